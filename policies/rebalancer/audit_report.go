@@ -4,28 +4,28 @@ package rebalancer
 
 import "time"
 
-// KeptBreaches is how many of the last breaches AuditReport has.
+// KeptBreaches is the number of breaches that an AuditReport lists.
 const KeptBreaches = 20
 
-// AuditReport is the result of the leading rebalancer's check of the invariants against the members' reports, as the
-// store has it for people.
+// AuditReport is the result of the leading rebalancer's checks of the invariants against the members' reports. It is
+// stored for operators.
 type AuditReport struct {
 	Leader     string           `json:"leader"`
 	At         time.Time        `json:"at"`        // of the last check, by the store's clock
 	WithinMS   int64            `json:"within_ms"` // how long a temporary breach may last
-	Looks      int64            `json:"looks"`     // since this leader began
+	Looks      int64            `json:"looks"`     // since this leader started
 	Invariants []InvariantCount `json:"invariants"`
 	Breaches   []AuditBreach    `json:"breaches,omitempty"` // the last, the newest at the end
 }
 
-// InvariantCount counts since the leader began.
+// InvariantCount counts the checks of one invariant since the leader started.
 type InvariantCount struct {
 	Name    string `json:"name"`
 	Checked int64  `json:"checked"`
 	Broken  int64  `json:"broken"`
 }
 
-// AuditBreach is one, in numbers.
+// AuditBreach is one breach of an invariant.
 type AuditBreach struct {
 	At        time.Time `json:"at"`
 	Invariant string    `json:"invariant"`

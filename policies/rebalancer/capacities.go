@@ -12,37 +12,37 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// MemberQueue is a queue of a member by its configuration: parts of the member.
+// MemberQueue is a queue of a member with its configured capacity and maximum, as parts of the member.
 type MemberQueue struct {
 	Queue          creel.QueuePath
 	Share, Maximum float64
 }
 
-// QueueCapacity is the part of a member that a queue is to get before other queues there exceed theirs.
+// QueueCapacity is the part of a member that a queue gets before other queues there exceed their capacities.
 type QueueCapacity struct {
 	Queue creel.QueuePath
 	Share float64
 }
 
-// keepsCapacity is the part of its configured capacity that a queue keeps whatever a plan says: sudden demand starts
-// with that, and no capacity becomes zero.
+// keepsCapacity is the part of its configured capacity that a queue keeps under any plan. Sudden demand starts with
+// this part, and no capacity becomes zero.
 const keepsCapacity = 0.05
 
-// FollowsCapacities reports whether the capacities of members' queues are to follow plans over a tree: the tree sets
-// a guarantee or weight of some queue in the federation. Otherwise only each member's configuration applies.
+// FollowsCapacities reports whether the capacities of members' queues follow plans over this tree. They do if the
+// tree sets a guarantee or a weight of some queue. Otherwise each member's configuration applies.
 func (t *Tree) FollowsCapacities() bool {
 	return slices.ContainsFunc(t.Queues, func(q Queue) bool {
 		return !q.Optout && (!q.Guarantee.IsZero() || q.GuaranteePercent > 0 || q.Weight > 0)
 	})
 }
 
-// GiveCapacities adds to a plan the capacities of queues in each member, which they get before other queues there
-// exceed theirs. A queue's capacity is its current use. If it is below its entitlement in the federation, the
-// capacity is higher where it has waiting asks, as far as resources there are idle or used by queues above their
-// entitlement. So capacities differ from use by no more than brings every queue to its entitlement, and resources are
-// taken back only for queues that wait in that member. A shortfall counts once, however many members the queue waits
-// in. The plan's own shares (Given) say where work should go; as capacities they would make each member free
-// resources for work that waits elsewhere. The capacities of a member sum to no more than its size, as uses do.
+// GiveCapacities adds to a plan each queue's capacity in each member. A queue gets its capacity before other queues
+// in the member exceed theirs. The capacity is the queue's current use. If the queue is below its entitlement in the
+// federation, its capacity is higher in members where it has waiting asks. The increase is limited to resources that
+// are idle or used by queues above their entitlement. So members take resources back only for queues that wait in the
+// same member. A shortfall counts once, in however many members the queue waits. The plan's shares (Given) direct
+// work to members. As capacities they would make members free resources for work that waits elsewhere. The capacities
+// of a member sum to at most its size.
 func GiveCapacities(r *Reading, p Plan, out *subcluster.Plan) {
 	out.Capacities = true
 	lacks, beyond := slices.Clone(p.Entitled), make([]float64, len(r.Leaves))
@@ -62,7 +62,7 @@ func GiveCapacities(r *Reading, p Plan, out *subcluster.Plan) {
 		}
 	}
 	for m, pairs := range byMember {
-		from := slices.Clone(pairs) // those furthest above first
+		from := slices.Clone(pairs) // queues furthest above their entitlement first
 		slices.SortStableFunc(from, func(a, b int) int {
 			return cmp.Compare(beyond[r.Pairs[b].Leaf], beyond[r.Pairs[a].Leaf])
 		})
@@ -100,11 +100,12 @@ func GiveCapacities(r *Reading, p Plan, out *subcluster.Plan) {
 	}
 }
 
-// MemberCapacities returns, by path, the guaranteed capacities of a member's queues by a plan: the plan's capacity
-// for each, and the rest of the member by configured capacity, those furthest below theirs first. Queues that do not
-// follow the plan keep their configured capacity. own are the member's queues, below root. A queue with children has
-// the sum of theirs, and no queue exceeds its maximum; so siblings never sum to more than their parent, and to all of
-// it if their configuration does. Nil if the plan does not cover the member.
+// MemberCapacities returns the guaranteed capacities of a member's queues by a plan, sorted by path. Each queue gets
+// the plan's capacity. The rest of the member goes to the queues furthest below their configured capacity first.
+// Queues that do not follow the plan keep their configured capacity. own lists the member's queues below root. A
+// queue with children gets the sum of its children's capacities, and no queue exceeds its maximum. So siblings never
+// sum to more than their parent, and sum to all of it if their configuration does. The result is nil if the plan does
+// not cover the member.
 func MemberCapacities(p *subcluster.Plan, id creel.SubclusterID, own []MemberQueue) []QueueCapacity {
 	size := 0.0
 	for _, m := range p.Members {
@@ -147,7 +148,7 @@ func MemberCapacities(p *subcluster.Plan, id creel.SubclusterID, own []MemberQue
 		}
 		floors = 1
 	}
-	// Each is filled up to its configured capacity, if that is less than all of the member too.
+	// Each queue is filled to its configured capacity at most, even if these sum to less than the member.
 	level := min(1, waterLevel(entries, max(floors, min(1, all))))
 	shares := make([]float64, len(own))
 	for i, leaf := range leaves {
@@ -170,7 +171,7 @@ func MemberCapacities(p *subcluster.Plan, id creel.SubclusterID, own []MemberQue
 	return out
 }
 
-// shrink reduces a queue and all queues below it, and so those above it.
+// shrink reduces a queue and all its descendants, and subtracts the difference from its ancestors.
 func shrink(own []MemberQueue, shares []float64, at map[creel.QueuePath]int, i int, by float64) {
 	lost := shares[i] * (1 - by)
 	for q := own[i].Queue.Parent(); q != creel.RootQueue && q != ""; q = q.Parent() {
@@ -186,9 +187,9 @@ func shrink(own []MemberQueue, shares []float64, at map[creel.QueuePath]int, i i
 	}
 }
 
-// ShapeCapacities keeps the previous capacities of the same member if none would change by more than the dead band,
-// and else moves them by at most step at a time. Conditions on sums that both lists meet hold for the result. Queues
-// added or removed since then start with the plan's capacity.
+// ShapeCapacities keeps the previous capacities of a member if none would change by more than the dead band.
+// Otherwise it moves them by at most step. A linear limit on sums that both lists meet also applies to the result. If
+// queues were added or removed since, all start with the plan's capacities.
 func ShapeCapacities(before, to []QueueCapacity, deadBand, step float64) []QueueCapacity {
 	if len(before) != len(to) {
 		return to

@@ -24,7 +24,7 @@ type confQueue struct {
 	children bool
 }
 
-// makesQueues are the settings by which a queue makes queues on demand.
+// makesQueues are the settings that make a queue create child queues on demand.
 var makesQueues = [...]string{"auto-create-child-queue.enabled", "auto-queue-creation-v2.enabled"}
 
 // labelKey returns the name of a queue's setting on the nodes of a label, "" for nodes without one.
@@ -49,10 +49,10 @@ func (c QueueConf) labels() []string {
 	return slices.Compact(out)
 }
 
-// queues returns the queues of a configuration below root on the nodes of a label, by path, and false if some
+// queues returns the configured queues below root on the nodes of a label, sorted by path. ok is false if some
 // capacities are amounts. Queues that create child queues automatically count as leaves: the children share their
-// capacity. Queues that may not use the label are left out, and so are all below a queue that has none of it, as have
-// its children: Hadoop allows them all to be at zero.
+// capacity. Queues that may not use the label are left out. So are the descendants of a queue with zero capacity on
+// it whose children have zero too: Hadoop allows that.
 func (c QueueConf) queues(label string) (out []confQueue, ok bool) {
 	get := func(path creel.QueuePath, key string) string {
 		return strings.TrimSpace(c[capacityPrefix+string(path)+"."+key])
@@ -133,8 +133,8 @@ func (c QueueConf) queues(label string) (out []confQueue, ok bool) {
 	return out, true
 }
 
-// ConfiguredShares returns the parts of a member that its configuration guarantees its queues, on nodes of each of
-// the member's labels; none for capacities that are amounts.
+// ConfiguredShares returns the parts of a member that its configuration guarantees each queue, for nodes of each
+// label. Capacities that are amounts are left out.
 func (c QueueConf) ConfiguredShares() map[subcluster.QueueOn]float64 {
 	configured, out := QueueConf(subcluster.ConfiguredQueues(c)), map[subcluster.QueueOn]float64{}
 	for _, label := range configured.labels() {
@@ -146,20 +146,20 @@ func (c QueueConf) ConfiguredShares() map[subcluster.QueueOn]float64 {
 	return out
 }
 
-// poolQueues are a member's queues on the nodes of one label, and their target capacities there.
+// poolQueues has a member's queues on the nodes of one label, and their target capacities there.
 type poolQueues struct {
 	label string
 	list  []confQueue
 	to    []QueueCapacity
 }
 
-// FollowPlan returns the properties of a member's configuration, with their values, that make its queues follow a
-// plan as MemberCapacities computes it, on nodes of each label for which the plan has capacities. Capacities are in
-// the unit in which they are configured (of children of one queue they sum to 100 %). Limits that Hadoop derives from
-// capacities are set too, so that a plan narrows no user's limits: user-limit-factor and maximum-applications of
-// queues whose capacity falls below the configured one, and the share for AMs on nodes of a label. A record of the
-// previous values comes with them. None if no capacity would change by more than band of the nodes; ok is false if
-// capacities are amounts, which stay. An empty value removes a property.
+// FollowPlan returns the configuration properties that make a member's queues follow a plan, as MemberCapacities
+// computes it. It covers the nodes of each label for which the plan has capacities. Capacities keep their configured
+// unit (percentages of siblings sum to 100 %). Limits that Hadoop derives from capacities are set too, so that a plan
+// lowers no user's limits. These are user-limit-factor and maximum-applications of queues whose capacity falls below
+// the configured one, and the share for AMs on nodes of a label. The properties include a record of the previous
+// values. An empty value removes a property. The result is empty if no capacity would change by more than band of the
+// nodes. ok is false if capacities are amounts, which stay unchanged.
 func FollowPlan(
 	conf QueueConf, p *subcluster.Plan, id creel.SubclusterID, band float64,
 ) (set map[string]string, ok bool) {
@@ -249,7 +249,7 @@ func levelTexts(list []confQueue, to []QueueCapacity, level []int) []string {
 		}
 		return out
 	}
-	if weights < 100-1e-3 || room < 1 { // nothing is configured, or their maxima do not let them have all of it
+	if weights < 100-1e-3 || room < 1 { // nothing is configured, or the maxima sum to less than the parent
 		for j, i := range level {
 			out[j] = strconv.FormatFloat(list[i].value, 'f', -1, 64)
 		}
@@ -265,8 +265,8 @@ func levelTexts(list []confQueue, to []QueueCapacity, level []int) []string {
 	return out
 }
 
-// keepLimits keeps the limits that Hadoop derives from leaves' capacities at least at those derived from the
-// configured capacities: a queue has one user-limit-factor, and one number of applications, for all of its nodes.
+// keepLimits keeps the limits that Hadoop derives from leaves' capacities at least as high as with the configured
+// capacities. A queue has one user-limit-factor, and one number of applications, for all of its nodes.
 func (c QueueConf) keepLimits(pools []poolQueues, hold func(path creel.QueuePath, key, is string)) {
 	number := func(otherwise float64, names ...string) (float64, bool) {
 		for _, name := range names {
@@ -315,8 +315,8 @@ func (c QueueConf) keepLimits(pools []poolQueues, hold func(path creel.QueuePath
 	}
 }
 
-// Restored returns the properties that put back the values configured before a plan was followed. Values changed
-// since then stay.
+// Restored returns the properties that restore the values configured before the member followed a plan. Values
+// changed since then stay.
 func Restored(conf QueueConf) map[string]string {
 	set := map[string]string{}
 	configured := subcluster.ConfiguredQueues(conf)

@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Where the store has the documents that accompany the plan. They are a class of their own, since routers and proxies
-// read all documents of the plan's class.
+// The store's documents that accompany the plan. They form a separate class, since routers and proxies read all
+// documents of the plan's class.
 const (
 	ControlClass  = "rebalancer"
 	PauseName     = "pause"     // Pause, while plans are paused
@@ -20,8 +20,8 @@ const (
 	AuditName     = "audit"     // AuditReport
 )
 
-// Pause means that no plan is to be published. The last one applies until its lease is over; then everything is
-// decided without one.
+// Pause stops the publishing of plans. The last plan applies until its lease expires; after that routers and proxies
+// decide without a plan.
 type Pause struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
@@ -33,7 +33,7 @@ type Decision struct {
 	At     time.Time       `json:"at"` // store's clock at the plan
 	Term   int64           `json:"term"`
 	Queue  creel.QueuePath `json:"queue"`
-	Label  string          `json:"label,omitempty"` // of the nodes of which all are parts
+	Label  string          `json:"label,omitempty"` // of the nodes that all parts refer to
 	Was    float64         `json:"was"`             // entitlement, of the federation
 	Is     float64         `json:"is"`
 	Wants  float64         `json:"wants"`
@@ -44,7 +44,7 @@ type Decision struct {
 	Capacity string `json:"capacity,omitempty"`
 }
 
-// Decisions is the log of the newest, newest first.
+// Decisions is the log of the latest decisions, newest first.
 type Decisions struct {
 	Decisions []Decision `json:"decisions"`
 }
@@ -52,7 +52,7 @@ type Decisions struct {
 // keptDecisions bounds the log.
 const keptDecisions = 256
 
-// far is the part of the federation by which something must change to be reported, or to bring the next plan forward.
+// far is the part of the federation by which a value must change to be reported, or to start the next plan early.
 const far = 0.01
 
 // furthest returns a text for the member in which a queue's values changed most, "" if none changed.
@@ -69,8 +69,8 @@ func furthest(
 	return text
 }
 
-// Add records the changes from one plan, which may be nil, to the next: entitlements or weights that differ by more
-// than a hundredth of the federation. It reports whether any did.
+// Add records the entitlements and weights that differ between two plans by more than a hundredth of the federation.
+// before may be nil. It reports whether any differed.
 func (d *Decisions) Add(before, now *subcluster.Plan, at time.Time) (changed bool) {
 	var fresh []Decision
 	for q, label := range now.EachQueue {

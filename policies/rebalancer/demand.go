@@ -9,23 +9,23 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// MemberLoad is a queue in a member of a size: nil if it has no such queue.
+// MemberLoad is a queue's load in a member, nil if the member lacks the queue, and the member's size.
 type MemberLoad struct {
 	*subcluster.QueueLoad
 	Size creel.Resource
 }
 
-// Demand is the part of a leaf's pending asks that its limits allow to be granted at some time.
+// Demand is the part of a leaf's pending asks that its limits allow to be granted eventually.
 type Demand struct {
-	All  creel.Resource   // anywhere
+	All  creel.Resource   // in the federation
 	Here []creel.Resource // in each member that they wait in
 }
 
-// DemandOf computes it for a leaf with settings q in the queue tree, or nil. Waiting asks may run in any member that
-// has the queue. So a user is held back only beyond the user limit in the federation, or beyond the sum of the user's
-// limits in all members. Asks of all users together are held back only beyond the sum of the queue's own maxima.
-// Members that do not report limits count as if they had none. A user that a member does not list is assumed to use
-// nothing there.
+// DemandOf computes the demand of a leaf. q has its settings in the queue tree and may be nil. Waiting asks may run
+// in any member that has the queue. So a user's asks count up to the user limit in the federation, and up to the sum
+// of the user's limits in all members. Asks of all users together count up to the sum of the queue's maxima in the
+// members. Members that do not report limits count as if they had none. A user that a member does not list is assumed
+// to use nothing there.
 func DemandOf(q *Queue, in []MemberLoad) Demand {
 	out := Demand{Here: make([]creel.Resource, len(in))}
 	var names []string
@@ -59,8 +59,8 @@ func DemandOf(q *Queue, in []MemberLoad) Demand {
 	return out
 }
 
-// heldBack returns the part of a user's pending asks that is held back anywhere, and subtracts each member's part
-// from here.
+// heldBack returns the part of a user's pending asks that exceeds the user limit in the federation, or the sum of the
+// user's limits in all members. It subtracts each member's excess from here.
 func heldBack(q *Queue, in []MemberLoad, name string, here []creel.Resource) creel.Resource {
 	var pending, used creel.Resource
 	for i := range in {
@@ -93,8 +93,8 @@ func heldBack(q *Queue, in []MemberLoad, name string, here []creel.Resource) cre
 	return pending.Sub(pending.Min(left))
 }
 
-// leftOf returns a limit less the use, for an asker of pending: types beyond memory and vcores that the limit does
-// not name have none.
+// leftOf returns a limit less the use, for a user with pending asks. Types beyond memory and vcores that the limit
+// does not name are unlimited.
 func leftOf(limit, used, pending creel.Resource) creel.Resource {
 	for _, x := range pending.Others {
 		if limit.Get(x.Name) == 0 {

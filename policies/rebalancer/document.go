@@ -14,7 +14,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// ResolveIn is Resolve for each pool of nodes of a view that has nodes.
+// ResolveIn calls Resolve for each pool that has nodes in the view.
 func (t *Tree) ResolveIn(view *subcluster.View, tolerance float64) (changed bool) {
 	for _, label := range t.Pools() {
 		if total := Total(view.In(label)); !total.IsZero() {
@@ -24,7 +24,7 @@ func (t *Tree) ResolveIn(view *subcluster.View, tolerance float64) (changed bool
 	return changed
 }
 
-// CheckIn is Check for each pool of nodes; view is nil if it is not known.
+// CheckIn calls Check for each pool of nodes. view may be nil.
 func (t *Tree) CheckIn(view *subcluster.View) error {
 	for _, label := range t.Pools() {
 		if err := t.In(label).Check(Total(view.In(label))); err != nil && label != "" {
@@ -36,8 +36,8 @@ func (t *Tree) CheckIn(view *subcluster.View) error {
 	return nil
 }
 
-// Resolve computes the amounts of percentages, for a federation with total. It reports whether an amount changed by
-// more than tolerance, a part of itself; then all were recomputed.
+// Resolve computes the amounts of percentages, for a federation of size total. If an amount would change by more than
+// tolerance, relative to itself, it recomputes all amounts and returns true.
 func (t *Tree) Resolve(total creel.Resource, tolerance float64) (changed bool) {
 	of := func(percent float64) creel.Resource {
 		return total.Scale(int64(math.Round(percent*1000)), 100_000)
@@ -138,9 +138,9 @@ func (t *Tree) Encode() ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// Check rejects a tree with promises that cannot be met: sibling queues guaranteed more than the queue above them, or
-// than the total; a maximum above that of a queue above, or a guarantee above one. total is the federation's size,
-// zero if that is not known.
+// Check rejects a tree whose settings contradict each other. Siblings must not be guaranteed more than their parent,
+// or than the total. A maximum must not exceed an ancestor's maximum, and neither may a guarantee. total is the
+// federation's size, zero if it is unknown.
 func (t *Tree) Check(total creel.Resource) error {
 	refuse := func(why, try string, args ...any) error {
 		return &creel.Error{
@@ -184,7 +184,7 @@ func (t *Tree) Check(total creel.Resource) error {
 				"applications: set it on the child queues", above.Path)
 		}
 	}
-	for i := range t.Queues { // in the order of the document, so that the same error comes each time
+	for i := range t.Queues { // in the order of the document, so that the error is deterministic
 		above := t.Queues[i].Path.Parent()
 		if percents[above] > 100+1e-9 {
 			return refuse(
@@ -206,8 +206,8 @@ func (t *Tree) Check(total creel.Resource) error {
 	return nil
 }
 
-// Total returns the size of all members of a view, including those that are silent for a while: a percentage does not
-// shrink with each pause.
+// Total returns the size of all members of a view, including lost ones, so that a percentage does not shrink with
+// each pause.
 func Total(view *subcluster.View) (total creel.Resource) {
 	if view == nil {
 		return total
@@ -221,8 +221,8 @@ func Total(view *subcluster.View) (total creel.Resource) {
 	return total
 }
 
-// QueueState is the present state of one queue of the federation: the document's values, those of the members' own
-// files, and where the two differ.
+// QueueState is the present state of one queue of the federation: the values of the document, the values of the
+// members' files, and the differences.
 type QueueState struct {
 	Queue creel.QueuePath `json:"queue"`
 	// Label is the label of the nodes that all numbers refer to, "" for nodes without one.
@@ -235,17 +235,17 @@ type QueueState struct {
 	Maximum   Amounts `json:"maximum,omitempty"` // omitted if there is none
 	UserLimit Amounts `json:"user_limit,omitempty"`
 	Optout    bool    `json:"optout,omitempty"`
-	// Preemption is the most that is taken back for it in each PreemptionSeconds.
+	// Preemption is the most that is taken back for the queue in each PreemptionSeconds.
 	Preemption        Amounts `json:"preemption,omitempty"`
 	PreemptionSeconds int64   `json:"preemption_seconds,omitempty"`
-	// Files is the guarantee by the members' files, summed; Members the same by member.
+	// Files is the sum of the guarantees in the members' files; Members lists them by member.
 	Files   Amounts                        `json:"files"`
 	Members map[creel.SubclusterID]Amounts `json:"members"`
 	// Planned is the guarantee by the plan in members that follow it, in place of Members.
 	Planned        map[creel.SubclusterID]Amounts  `json:"planned,omitempty"`
 	Drift          []string                        `json:"drift,omitempty"`
-	Held           []string                        `json:"held,omitempty"` // of its limits, without a lease or not enforced
-	QueueUse                                       // in all members that are alive, or were a moment ago
+	Held           []string                        `json:"held,omitempty"` // limits without a lease, or not in force
+	QueueUse                                       // in all members that are not lost or deregistered
 	MaximumPercent float64                         `json:"maximum_percent,omitempty"`
 	Use            map[creel.SubclusterID]QueueUse `json:"use"` // the same by member, in percent of it
 }
@@ -255,7 +255,7 @@ type QueueUse struct {
 	Used           Amounts `json:"used"`
 	UsedPercent    float64 `json:"used_percent"`
 	PendingPercent float64 `json:"pending_percent"`
-	Running        int64   `json:"running"` // applications that are at home there
+	Running        int64   `json:"running"` // applications whose home is there
 	Waiting        int64   `json:"waiting"`
 }
 
@@ -268,8 +268,8 @@ func useOf(load *subcluster.QueueLoad, total creel.Resource) QueueUse {
 	}
 }
 
-// Amounts are a resource as documents have it: memory in MB, vCores, and further types by their name. Types without a
-// bound are left out.
+// Amounts is a resource in the form of documents: memory in MB, vCores, and further types by name. Unbounded types
+// are left out.
 type Amounts map[string]int64
 
 func amountsOf(r creel.Resource) Amounts {
@@ -286,7 +286,7 @@ func amountsOf(r creel.Resource) Amounts {
 	return a
 }
 
-// plan notes a queue's guarantee in a member by the plan.
+// plan records the plan's guarantee of the queue in a member.
 func (s *QueueState) plan(id creel.SubclusterID, r creel.Resource) {
 	if s.Planned == nil {
 		s.Planned = map[creel.SubclusterID]Amounts{}
@@ -313,8 +313,8 @@ func lacking(reporting []creel.SubclusterID, have map[creel.SubclusterID]Amounts
 	return "members without such a queue: " + strings.Join(without, ", ") + more
 }
 
-// Compare lists the queues of the document and of the members, by path, and then those on
-// nodes with a label, by label.
+// Compare lists the queues of the document and of the members, sorted by label and path. Nodes without a label come
+// first.
 func Compare(view *subcluster.View, t *Tree) []QueueState {
 	out := []QueueState{}
 	for _, label := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(t.Pools(), view.Labels())))) {

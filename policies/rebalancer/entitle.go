@@ -7,9 +7,9 @@ import (
 	"math"
 )
 
-// entitle is stage 1, from the root down the tree. At each parent the children get their guarantees first, as far as
-// they have demand. The rest of the parent's share is split by weight, up to demand and maximum: the level L with the
-// sum of min(want, max(guaranteed, weight*L)) equal to that share.
+// entitle is stage 1. It runs from the root down the tree. At each parent the children get their guarantees first, up
+// to their demand. The rest of the parent's share is split by weight, up to demand and maximum. That is the level L
+// at which the sum of min(want, max(guaranteed, weight*L)) equals the parent's share.
 func (p *Planner) entitle(in *Input) []float64 {
 	// Node 0 is root, then come the parents, then the leaves.
 	first := 1 + len(in.Parents)
@@ -42,8 +42,8 @@ func (p *Planner) entitle(in *Input) []float64 {
 			nodes[first+int(l)].want += in.Pairs[i].Demand
 		}
 	}
-	// Bottom up: the demand of each, and its guarantee within that. A parent's guarantee is at least that of its
-	// children; so promises to them do not depend on its own.
+	// Bottom up: each node's demand, and its guarantee within that demand. A parent's guarantee is at least the sum
+	// of its children's, so its own setting cannot reduce theirs.
 	children := make([][]int32, first)
 	for i := len(nodes) - 1; i > 0; i-- {
 		n := &nodes[i]
@@ -64,7 +64,7 @@ func (p *Planner) entitle(in *Input) []float64 {
 	return out
 }
 
-// node is a queue of the tree in stage 1. floor and share are of the federation.
+// node is a queue of the tree in stage 1. floor and share are parts of the federation.
 type node struct {
 	above                                          int32
 	guarantee, weight, maximum, want, floor, share float64
@@ -90,8 +90,8 @@ func (p *Planner) divide(nodes []node, children []int32, share float64) {
 	}
 }
 
-// bindParents takes back, in proportion, shares of leaves above the maximum of a queue above them: the leaves' parts
-// are computed independently.
+// bindParents reduces leaves' shares in proportion if they sum to more than a parent's maximum. Stage 2 computes
+// leaves' shares without the maxima of their parents.
 func (p *Planner) bindParents(in *Input) {
 	for i := len(in.Parents) - 1; i >= 0; i-- {
 		if math.IsInf(in.Parents[i].Maximum, 1) {
@@ -122,7 +122,7 @@ func (p *Planner) bindParents(in *Input) {
 	}
 }
 
-// weight of a queue: its own, or by guarantee, or next to nothing.
+// weight returns a queue's own weight, or else its guarantee, or else a tiny weight.
 func weight(own, guarantee float64) float64 {
 	switch {
 	case own > 0:
@@ -141,14 +141,13 @@ func (l *Leaf) most() float64 {
 	return l.Maximum
 }
 
-// levelEntry is one that water is filled into: from floor to ceiling, weight
-// wide.
+// levelEntry is a vessel of the water filling: it reaches from floor to ceiling and is weight wide.
 type levelEntry struct{ floor, ceiling, weight float64 }
 
 func (e *levelEntry) at(level float64) float64 { return min(e.ceiling, max(e.floor, e.weight*level)) }
 
-// waterLevel finds the level at which the entries together hold the amount, or
-// +Inf when all are full before. The floors fit into the amount.
+// waterLevel returns the level at which the entries sum to the amount, or +Inf if all ceilings sum to less. The
+// floors sum to at most the amount.
 func waterLevel(entries []levelEntry, amount float64) float64 {
 	floors, full := 0.0, 0.0
 	for i := range entries {
@@ -161,9 +160,9 @@ func waterLevel(entries []levelEntry, amount float64) float64 {
 	if floors >= amount {
 		return 0
 	}
-	// Newton's steps on a piecewise linear, concave-then-flat function: from a
-	// level that is too low each step stays too low and at least one entry leaves
-	// the active set, so it ends; in practice after four or five.
+	// Newton's steps on a piecewise linear, concave-then-flat function. From a level that is too low, each step stays
+	// too low and removes at least one entry from the active set. So the loop ends, in practice after four or five
+	// steps.
 	low, high := 0.0, math.Inf(1)
 	level := 0.0
 	for range 64 {
@@ -209,7 +208,7 @@ func waterLevel(entries []levelEntry, amount float64) float64 {
 	return low
 }
 
-// reason returns a text for a leaf's entitlement and why it is not more.
+// reason returns the limit that determines a leaf's entitlement, as text.
 func reason(l *Leaf, want, entitled float64) string {
 	switch {
 	case want == 0:

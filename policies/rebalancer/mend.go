@@ -25,14 +25,14 @@ type QueueChange struct {
 	Key   string          `json:"key"`           // as in update-queue: "capacity"
 	Was   string          `json:"was,omitempty"` // "" for none
 	Is    string          `json:"is"`
-	Add   bool            `json:"add,omitempty"` // the queue is not there yet
+	Add   bool            `json:"add,omitempty"` // the queue does not exist yet
 	// Remove: the queue is removed; Key is "". Only an undone addition has it.
 	Remove bool   `json:"remove,omitempty"`
 	Why    string `json:"why"`
 }
 
-// MemberMend is the change that brings a member's queues to the document, and texts for the differences that it
-// cannot remove.
+// MemberMend has the changes that bring a member's queues to the document, and notes about the differences that
+// remain.
 type MemberMend struct {
 	Member  creel.SubclusterID `json:"member"`
 	Changes []QueueChange      `json:"changes,omitempty"`
@@ -47,20 +47,19 @@ func drifts(files, guarantee, total creel.Resource) bool {
 	return math.Abs(Share(files, total)-Share(guarantee, total)) > driftBand
 }
 
-// Mend returns the settings of the members' queues that bring them to the tree: its queues that a member lacks,
-// guarantees that do not add up to the tree's, and maxima of members that differ from the tree's. confs are the
+// Mend returns the changes that bring the members' queues to the tree. It adds the tree's queues that a member lacks,
+// and corrects guarantees that do not sum to the tree's and maxima that differ from the tree's. confs has the
 // configurations of the members that can be changed; other members are left out.
 //
-// If guarantees do not add up, or a member lacks the queue, every member assigns it the part of its own size that the
-// tree assigns it of the federation. If children of a queue must sum to all of it (percentages), queues that the tree
-// does not name shrink in proportion. Each queue keeps the unit in which it is configured: percent, weight, or
-// amounts.
+// If guarantees do not sum to the tree's, or a member lacks the queue, every member gets the same part: the tree's
+// guarantee as a part of the federation. If siblings must sum to all of their parent (percentages), queues that the
+// tree does not name shrink in proportion. Each queue keeps its configured unit: percent, weight, or amounts.
 //
-// Nodes of a label are compared likewise, as if each label were a federation (mend_labels.go); a member's changes on
-// all of its nodes are made together.
+// Nodes of each label are compared in the same way, as if they were a federation (mend_labels.go). All changes of a
+// member are made together.
 //
-// Maxima are left alone in members with Hadoop's ResourceManager: on nodes without a label the agent changes them,
-// and on others the configured value counts as held.
+// Maxima do not change in members that run Hadoop's ResourceManager. On nodes without a label the agent changes them,
+// and on other nodes escrow counts the configured value.
 func Mend(view *subcluster.View, t *Tree, confs map[creel.SubclusterID]QueueConf) []MemberMend {
 	type pool struct {
 		label string
@@ -68,7 +67,7 @@ func Mend(view *subcluster.View, t *Tree, confs map[creel.SubclusterID]QueueConf
 		tree  *Tree
 		want  mendTargets
 	}
-	var pools []pool // nodes without a label first: that pool adds queues
+	var pools []pool // nodes without a label first, because that pool adds queues
 	for _, label := range t.Pools() {
 		of, tree := view.In(label), t.In(label)
 		pools = append(pools, pool{label, of, tree, mendTargetsOf(of, tree)})
@@ -156,7 +155,7 @@ func mendTargetsOf(view *subcluster.View, t *Tree) mendTargets {
 	return out
 }
 
-// mender works on the nodes of a label, or those without one, in one member.
+// mender mends the queues of one member on the nodes of one label, or without a label.
 type mender struct {
 	label  string
 	member *subcluster.Status // as if it had no other nodes
@@ -166,7 +165,7 @@ type mender struct {
 	size   creel.Resource
 	mend   MemberMend
 	added  map[creel.QueuePath]bool // queues to be added, with nodes without a label
-	// granted are queues that come to have the label; changed those whose capacity changes.
+	// granted has the queues that get the label; changed has the queues whose capacity changes.
 	granted, changed map[creel.QueuePath]bool
 }
 
@@ -182,7 +181,7 @@ func (x *mender) get(path creel.QueuePath, key string) string {
 	return strings.TrimSpace(x.conf[capacityPrefix+string(path)+"."+key])
 }
 
-// children returns the configured children, and those that are added.
+// children returns the configured children and the children to be added.
 func (x *mender) children(path creel.QueuePath) (out []creel.QueuePath) {
 	for _, name := range strings.Split(x.get(path, "queues"), ",") {
 		if name = strings.TrimSpace(name); name != "" {
@@ -224,17 +223,17 @@ func (x *mender) run() {
 	x.level(creel.RootQueue, x.size, x.size, percentUnit)
 }
 
-// child is a queue on its level.
+// child is one of the children of a queue.
 type child struct {
 	path  creel.QueuePath
 	value float64 // percent or weight, as configured
 	named bool    // the tree sets its guarantee
-	share float64 // of its parent that it shall have, if named
+	share float64 // of its parent, the target if named
 	is    float64 // of its parent, after the mend
 }
 
 // level brings the children of a queue to the tree, and then their children. has and most are the queue's guarantee
-// and its maximum in this member. If all are new they are written in the unit of the queue above.
+// and maximum in this member. If all children are new, their capacities use the unit of the parent.
 func (x *mender) level(above creel.QueuePath, has, most creel.Resource, kind unitOf) {
 	paths := x.children(above)
 	if len(paths) == 0 {
@@ -252,7 +251,7 @@ func (x *mender) level(above creel.QueuePath, has, most creel.Resource, kind uni
 			if u == weightUnit && v <= leastWeight {
 				v = 0
 			}
-			// A queue with zero of a label has zero in whatever unit its siblings have.
+			// A queue with zero of a label is compatible with any unit of its siblings.
 			if c.value = v; x.label == "" || u != percentUnit || v != 0 {
 				if known && u != kind || u == mixedUnit {
 					x.note("the queues below %s are left as they are: their capacities are in several units", above)
@@ -268,7 +267,7 @@ func (x *mender) level(above creel.QueuePath, has, most creel.Resource, kind uni
 		case ok:
 			c.named, c.share = true, min(1, goal/max(1e-9, Share(has, x.size)))
 		case x.added[path] && x.label == "":
-			c.named = true // with nothing
+			c.named = true // with zero
 		}
 		list = append(list, c)
 	}
@@ -294,7 +293,7 @@ func (x *mender) level(above creel.QueuePath, has, most creel.Resource, kind uni
 			}
 			x.change(c.path, x.key("capacity"), now, written, why)
 		}
-		least := 0.0 // a maximum below the capacity is rejected, as both are written
+		least := 0.0 // Hadoop rejects a maximum below the capacity, as both are written
 		if kind == percentUnit {
 			_, v := unit(written)
 			least = v / 100
@@ -304,8 +303,8 @@ func (x *mender) level(above creel.QueuePath, has, most creel.Resource, kind uni
 	}
 }
 
-// written returns the new capacities of children, percentages or weights: the present ones, if these agree with the
-// tree.
+// written returns the new capacities of children, as percentages or weights. If the present ones agree with the tree,
+// it returns these.
 func (x *mender) written(list []child, above creel.QueuePath, has creel.Resource, kind unitOf) []string {
 	now, is := make([]string, len(list)), make([]float64, len(list))
 	for i := range list {
@@ -319,7 +318,7 @@ func (x *mender) written(list []child, above creel.QueuePath, has creel.Resource
 		}
 		return now
 	}
-	// A queue that comes to have nodes of a label must share them out, if no queue below it has some.
+	// A queue that gets nodes of a label must distribute them if no child has any.
 	fresh := x.label != "" && !slices.ContainsFunc(list, func(c child) bool { return c.value > 0 })
 	drifted := fresh && x.changed[above]
 	if !fresh || slices.ContainsFunc(list, func(c child) bool { return c.share > 0 }) {
@@ -353,7 +352,8 @@ func (x *mender) written(list []child, above creel.QueuePath, has creel.Resource
 	return out
 }
 
-// heldBelow reports whether the maximum of a queue limits a capacity and a mend must not raise it.
+// heldBelow reports whether a queue's maximum-capacity is below a capacity and a mend must not raise it, since it is
+// a part of the federation's maximum.
 func (x *mender) heldBelow(path creel.QueuePath, capacity string, kind unitOf) bool {
 	q := x.tree.Find(path)
 	if kind != percentUnit || !x.member.ByAgent() || q == nil || !q.Bounded() {
@@ -383,7 +383,7 @@ func (x *mender) shareNow(list []child, c *child, kind unitOf) float64 {
 	return c.value / sum
 }
 
-// shares assigns the children that the tree names their shares, and the rest of the parent to the others in
+// shares assigns each named child its share, and distributes the rest of the parent to the other children in
 // proportion. The shares sum to 1.
 func (x *mender) shares(list []child, above creel.QueuePath) {
 	named, others := 0.0, 0.0
@@ -414,9 +414,9 @@ func (x *mender) shares(list []child, above creel.QueuePath) {
 	}
 }
 
-// maximum brings a queue's own maximum to the tree's value in this member, and returns the most that it may use then.
-// least is its guarantee as a part of the member, and leastWritten the percentage below which its maximum cannot be
-// written, of 1.
+// maximum brings a queue's maximum in this member to the tree's value, and returns the most that the queue may use
+// after that. least is its guarantee as a part of the member. leastWritten, from 0 to 1, is the least
+// maximum-capacity that Hadoop accepts.
 func (x *mender) maximum(path creel.QueuePath, least, leastWritten float64, most creel.Resource) creel.Resource {
 	is := 1.0
 	text := x.own(path, "maximum-capacity")
@@ -427,7 +427,7 @@ func (x *mender) maximum(path creel.QueuePath, least, leastWritten float64, most
 	case text != "" && v >= 0 && u == percentUnit:
 		is = min(1, v/100)
 	}
-	want, why := is, "the document's maximum leaves it this here"
+	want, why := is, "the document's maximum allows it this here"
 	if q := x.tree.Find(path); q != nil && q.Bounded() && !x.member.ByAgent() {
 		want = Share(q.Maximum.Min(most), most)
 		if q.Maximum.VCores >= Unbounded { // only memory binds
@@ -444,10 +444,10 @@ func (x *mender) maximum(path creel.QueuePath, least, leastWritten float64, most
 	}
 	percent := min(100, math.Ceil(want*10_000-1e-6)/100)
 	x.change(path, x.key("maximum-capacity"), text, strconv.FormatFloat(percent, 'f', -1, 64), why)
-	return partOf(most, percent/100) // as written: queues below are judged by it, as they will be at the next mend
+	return partOf(most, percent/100) // as written, since the next mend computes the queues below from that value
 }
 
-// amounts is level for children whose capacities are amounts: their siblings need not shrink.
+// amounts does the work of level for children whose capacities are amounts: their siblings need not shrink.
 func (x *mender) amounts(list []child, above creel.QueuePath, has, most creel.Resource) {
 	to, sum, far := make([]creel.Resource, len(list)), creel.Resource{}, false
 	for i := range list {
@@ -479,7 +479,7 @@ func (x *mender) amounts(list []child, above creel.QueuePath, has, most creel.Re
 	}
 }
 
-// amountOfMaximum is maximum where the queue's capacity is an amount, and so its maximum.
+// amountOfMaximum does the work of maximum for a queue whose capacity and maximum are amounts.
 func (x *mender) amountOfMaximum(path creel.QueuePath, is, most creel.Resource) creel.Resource {
 	under, text, low := most, x.own(path, "maximum-capacity"), false
 	switch u, v := unit(text); {
@@ -502,7 +502,7 @@ func (x *mender) amountOfMaximum(path creel.QueuePath, is, most creel.Resource) 
 			}
 			return under
 		}
-		want, why = q.Maximum.Min(most).Max(is), "the document's maximum leaves it this here"
+		want, why = q.Maximum.Min(most).Max(is), "the document's maximum allows it this here"
 	}
 	if !low && math.Abs(Share(want, x.size)-Share(under, x.size)) <= driftBand {
 		return under

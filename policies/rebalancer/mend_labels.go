@@ -9,9 +9,9 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Capacities on nodes of a label are configured by separate keys, and only queues that may use the label have some.
-// Hadoop requires more than the keys show. A queue has no label that its parent lacks. Children of a queue that has a
-// part of the nodes sum to all of it. They use the same unit as on nodes without a label.
+// Capacities on nodes of a label are configured by separate keys, and only queues that may use the label have them.
+// Hadoop has further rules. A queue has no label that its parent lacks. If a queue has a part of the nodes, its
+// children sum to all of that part. The children use the same unit as on nodes without a label.
 
 const labelList = "accessible-node-labels"
 
@@ -34,7 +34,7 @@ func (x *mender) unitOf(path creel.QueuePath) (unitOf, float64) {
 	return u, v
 }
 
-// labels returns the labels that a queue's own list names; false if it inherits those of the queue above.
+// labels returns the labels in a queue's own list; false if the queue inherits its parent's labels.
 func (x *mender) labels(path creel.QueuePath) (names []string, own bool) {
 	text, own := x.conf[capacityPrefix+string(path)+"."+labelList]
 	for _, name := range strings.Split(text, ",") {
@@ -55,13 +55,13 @@ func (x *mender) accesses(path creel.QueuePath) bool {
 		(!own || x.granted[path] || slices.Contains(names, "*") || slices.Contains(names, x.label))
 }
 
-// usable reports whether a queue, or one below it that takes applications, may use them.
+// usable reports whether a queue may use these nodes and, if it has children, some leaf below it may too.
 func (x *mender) usable(path creel.QueuePath) bool {
 	below := x.children(path)
 	return x.accesses(path) && (len(below) == 0 || slices.ContainsFunc(below, x.usable))
 }
 
-// grant adds the label to queues that the tree names on these nodes and that lack it.
+// grant adds the label to the queues that the tree names on these nodes and that lack the label.
 func (x *mender) grant() {
 	for i := range x.tree.Queues { // parents come before their children
 		path := x.tree.Queues[i].Path
@@ -97,7 +97,8 @@ func (x *mender) unitWithoutLabel(above creel.QueuePath, otherwise unitOf) unitO
 	return otherwise
 }
 
-// sharesWithoutLabel shares out as on nodes without a label, and reports whether any queue can get some.
+// sharesWithoutLabel sets the shares that the queues have on nodes without a label. It reports whether any queue can
+// get a share.
 func (x *mender) sharesWithoutLabel(list []child) bool {
 	parts, sum, usable := make([]float64, len(list)), 0.0, 0.0
 	for i := range list {
@@ -118,7 +119,8 @@ func (x *mender) sharesWithoutLabel(list []child) bool {
 	return usable > 0
 }
 
-// nothing is level below a queue that has none of these nodes: Hadoop requires its children to have none of it.
+// nothing does the work of level below a queue that has none of these nodes. Hadoop requires that its children have
+// none either.
 func (x *mender) nothing(list []child, above creel.QueuePath, kind unitOf) {
 	for i := range list {
 		c := &list[i]

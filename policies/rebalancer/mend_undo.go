@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Undo returns the changes that take back a mend of a member, or why they cannot be made: a setting has been changed
-// again since, or the change was not carried out. Added queues are removed, children before their parents.
+// Undo returns the changes that undo a mend of a member. It returns an error if a setting was changed again since, or
+// if the mend was not carried out. Added queues are removed, children before their parents.
 func (m *MemberMend) Undo(conf QueueConf) ([]QueueChange, error) {
 	var changes []QueueChange
 	added := map[creel.QueuePath]bool{}

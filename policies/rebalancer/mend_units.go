@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// unitOf is how a queue's capacity is written.
+// unitOf is the unit of a queue's configured capacity.
 type unitOf int
 
 const (
@@ -54,7 +54,7 @@ func partOf(r creel.Resource, by float64) creel.Resource {
 	return creel.NewResource(int64(math.Round(by*float64(r.MemoryMB))), int64(math.Round(by*float64(r.VCores))))
 }
 
-// partBelow is partOf, rounded down: parts of a queue's parts are no more than it has.
+// partBelow is partOf, rounded down, so that the parts sum to at most the whole.
 func partBelow(r creel.Resource, by float64) creel.Resource {
 	below := func(v int64) int64 { return int64(math.Floor(by*float64(v) + 1e-6)) }
 	return creel.NewResource(below(r.MemoryMB), below(r.VCores))
@@ -70,8 +70,8 @@ func sameNumber(a, b string) bool {
 	return a == b || ua == ub && ua != amountUnit && math.Abs(va-vb) <= near && b != ""
 }
 
-// texts writes the shares in the unit of their level: percentages sum to exactly 100, and weights of unnamed queues
-// stay as they are.
+// texts writes the shares in the unit of their level. Percentages sum to exactly 100, and the weights of unnamed
+// queues stay.
 func texts(list []child, kind unitOf) []string {
 	out := make([]string, len(list))
 	shares, all, others, rest := make([]float64, len(list)), 0.0, 0.0, 0.0
@@ -91,7 +91,7 @@ func texts(list []child, kind unitOf) []string {
 	if rest > 0 {
 		all = others / rest
 	}
-	if all == 0 { // all are new; of 1 thousandths would be coarse
+	if all == 0 { // all are new: thousandths of 1 would be too coarse
 		all = 100
 	}
 	for i := range list {
@@ -104,7 +104,7 @@ func weightText(v float64) string {
 	return strconv.FormatFloat(max(leastWeight, math.Round(v*1000)/1000), 'f', -1, 64) + "w"
 }
 
-// amountsIn reads "[memory=10240,vcores=12]"; types that are not named have rest's.
+// amountsIn reads "[memory=10240,vcores=12]"; types that are not named get the amounts of rest.
 func amountsIn(text string, rest creel.Resource) creel.Resource {
 	out := rest
 	for _, part := range strings.Split(strings.Trim(text, "[]"), ",") {
@@ -123,7 +123,7 @@ func amountsIn(text string, rest creel.Resource) creel.Resource {
 	return out
 }
 
-// withAmounts writes memory and cores into such a text; other resources in it stay.
+// withAmounts replaces memory and cores in such a text; other resources in it stay.
 func withAmounts(text string, r creel.Resource) string {
 	out := []string{fmt.Sprintf("memory=%d", r.MemoryMB), fmt.Sprintf("vcores=%d", r.VCores)}
 	for _, part := range strings.Split(strings.Trim(text, "[]"), ",") {

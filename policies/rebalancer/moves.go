@@ -13,16 +13,16 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// MoveTerms limit the moves.
+// MoveTerms are the limits of moves.
 type MoveTerms struct {
-	Loaded       bool          // waiting applications of loaded members are moved, not only those of drained ones
+	Loaded       bool          // also move waiting applications out of loaded members, not only out of drained ones
 	PerMinute    int           // applications, over all members; 0: none
-	QueuePercent float64       // of a queue's waiting applications at a member, in a minute (not in a drain)
-	DeadBand     float64       // by how much the part in use of a loaded member exceeds that of a free one, 0 to 1
-	Again        time.Duration // in which an application is not moved a second time
+	QueuePercent float64       // of a queue's waiting applications at a member, per minute (drains are exempt)
+	DeadBand     float64       // least difference in use between a loaded and a free member, 0 to 1
+	Again        time.Duration // least time between two moves of an application
 }
 
-// WaitingApplication is one that waits for its AM's container, as its home reports it.
+// WaitingApplication is an application that waits for its AM's container, by its home's report.
 type WaitingApplication struct {
 	Application creel.ApplicationID
 	Home        creel.SubclusterID
@@ -31,7 +31,7 @@ type WaitingApplication struct {
 	Label       string // of the nodes on which its AM's container must run
 }
 
-// PastMove is a move that was begun, and where it is or how it went.
+// PastMove is a move that was started; it may have ended.
 type PastMove struct {
 	Application creel.ApplicationID
 	From, To    creel.SubclusterID
@@ -40,20 +40,20 @@ type PastMove struct {
 	Under       bool      // it is under way
 }
 
-// MoveInput is the data that moves are chosen from.
+// MoveInput is the input of ChooseMoves.
 type MoveInput struct {
 	View *subcluster.View
 	Now  time.Time // store's clock
-	// Drained are the members to be emptied, and why: "sc-1 is drained by alice (new disks)".
+	// Drained has the reason for each member to be emptied: "sc-1 is drained by alice (new disks)".
 	Drained map[creel.SubclusterID]string
 	Waiting []WaitingApplication
 	Past    []PastMove
 	Optout  func(creel.QueuePath) bool // nil: no queue has opted out
-	// Excludes reports whether the policy of a queue places no homes in a member, by a weight of 0; nil: none does.
+	// Excludes reports whether a queue's policy places no homes in a member, by a weight of 0; nil: no policy does.
 	Excludes func(creel.QueuePath, creel.SubclusterID) bool
 }
 
-// ChosenMove is one, with its reason.
+// ChosenMove is a move to be made, with its reason.
 type ChosenMove struct {
 	Application creel.ApplicationID `json:"application"`
 	From        creel.SubclusterID  `json:"from"`
@@ -62,24 +62,26 @@ type ChosenMove struct {
 	Why         string              `json:"why"`
 }
 
-// place is a member that could take applications whose AMs are on nodes of one label.
+// place is a member that could take applications whose AMs run on nodes of one label.
 type place struct {
-	member *subcluster.Status // as these nodes are alone
-	room   float64            // free and not requested part of its size, less applications on their way there
-	each   float64            // of its size that one more application is taken to use
+	member *subcluster.Status // restricted to these nodes
+	room   float64            // part of its size that is free and not requested, less applications on their way
+	each   float64            // part of its size that one more application is assumed to use
 }
 
-// ChooseMoves chooses which applications move now, and returns texts for why others stay. It decides by the members'
-// reports, and counts applications on their way: not those that wait with a member that is silent or gone, nor moves
-// dated in the future, since the store's clock was set back.
+// ChooseMoves chooses the applications that move now, and returns notes about the reasons why others stay. It decides
+// by the members' reports and by the applications on their way. It does not count moves to a member that is not
+// alive. Nor does it count moves dated in the future: the store's clock was set back.
 //
 //   - Applications waiting in a drained member move, the oldest first.
-//   - With terms.Loaded, so do applications waiting in a member whose part in use exceeds, by the dead band, that of
-//     a member with free capacity and no waiting applications: the youngest first, since it would wait longest.
+//   - With terms.Loaded, applications waiting in a loaded member move too. Its utilization exceeds, by the dead band,
+//     the utilization of a member with free capacity and no waiting applications. The youngest moves first, since it
+//     would wait longest.
 //
-// An application whose AM is on nodes of a label is judged by these nodes alone, and goes to members that have some.
-// It goes where the most capacity is free, among the members that take applications, have its queue there and are not
-// excluded by its queue's policy. If no capacity is free, a drain moves it where the least is pending.
+// For an application whose AM runs on nodes of a label, only these nodes count. Candidates are the members that take
+// applications, have its queue on these nodes and are not excluded by the queue's policy. The application goes to the
+// candidate with the most free capacity. If no capacity is free, a drain moves it to the candidate with the least
+// pending.
 func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []string) {
 	budget := terms.PerMinute
 	lately := map[creel.ApplicationID]bool{}
@@ -145,7 +147,7 @@ func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []s
 			note("applications waiting in queue %s of %s%s stay: no other member that takes applications has that queue%s%s",
 				a.Queue, a.Home, onLabel(a.Label), there, in.orExcluded(a.Queue))
 		case budget <= 0:
-			note("%d a minute are moved, and the others later", terms.PerMinute)
+			note("%d applications a minute are moved; the others move later", terms.PerMinute)
 		default:
 			choose(a, to, in.Drained[a.Home])
 		}
@@ -167,7 +169,7 @@ func ChooseMoves(in *MoveInput, terms MoveTerms) (chosen []ChosenMove, notes []s
 			note("applications waiting in queue %s of %s%s stay: no member with that queue has free capacity and is used less by %.0f %%%s",
 				a.Queue, a.Home, onLabel(a.Label), 100*terms.DeadBand, in.orExcluded(a.Queue))
 		case budget <= 0:
-			note("%d a minute are moved, and the others later", terms.PerMinute)
+			note("%d applications a minute are moved; the others move later", terms.PerMinute)
 		case left[key] >= max(1, most):
 			note("of the applications waiting in queue %s of %s, %.0f %% a minute are moved", a.Queue, a.Home, terms.QueuePercent)
 		default:
@@ -235,7 +237,7 @@ func placesOf(in *MoveInput, label string) (out []place) {
 		if _, empty := in.Drained[m.ID]; empty || m.State != subcluster.StateActive || m.Load.Refusing != "" {
 			continue
 		}
-		c := &m.Load.Metrics // numbers of applications are of all nodes
+		c := &m.Load.Metrics // the application counts cover all nodes
 		on := m.In(label)
 		if label != "" && (on.Load.Metrics.Total().IsZero() || len(on.Load.Queues) == 0) {
 			continue
@@ -259,8 +261,7 @@ func taken(places []place, to creel.SubclusterID) {
 	}
 }
 
-// best returns the place with the most free capacity among those that have the queue, may be chosen for it and are
-// not the home.
+// best returns the place with the most free capacity that is not the home, has the queue and satisfies may.
 func (in *MoveInput) best(places []place, a WaitingApplication, may func(*place) bool) (to *place) {
 	for i := range places {
 		p := &places[i]

@@ -10,25 +10,25 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// PacedBudget is a member's share of a preemption budget, by the member's own clock.
+// PacedBudget is a member's share of a preemption budget, with times by the member's clock.
 type PacedBudget struct {
 	subcluster.QueueOn
 	Share  creel.Resource
-	Begins time.Time // names the interval, by the store's clock
+	Begins time.Time // identifies the interval, by the store's clock
 	Ends   time.Time // of the interval
 	Until  time.Time // of the plan's lease
 }
 
-// Pace is a member's side of preemption budgets where its ResourceManager accepts only a limit of how much one round
-// may take back, and reports only how much was taken since it started, for any queue. So everything taken while a
-// queue with a budget was short counts against that budget. While one is short, a round may take back the rest of its
-// share, for any queue. Pace has to run more often than rounds do.
+// Pace applies preemption budgets in a member whose ResourceManager accepts only a limit for each round of
+// preemption. Such a ResourceManager reports only the total taken since its start, for all queues together. So
+// everything taken while a queue with a budget was short counts against that budget. While such a queue is short, a
+// round may take back the rest of its share, for any queue. Pace must run more often than rounds.
 type Pace struct {
 	begun bool
 	taken creel.Resource // at the last look
 	spent map[subcluster.QueueOn]*intervalSpent
-	last  creel.Resource // that one round may take
-	short time.Time      // when a queue with a budget in force was short last
+	last  creel.Resource // limit of one round
+	short time.Time      // last time a queue with a budget in force was short
 }
 
 type intervalSpent struct {
@@ -37,18 +37,18 @@ type intervalSpent struct {
 	short  bool // at the last look
 }
 
-// paceLinger is how long a bound stays when no queue is short any more: to change it costs
-// the ResourceManager a reading of all its queues.
+// paceLinger is the time that a bound stays after the last queue was short. A change makes the ResourceManager reload
+// all its queues.
 const paceLinger = 30 * time.Second
 
-// Look counts, and returns how much one round may take back from now on; not bound: as much as the member's own
-// settings allow. taken is the amount taken back since the ResourceManager started, queues were read together with
-// it, now is the clock of Ends and Until.
+// Look counts taken resources, and returns the limit of one round from now on. If bound is false, only the member's
+// own settings limit rounds. taken is the amount taken back since the ResourceManager started, and queues are from
+// the same reading. now is by the clock of Ends and Until.
 func (p *Pace) Look(
 	now time.Time, budgets []PacedBudget, queues []subcluster.QueueLoad, taken creel.Resource,
 ) (most creel.Resource, bound bool) {
 	more := taken.Sub(p.taken)
-	if !p.taken.Fits(taken) { // it was started again
+	if !p.taken.Fits(taken) { // the ResourceManager restarted
 		more = taken
 	}
 	if !p.begun {
@@ -108,8 +108,7 @@ func (p *Pace) Spent(budgets []PacedBudget, unbound bool) []subcluster.Preemptio
 	return out
 }
 
-// shortOf reports whether a queue, or one below it, waits with less than its guarantee on nodes
-// of a label.
+// shortOf reports whether a queue, or a descendant, waits while it has less than its guarantee on nodes of a label.
 func shortOf(of subcluster.QueueOn, queues []subcluster.QueueLoad) bool {
 	for i := range queues {
 		x := &queues[i]

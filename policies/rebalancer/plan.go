@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Input of a plan: members' reports and the queue tree, as arrays that hold only pairs of queue and member with
-// demand or use. Amounts are shares of one unit of the whole federation's dominant type, so that queues of different
-// shape compare (see Share).
+// Input is the input of a plan: members' reports and the queue tree. It has only pairs of queue and member with
+// demand or use. Amounts are parts of the federation by the dominant type (see Share), so that queues that need
+// different types can be compared.
 type Input struct {
 	Members []float64 // capacity of each
 	Parents []Parent  // queues with children except root; each comes after its own parent
@@ -20,7 +20,7 @@ type Input struct {
 // Parent is a queue with queues below it.
 type Parent struct {
 	Above     int32   // 1 + its own parent's index in Input.Parents, 0 for root
-	Guarantee float64 // of the federation; at least the sum of its children's guarantees counts
+	Guarantee float64 // of the federation; raised to the sum of its children's guarantees
 	Weight    float64 // for the part beyond guarantees
 	Maximum   float64 // math.Inf(1) for none
 }
@@ -31,20 +31,20 @@ type Leaf struct {
 	Guarantee float64 // of the federation
 	Weight    float64 // for the part beyond guarantees
 	Maximum   float64 // math.Inf(1) for none
-	// Wants is its total demand, for a leaf whose waiting demand can go to any of its members and so counts in each
-	// of its pairs; 0: the sum of its pairs' demands.
+	// Wants is the leaf's total demand if its waiting demand can run in any of its members and so counts in each of
+	// its pairs. 0: the total is the sum of its pairs' demands.
 	Wants float64
 }
 
 // Pair is the use and demand of one leaf in one member.
 type Pair struct {
 	Leaf, Member int32
-	Demand       float64 // use and pending, that which can run in this member
+	Demand       float64 // use and pending that can run in this member
 	Use          float64
-	Waits        float64 // the leaf's demand that waits here; it may run elsewhere too
+	Waits        float64 // the leaf's demand that waits here; other members could run it too
 }
 
-// Plan is each leaf's entitlement, and how much of that in each member.
+// Plan has each leaf's entitlement, and its part in each member.
 type Plan struct {
 	Entitled []float64 // by leaf
 	Given    []float64 // by pair
@@ -57,7 +57,7 @@ type Options struct {
 	Stop   float64 // stop when no leaf's sum changes by more than this part [0.0002]
 }
 
-// Planner computes plans and keeps its memory between them. It has one owner.
+// Planner computes plans and reuses its buffers. It is not safe for concurrent use.
 type Planner struct {
 	Options
 
@@ -81,8 +81,7 @@ type slot struct {
 	given      float64
 }
 
-// Plan computes one. warm, if it is the given of a former plan of the same pairs, is the starting point; it may be
-// nil.
+// Plan computes a plan. warm is the starting point: Given of an earlier plan of the same pairs, or nil.
 func (p *Planner) Plan(in *Input, warm []float64) Plan {
 	if p.Sweeps <= 0 {
 		p.Sweeps = 100
@@ -135,8 +134,7 @@ func (p *Planner) index(in *Input) {
 	}
 }
 
-// begin splits each leaf's weight over its members: as it received in the plan
-// before, else where it could best be, else as it demands.
+// begin splits each leaf's weight over its members: by the previous plan, else by place, else by demand.
 func (p *Planner) begin(in *Input, entitled, warm []float64) {
 	p.sums, p.before = resize(p.sums, len(in.Leaves)), resize(p.before, len(in.Leaves))
 	clear(p.sums)
@@ -164,7 +162,7 @@ func (p *Planner) begin(in *Input, entitled, warm []float64) {
 	p.normalise()
 }
 
-// normalise has the splits of each leaf, which sum to norms, sum to 1.
+// normalise scales the splits of each leaf, which sum to norms, to the sum 1.
 func (p *Planner) normalise() {
 	for l, n := range p.norms {
 		p.norms[l] = 1 / n
@@ -174,10 +172,10 @@ func (p *Planner) normalise() {
 	}
 }
 
-// place splits entitlements over members for leaves whose waiting demand can go anywhere. Running containers stay,
-// within the leaf's entitlement. The entitlement beyond goes to the remaining capacity, in proportion. If every leaf
-// is in every member this is exact: entitlements sum to no more than the total, so the parts fit. Leaves with demand
-// in particular members start with that.
+// place splits entitlements over members for leaves whose waiting demand can run in any member. Running containers
+// stay, within the leaf's entitlement. The rest of the entitlement goes to the remaining capacity, in proportion. If
+// every leaf is in every member this is exact: entitlements sum to no more than the total, so the parts fit. Leaves
+// with demand in particular members start with that demand.
 func (p *Planner) place(in *Input, entitled []float64) {
 	p.placed = resize(p.placed, len(in.Pairs))
 	uses, rooms, room := make([]float64, len(in.Leaves)), slices.Clone(in.Members), make([]float64, len(in.Leaves))
@@ -207,11 +205,11 @@ func (p *Planner) place(in *Input, entitled []float64) {
 	}
 }
 
-// least is the smallest part of its weight that a leaf keeps in a member, so that it can come back.
+// least is the smallest part of its weight that a leaf keeps in a member. From zero a split could never grow again.
 const least = 1e-7
 
-// fill is stage 2 for one member alone: it shares its capacity by the leaves' weights as they are split now. The
-// result is feasible at any time.
+// fill is stage 2 for one member: it divides the member's capacity by the leaves' present split weights. The result
+// is feasible after each call.
 func (p *Planner) fill(in *Input, entitled []float64, m int) {
 	slots := p.slots[p.starts[m]:p.starts[m+1]]
 	p.basins = resize(p.basins, len(slots))
@@ -219,7 +217,7 @@ func (p *Planner) fill(in *Input, entitled []float64, m int) {
 		x := &slots[j]
 		p.basins[j] = basin{
 			width: max(entitled[x.leaf]*x.split, 1e-12),
-			// The parts of a maximum sum to it, so that no sum can be above it.
+			// The parts of a maximum sum to the maximum, so the leaf's total cannot exceed it.
 			ceiling: min(x.demand, p.most[x.leaf]*x.split),
 		}
 	}
@@ -229,12 +227,12 @@ func (p *Planner) fill(in *Input, entitled []float64, m int) {
 	}
 }
 
-// basin is one that water is filled into from the bottom: levelEntry without a floor, and half its size, since a plan
-// spends most of its time here (BenchmarkPlan).
+// basin is a levelEntry without a floor. It has about half the size, since a plan spends most of its time here
+// (BenchmarkPlan).
 type basin struct{ ceiling, width float64 }
 
 // fillLevel is waterLevel for basins. Their content is concave in the level, so Newton's steps from below never pass
-// the answer, and end when no further basin is full.
+// the answer. They end when no further basin is full.
 func fillLevel(basins []basin, amount float64) float64 {
 	full, width := 0.0, 0.0
 	for _, b := range basins {
@@ -263,8 +261,8 @@ func fillLevel(basins []basin, amount float64) float64 {
 	return level
 }
 
-// settle sums up the leaves' shares and moves their weight towards the members where they received some. It reports
-// whether nothing moved any more.
+// settle sums the leaves' shares and moves their weights towards the members where they received shares. It reports
+// whether the sums have converged.
 func (p *Planner) settle(in *Input) bool {
 	clear(p.sums)
 	for i := range p.slots {

@@ -8,12 +8,12 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A pool of nodes is the nodes without a label, or those with one. Queues have entitlements in each pool, of its
-// size, and nothing moves between pools. So each has a reading and a plan of its own, made as if the federation were
-// nothing else (subcluster.View.In, Tree.In). Members that report no queues of a label (those
-// that run Hadoop's ResourceManager) are not in its pool.
+// A pool is the set of nodes with the same label, or without a label. Queues have entitlements in each pool, and no
+// demand moves between pools. So each pool has its own reading and plan, made as if it were the whole federation
+// (subcluster.View.In, Tree.In). Members that report no queues of a label are not in its pool; members running
+// Hadoop's ResourceManager never do.
 
-// ReadPools reads each pool, nodes without a label first; before and slowStart as of Reading.SlowStart.
+// ReadPools reads each pool, nodes without a label first. It passes before and slowStart to Reading.SlowStart.
 func ReadPools(
 	view *subcluster.View, tree *Tree, before *subcluster.Plan, slowStart time.Duration,
 ) (pools []*Reading) {
@@ -29,7 +29,7 @@ func ReadPools(
 	return pools
 }
 
-// PoolsChanged is Changed of any pool.
+// PoolsChanged reports whether any pool has Changed.
 func PoolsChanged(pools []*Reading, before *subcluster.Plan) bool {
 	known := 1
 	if before != nil {
@@ -46,9 +46,9 @@ func PoolsChanged(pools []*Reading, before *subcluster.Plan) bool {
 	return false
 }
 
-// PlanPools makes the published plan, for each pool: its plan, limited in its changes from the previous one, and
-// preemption budgets at now of the store's clock. With capacities those of queues follow it in the pools in which the
-// tree sets shares of queues.
+// PlanPools makes the plan to be published. For each pool it computes a plan, limits its changes from the previous
+// one, and adds preemption budgets; now is by the store's clock. If capacities is true, it adds queue capacities in
+// the pools for which the tree sets guarantees or weights.
 func (p *Planner) PlanPools(
 	pools []*Reading, before *subcluster.Plan, s PlanBounds, capacities bool, now time.Time,
 ) *subcluster.Plan {

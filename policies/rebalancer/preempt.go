@@ -43,16 +43,16 @@ func (q *Queue) readPreemption(doc *limitsJSON) (err error) {
 // PreemptionBounded reports whether the queue has a preemption budget.
 func (q *Queue) PreemptionBounded() bool { return !q.Preemption.IsZero() || q.PreemptionPercent > 0 }
 
-// GivePreemption adds to a plan the amounts that members may take back from other queues for queues that have a
-// budget. A queue's shortfall in the federation is its entitlement less its use. That amount is distributed, within
-// the budget, to the members in which the plan has it, the largest shortfall first. So a queue with the same asks in
-// two members gets resources back in only one of them. Where it has its entitlement already nothing is taken for it,
-// whatever a member computes by itself.
+// GivePreemption adds to a plan the amounts that members may take back from other queues for queues with a budget. A
+// queue's shortfall in the federation is its entitlement less its use. The shortfall is distributed, within the
+// budget, to the members where the queue is below its share of the plan, the largest difference first. So a queue
+// with the same asks in two members gets resources back in only one of them. A queue that has its entitlement gets
+// nothing back, even if a member alone would take resources for it.
 //
-// Intervals are those of the store's clock, counted from its epoch. Within one, shares only rise and their sum stays
-// within the budget, whichever leader assigns them, as long as it has the previous plan. Shares count against the
-// shortfall until the interval is over. An amount that a member has taken beyond its share counts as assigned; a
-// member not bound by the budget has the amount that it took. now is the store's clock.
+// Intervals are counted from the epoch of the store's clock. Within an interval shares only rise, and their sum stays
+// within the budget. A new leader keeps this rule if it has the previous plan. Shares count against the shortfall
+// until the interval ends. An amount that a member took beyond its share counts as assigned. The share of a member
+// not bound by the budget is the amount that it took. now is by the store's clock.
 func GivePreemption(r *Reading, p Plan, out, before *subcluster.Plan, now time.Time) {
 	out.Preemption = nil
 	for i := range r.Tree.Queues {
@@ -88,8 +88,7 @@ func GivePreemption(r *Reading, p Plan, out, before *subcluster.Plan, now time.T
 	}
 }
 
-// lacks returns how far the leaves at or below a queue are below their entitlement, in total and by member, as parts
-// of the federation.
+// lacks returns the shortfall of the leaves at or below a queue, in total and by member, as parts of the federation.
 func (r *Reading) lacks(p Plan, q creel.QueuePath) (sum float64, by []float64) {
 	by = make([]float64, len(r.Members))
 	at := 0
@@ -103,7 +102,7 @@ func (r *Reading) lacks(p Plan, q creel.QueuePath) (sum float64, by []float64) {
 		if path != q && !strings.HasPrefix(string(path), string(q)+".") || lacks <= 0 || short <= 0 {
 			continue
 		}
-		// Where it has more than its part in one member, it is short of less in all.
+		// A leaf above its share in one member has a smaller total shortfall.
 		scale := min(1, lacks/short)
 		for i := begin; i < at; i++ {
 			by[r.Pairs[i].Member] += scale * max(0, p.Given[i]-r.Pairs[i].Use)
@@ -113,8 +112,8 @@ func (r *Reading) lacks(p Plan, q creel.QueuePath) (sum float64, by []float64) {
 	return sum, by
 }
 
-// portion returns a part of the federation, rounded up: a container may need more of the type that counts less than
-// that type's part.
+// portion returns a part of the federation, rounded up. A container may need more than this part of the type that is
+// not dominant.
 func portion(total creel.Resource, share float64) creel.Resource {
 	const unit = 1_000_000
 	return total.Scale(int64(math.Ceil(min(1, share)*unit)), unit)
@@ -146,7 +145,7 @@ func (r *Reading) preemptionShares(
 	})
 	shares := map[creel.SubclusterID]creel.Resource{}
 	for id, given := range was {
-		shares[id] = given // also of a member that is away now: it may have used it
+		shares[id] = given // also for a member that is not in the view now: it may have used its share
 	}
 	for _, m := range order {
 		id := r.Members[m]
@@ -166,7 +165,8 @@ func (r *Reading) preemptionShares(
 	return out
 }
 
-// named returns a resource without the further types that a budget does not name, and so does not bound.
+// named returns a resource with memory, vcores and the types that the budget names. The budget does not limit other
+// types.
 func named(r, budget creel.Resource) creel.Resource {
 	out := creel.NewResource(r.MemoryMB, r.VCores)
 	for _, a := range budget.Others {

@@ -12,15 +12,15 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// PlanBounds limits how a plan may differ from the one before.
+// PlanBounds limits the changes from one plan to the next.
 type PlanBounds struct {
 	DeadBand float64 // weights that differ by less stay [0.01]
 	Step     float64 // the most by which a weight changes [0.1]; all at once if a member has shrunk
-	// SlowStart is the time from zero to all of a member's size; see Reading.SlowStart.
+	// SlowStart is the time in which a member's counted size grows from zero to all; see Reading.SlowStart.
 	SlowStart time.Duration
 }
 
-// Band is DeadBand or its default.
+// Band returns DeadBand or its default.
 func (s PlanBounds) Band() float64 {
 	if s.DeadBand > 0 {
 		return s.DeadBand
@@ -28,7 +28,7 @@ func (s PlanBounds) Band() float64 {
 	return 0.01
 }
 
-// MostStep is Step or its default.
+// MostStep returns Step or its default.
 func (s PlanBounds) MostStep() float64 {
 	if s.Step > 0 {
 		return s.Step
@@ -36,8 +36,8 @@ func (s PlanBounds) MostStep() float64 {
 	return 0.1
 }
 
-// Publish turns a plan into its published form, limiting changes from the previous one, which may be nil. Queues
-// without demand have no parts in members.
+// Publish turns a plan into its published form, and limits its changes from the previous one. before may be nil.
+// Queues without demand have no parts in members.
 func Publish(r *Reading, p Plan, before *subcluster.Plan, s PlanBounds) *subcluster.Plan {
 	s.DeadBand, s.Step = s.Band(), s.MostStep()
 	out := &subcluster.Plan{
@@ -45,7 +45,7 @@ func Publish(r *Reading, p Plan, before *subcluster.Plan, s PlanBounds) *subclus
 		Began: r.began,
 	}
 	if before != nil && r.shrunk(before, sameSize) {
-		s.Step = 1 // the shares of a member that is gone, or has lost half, go elsewhere at once
+		s.Step = 1 // the shares of a member that is away, or has lost half, move at once
 	}
 	for m, id := range r.Members {
 		out.Members = append(out.Members, subcluster.MemberSize{Member: id, Share: r.Sizes[m]})
@@ -96,9 +96,9 @@ func Publish(r *Reading, p Plan, before *subcluster.Plan, s PlanBounds) *subclus
 	return out
 }
 
-// Changed reports whether the reading differs from the previous plan by so much that the next plan should not wait
-// for its time: a member or a queue more or less, a member that lost a tenth of its size, or a queue whose demand or
-// use differs by a hundredth of the federation.
+// Changed reports whether the next plan should not wait for the interval. That is so if members or queues were added
+// or removed, or if a member lost a tenth of its size. It is also so if a queue's demand or use differs by a
+// hundredth of the federation.
 func Changed(r *Reading, before *subcluster.Plan) bool {
 	if before == nil || before.Tree != r.Tree.Version || len(before.Queues) != len(r.Queues) ||
 		!slices.EqualFunc(before.Members, r.Members, func(a subcluster.MemberSize, id creel.SubclusterID) bool {
@@ -120,8 +120,9 @@ func Changed(r *Reading, before *subcluster.Plan) bool {
 	return false
 }
 
-// shape keeps weights near those of the previous plan, if it had some: all stay if none differs by the dead band, and
-// else all move by the same part of the difference, so that none changes by more than the step and their sum stays.
+// shape keeps weights near the weights of the previous plan, if it had any. If none differs by the dead band, all
+// stay. Otherwise all move by the same part of their difference, so that none changes by more than the step and their
+// sum stays.
 func shape(weights []float64, before *subcluster.QueuePlan, members []creel.SubclusterID, s PlanBounds) {
 	if before == nil || len(before.Members) == 0 {
 		return
@@ -166,10 +167,10 @@ func normalise(weights []float64) {
 	}
 }
 
-// EscrowShares returns a queue's parts of its maximum by a plan, in whole amounts that sum to it: its entitlement by
-// its weights, and the rest by the members' sizes. A plan places the work of a moment ago; the next work may arrive
-// at any member, which would have to ask for each container if all of the maximum went with the weights. Nil for
-// queues that do not follow the plan: their split is even.
+// EscrowShares returns a queue's parts of its maximum by a plan, as whole amounts that sum to the maximum. The
+// entitlement is split by the plan's weights, and the rest by the members' sizes. If all of it followed the weights,
+// a member that gets new work would have to ask for each container: a plan reflects past demand. The result is nil
+// for queues that do not follow the plan; their split is even.
 func EscrowShares(
 	p *subcluster.Plan,
 	q *subcluster.QueuePlan,
@@ -212,7 +213,7 @@ func EscrowShares(
 		cores = split(maximum.VCores)
 	}
 	for i := range p.Members {
-		// A share of nothing would mean an even one.
+		// A zero share would mean an even share.
 		out[p.Members[i].Member] = creel.NewResource(max(1, memory[i]), cores[i])
 	}
 	for _, a := range maximum.Others {
@@ -224,7 +225,7 @@ func EscrowShares(
 	return out
 }
 
-// tightest returns the largest part of a total that a maximum allows of every type, above 0.
+// tightest returns the largest part, above 0, such that this part of the total is within the maximum in every type.
 func tightest(maximum, total creel.Resource) float64 {
 	most := 1.0
 	of := func(maximum, total int64) {

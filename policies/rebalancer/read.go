@@ -11,17 +11,17 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Reading is the input of a plan and the meaning of its indexes.
+// Reading is the input of a plan, and the names of the queues and members that its indexes refer to.
 type Reading struct {
 	Input
-	Label   string               // of the nodes that it is of; see ReadPools
+	Label   string               // of the pool's nodes; see ReadPools
 	Queues  []creel.QueuePath    // of Input.Leaves
 	Above   []creel.QueuePath    // of Input.Parents
 	Members []creel.SubclusterID // of Input.Members
-	Sizes   []float64            // of Input.Members, as parts of Total: with SlowStart they count with less
-	Total   creel.Resource       // the whole that shares are parts of
+	Sizes   []float64            // of Input.Members, as parts of Total, before SlowStart reduces them
+	Total   creel.Resource       // of all members: shares are parts of it
 	Tree    *Tree
-	// Preempted are the amounts that members took back in intervals of budgets, as far as they report them.
+	// Preempted has the amounts that members report as taken back in intervals of budgets.
 	Preempted map[creel.SubclusterID][]subcluster.PreemptionSpent
 
 	Starts    []subcluster.MemberStart // of SlowStart, by id
@@ -29,11 +29,11 @@ type Reading struct {
 	began     time.Time // store's clock, of the first plan
 }
 
-// Read makes the input of a plan from a view: the leaf queues of active members with creel's queue metrics, and the
-// queues above them. Members without such metrics (Hadoop's) are left out. It covers nodes without a label
-// (ReadPools: with one). A queue's waiting demand counts once and may run in any of its members: proxies send waiting
-// asks elsewhere, and routers choose homes for new applications. A member counts only the demand that user limits and
-// its own maxima allow there (DemandOf).
+// Read makes the input of a plan from a view: the leaf queues of active members that report queue metrics, and their
+// parent queues. Members that report no queues are left out. It covers nodes without a label; ReadPools covers all
+// labels. A queue's waiting demand counts once and may run in any of its members: proxies send waiting asks
+// elsewhere, and routers choose homes for new applications. In a member only demand within user limits and the
+// member's maxima counts as waiting (DemandOf).
 func Read(view *subcluster.View, tree *Tree) *Reading {
 	r := &Reading{Tree: tree, Preempted: map[creel.SubclusterID][]subcluster.PreemptionSpent{}}
 	var status []*subcluster.Status
@@ -85,7 +85,7 @@ func Read(view *subcluster.View, tree *Tree) *Reading {
 	return r
 }
 
-// rowsOf returns the rows of a queue of members.
+// rowsOf returns a queue's load in each member.
 func rowsOf(path creel.QueuePath, status []*subcluster.Status) []MemberLoad {
 	rows := make([]MemberLoad, len(status))
 	for i, m := range status {
@@ -94,8 +94,8 @@ func rowsOf(path creel.QueuePath, status []*subcluster.Status) []MemberLoad {
 	return rows
 }
 
-// findQueues lists the leaves and the parents of the members, and returns the sum of their files' guarantees for
-// each.
+// findQueues lists the members' leaf and parent queues, and returns for each the sum of the guarantees in the
+// members' files.
 func (r *Reading) findQueues(status []*subcluster.Status) map[creel.QueuePath]creel.Resource {
 	guarantees, parents := map[creel.QueuePath]creel.Resource{}, map[creel.QueuePath]bool{}
 	for _, m := range status {
@@ -132,7 +132,7 @@ func (r *Reading) above(path creel.QueuePath) int32 {
 	return int32(i + 1)
 }
 
-// promises returns the tree's settings of a queue; fromFiles is the members' guarantee.
+// promises returns the tree's settings of a queue. fromFiles is the sum of the guarantees in the members' files.
 func (r *Reading) promises(path creel.QueuePath, fromFiles creel.Resource) (guarantee, weight, maximum float64) {
 	guarantee, maximum = Share(fromFiles, r.Total), math.Inf(1)
 	q := r.Tree.Find(path)

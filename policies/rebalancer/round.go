@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Round makes whole amounts of shares by the largest remainder: the sum is the rounded sum, and no share that was
-// above zero stays at zero for ever: rest carries the rounded-off part to the next call.
+// Round turns shares into whole amounts by the largest remainder. The amounts sum to the rounded sum of the shares.
+// rest carries the rounded-off parts to the next call, so that no share above zero stays at zero for ever.
 func Round(shares []float64, unit float64, rest []float64) []int64 {
 	out := make([]int64, len(shares))
 	sum, whole := 0.0, int64(0)
@@ -47,7 +47,7 @@ func Round(shares []float64, unit float64, rest []float64) []int64 {
 	return out
 }
 
-// Share is an amount as a part of the federation by its dominant type.
+// Share returns an amount as a part of the federation by its dominant type.
 func Share(r, total creel.Resource) float64 {
 	s := r.Dominant(total)
 	if math.IsInf(s, 0) || math.IsNaN(s) {

@@ -2,9 +2,8 @@
 
 package rebalancer
 
-// Schema is the JSON Schema (draft 2020-12) of the federation's queue tree, for editors.
-// ParseTree decides: it also sees that a guarantee is within its maximum, and a queue named
-// twice.
+// Schema is the JSON Schema (draft 2020-12) of the federation's queue tree, for editors. ParseTree checks more: it
+// rejects a guarantee above its maximum, and a queue named twice.
 const Schema = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "title": "Queues of the federation",

@@ -11,17 +11,15 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// sameSize: a member that has grown by less counts with all of it at once, and one that
-// has lost less has lost little.
+// sameSize is the part of its size by which a member may grow and still count with all of it at once.
 const sameSize = 0.2
 
-// SlowStart counts members that are new, that were away or that have got many nodes with a part of their size, which
-// grows to all of it in the time given; 0: all count with all of it. Containers that run in a member stay within the
-// queue's entitlement. A member that is away loses its part as fast as it would have gained it, so that a short
-// absence costs little; and one that loses nodes counts with the remaining ones at once. Before is the previous plan,
-// nil for none. From the first plan on all count with all of their size for that time, since members and nodes of a
-// starting federation join one by one. Time is that of the store's clock, and does not advance while the view is
-// frozen.
+// SlowStart counts members that are new, were away or have got many nodes with a part of their size. The part grows
+// to all of it within over; with 0 all members count with all of their size. A member always counts with at least its
+// use. A member that is away loses its part as fast as it would have gained it, so that a short absence costs little.
+// A member that loses nodes counts with the remaining ones at once. before is the previous plan, or nil. For the time
+// over after the first plan all members count with all of their size, since members and nodes of a starting
+// federation join one by one. Time is by the store's clock, and does not advance while the view is frozen.
 func (r *Reading) SlowStart(view *subcluster.View, before *subcluster.Plan, over time.Duration) {
 	r.began, r.slowStart = view.At, over
 	if before != nil && !before.Began.IsZero() {
@@ -49,8 +47,8 @@ func findStart(starts []subcluster.MemberStart, id creel.SubclusterID) (int, boo
 	})
 }
 
-// starts returns the slow-start records of the members that take applications, and of those that are away. Not slow,
-// they count with all of their size.
+// starts returns the slow-start records of the active members, and of the members that are away. If slow is false,
+// active members count with all of their size.
 func starts(
 	view *subcluster.View,
 	before *subcluster.Plan,
@@ -93,8 +91,8 @@ func starts(
 	return out
 }
 
-// resume returns the part of its present size that a member counts with, from the part that counted of its previous
-// size, after it has gained a part.
+// resume returns the part of its present size that a member counts with. It converts the part that counted of its
+// previous size, and adds the part gained since.
 func resume(
 	was subcluster.MemberStart,
 	size creel.Resource,
@@ -113,7 +111,7 @@ func resume(
 	}
 }
 
-// shrunk reports whether a member of the previous plan is gone, or has lost more than a part of its size.
+// shrunk reports whether a member of the previous plan is away, or has lost more than part of its size.
 func (r *Reading) shrunk(before *subcluster.Plan, part float64) bool {
 	for i := range before.Starts {
 		was := &before.Starts[i]

@@ -19,7 +19,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Where the store has the documents of this package (statestore.Documents).
+// Classes and names of this package's documents in the store (statestore.Documents).
 const (
 	TreeClass   = "queues" // the federation's queue tree
 	TreeName    = "federation"
@@ -29,17 +29,17 @@ const (
 	UsersClass  = "escrow-users" // a record for each queue with a user limit, likewise
 )
 
-// Tree has the settings of queues in the federation as a whole, by its document in the store. Queues that it does not
-// name have the sum of their members' files.
+// Tree has the federation-wide settings of queues, from its document in the store. For queues that it does not name
+// the members' files apply, summed.
 type Tree struct {
 	Version int64   // of the document, 0 without one
 	Queues  []Queue // by path
-	// Labels are the settings on nodes with a label, each a tree of its own (In), by label.
+	// Labels has the settings on nodes with a label, by label. Each is a separate tree (In).
 	Labels map[string][]Queue
 }
 
-// In returns the tree of the nodes with a label; for nodes without one ("") t itself. Nodes with a label are a pool
-// of their own: amounts and percentages refer to these nodes. The queues are shared with t.
+// In returns the tree of the nodes with a label, and t itself for nodes without one (""). Nodes with a label form a
+// separate pool: amounts and percentages refer to these nodes. The queues are shared with t.
 func (t *Tree) In(label string) *Tree {
 	if label == "" {
 		return t
@@ -53,25 +53,24 @@ func (t *Tree) Pools() []string { return append([]string{""}, slices.Sorted(maps
 // Queue has the document's settings of one queue.
 type Queue struct {
 	Path creel.QueuePath
-	// Guarantee replaces the sum of the members' guarantees; zero leaves it.
+	// Guarantee replaces the sum of the members' guarantees; zero leaves that sum.
 	Guarantee creel.Resource
-	// Weight is the queue's weight for shares beyond guarantees; 0 means by guarantee.
+	// Weight is the queue's weight for shares beyond guarantees; 0: the guarantee is the weight.
 	Weight float64
 	// Maximum is the most that the queue may use in all members together, enforced by escrow; zero for none. Types
-	// that the document leaves out have Unbounded.
+	// that the document leaves out are Unbounded.
 	Maximum creel.Resource
-	// UserLimit is the most that one user may use in all members together, of a queue that has no children; zero for
-	// no limit. It is enforced by escrow (escrow.Users); otherwise as Maximum.
+	// UserLimit is the most that one user of a leaf queue may use in all members together; zero for no limit. Escrow
+	// enforces it (escrow.Users). Types left out are as in Maximum.
 	UserLimit        creel.Resource
 	UserLimitPercent float64
-	// GuaranteePercent and MaximumPercent say that the amounts above are percentages of the federation's size; 0:
-	// they are absolute. The writer of the document computes the amounts (Resolve), and so does the rebalancer when
-	// the federation grows or shrinks.
+	// GuaranteePercent and MaximumPercent are the amounts above as percentages of the federation's size; 0: the
+	// amounts are absolute. The writer of the document computes the amounts (Resolve). The rebalancer recomputes them
+	// when the federation grows or shrinks.
 	GuaranteePercent, MaximumPercent float64
-	// Preemption is the most that may be taken back from others for this queue in all
-	// members together, in each PreemptionEvery of the store's clock; zero for no bound.
-	// Types that the document leaves out have Unbounded. PreemptionPercent is as
-	// GuaranteePercent.
+	// Preemption is the most that may be taken back from other queues for this queue in each PreemptionEvery of the
+	// store's clock. It covers all members together; zero for no bound. Types that the document leaves out are
+	// Unbounded. PreemptionPercent works like GuaranteePercent.
 	Preemption        creel.Resource
 	PreemptionPercent float64
 	PreemptionEvery   time.Duration
@@ -127,7 +126,7 @@ type limitsJSON struct {
 	Weight    *float64        `json:"weight,omitempty"`
 	Maximum   json.RawMessage `json:"maximum,omitempty"`
 	UserLimit json.RawMessage `json:"user_limit,omitempty"`
-	// Preemption is the amount that may be taken back for it in PreemptionSeconds [60].
+	// Preemption is the amount that may be taken back for the queue in PreemptionSeconds [60].
 	Preemption        json.RawMessage `json:"preemption,omitempty"`
 	PreemptionSeconds int64           `json:"preemption_seconds,omitempty"`
 }
@@ -142,10 +141,11 @@ var labelForm = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z_-]{0,254}$`)
 //	  "maximum": {"memory": 4194304},
 //	  "labels": {"gpu": {"maximum": "30%"}}}]}
 //
-// "user_limit" limits each user of the queue, "preemption" is taken back from other queues for the queue (see
-// GivePreemption). Memory is in MB; further types have their own names. "40%", or {"percent": 40} with the amounts at
-// the time when the document was written, is a part of the federation. All values apply to nodes without a label;
-// "labels" has the same for nodes with one. Unknown keys, negative amounts and duplicate queues are rejected.
+// "user_limit" limits each user of the queue. "preemption" limits the amount taken back from other queues for the
+// queue (see GivePreemption). Memory is in MB; further types have their own names. "40%" is a part of the federation.
+// So is {"percent": 40}, with the amounts that it had when the document was written. All values apply to nodes
+// without a label; "labels" has the same for nodes with one. Unknown keys, negative amounts and duplicate queues are
+// rejected.
 func ParseTree(data []byte, version int64) (*Tree, error) {
 	refuse := func(why string, args ...any) error {
 		return &creel.Error{
@@ -198,7 +198,7 @@ func ParseTree(data []byte, version int64) (*Tree, error) {
 	return t, nil
 }
 
-// read takes over a queue's settings in one pool of nodes.
+// read sets the queue's settings in one pool of nodes from the document.
 func (q *Queue) read(doc *limitsJSON) (err error) {
 	if q.Guarantee, q.GuaranteePercent, err = amounts(doc.Guarantee, 0); err != nil {
 		return fmt.Errorf("guarantee of %s: %w", q.Path, err)
@@ -223,8 +223,8 @@ func (q *Queue) read(doc *limitsJSON) (err error) {
 	return nil
 }
 
-// amounts reads {"memory": 1, "vCores": 2, "gpu": 3}; omitted memory and vcores are rest. Or "40%", or {"percent":
-// 40} with or without amounts.
+// amounts reads {"memory": 1, "vCores": 2, "gpu": 3}, where omitted memory and vcores are rest. It also reads "40%",
+// and {"percent": 40} with or without amounts.
 func amounts(data json.RawMessage, rest int64) (r creel.Resource, percent float64, err error) {
 	if len(data) == 0 || string(data) == "null" {
 		return r, 0, nil

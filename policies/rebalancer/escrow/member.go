@@ -8,7 +8,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Member is a subcluster's side for one queue. Times are those of its own clock. The zero cap of a new Member allows
+// Member is a subcluster's side for one queue. Times are by its own clock. The zero cap of a new Member allows
 // nothing: a queue with a maximum may not grow before its first grant.
 type Member struct {
 	ID      creel.SubclusterID
@@ -22,14 +22,13 @@ type Member struct {
 	reason string
 }
 
-// Begin takes over the queue's use at the time it gets its maximum: that amount is held from the start, for one
-// lease, without a grant.
+// Begin sets the cap to the queue's use at the time when it gets its maximum. This cap needs no grant, and lasts for
+// one lease.
 func (m *Member) Begin(now time.Time, uses creel.Resource) {
 	m.held, m.ends = uses, now.Add(m.Terms.Lease-m.Terms.Margin)
 }
 
-// Ask makes a request. uses and needs must be current, and the cap that the request reports is the one in force at
-// that moment.
+// Ask makes a request. uses and needs must be current: the request reports the cap in force at that moment.
 func (m *Member) Ask(now time.Time, uses, needs creel.Resource) Request {
 	return Request{
 		Member: m.ID, Epoch: m.Epoch, Holds: m.Cap(now), Uses: uses, Needs: needs.Max(uses),
@@ -37,14 +36,13 @@ func (m *Member) Ask(now time.Time, uses, needs creel.Resource) Request {
 	}
 }
 
-// Granted applies the answer to the request that was made at sent. It is called only after the record has been
-// written.
+// Granted applies the answer to the request made at sent. It is called only after the record has been written.
 func (m *Member) Granted(sent time.Time, g Grant) {
 	m.held, m.ends = g.Cap, sent.Add(g.Lease-m.Terms.Margin)
 	m.short, m.reason = g.Short, g.Reason
 }
 
-// Cap returns the most that the queue may use here at a time.
+// Cap returns the most that the queue may use here at the given time.
 func (m *Member) Cap(now time.Time) creel.Resource {
 	if !now.Before(m.ends) {
 		return creel.Resource{}
@@ -52,8 +50,8 @@ func (m *Member) Cap(now time.Time) creel.Resource {
 	return m.held
 }
 
-// Ends is when the lease is over.
+// Ends returns the time when the lease is over.
 func (m *Member) Ends() time.Time { return m.ends }
 
-// Short returns the need beyond the cap at the last request, and why it was not granted.
+// Short returns the need beyond the cap at the last request, and the reason why it was not granted.
 func (m *Member) Short() (creel.Resource, string) { return m.short, m.reason }

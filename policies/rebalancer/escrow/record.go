@@ -11,52 +11,53 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Terms of all leases of a federation.
+// Terms are the terms of all leases of a federation.
 type Terms struct {
-	Lease  time.Duration // of a cap, from the moment of the request
-	Linger time.Duration // a cap counts for so long after its lease is over
-	Margin time.Duration // a member's lease ends this much earlier for itself: clocks differ in speed
+	Lease  time.Duration // of a cap, from the time of the request
+	Linger time.Duration // time for which a cap counts after its lease is over
+	Margin time.Duration // a member ends its lease this much earlier, since clocks differ in speed
 }
 
-// DefaultTerms returns the terms by the settings' defaults.
+// DefaultTerms returns the defaults of the settings.
 func DefaultTerms() Terms {
 	return Terms{Lease: 15 * time.Second, Linger: 10 * time.Minute, Margin: 500 * time.Millisecond}
 }
 
-// Record shares out the maximum of one queue, on the nodes of a label if it has one. Times are the store's.
+// Record divides the maximum of one queue, for the nodes of one label or for nodes without a label. Times are by the
+// store's clock.
 type Record struct {
 	Queue   creel.QueuePath `json:"queue"`
 	Label   string          `json:"label,omitempty"`
 	Maximum creel.Resource  `json:"maximum"`
-	Tree    int64           `json:"tree"`             // version of the federation's queue tree that it is from
-	Source  string          `json:"source,omitempty"` // of the store that it was written in
-	// Awaited are the members that may hold caps unknown to this record. Until each of them has asked, but at most
-	// until Settled, when all such caps are over, no member is granted more than it reports to hold.
+	Tree    int64           `json:"tree"`             // version of the federation's queue tree that sets the maximum
+	Source  string          `json:"source,omitempty"` // of the store in which it was written
+	// Awaited are the members that may have caps unknown to this record. Until each of them has asked, no member gets
+	// more than its reported cap. This ends at Settled at the latest, when all such caps have expired.
 	Awaited []creel.SubclusterID `json:"awaited,omitempty"`
 	Settled time.Time            `json:"settled"`
-	// AwaitedStanding are the awaited members whose caps do not expire: they are awaited however long that takes.
+	// AwaitedStanding are the awaited members whose caps do not expire: the record awaits them without a time limit.
 	AwaitedStanding []creel.SubclusterID `json:"awaited_standing,omitempty"`
 	Holders         []Holder             `json:"holders,omitempty"` // by member
 }
 
-// Holder is one member's part.
+// Holder is one member's part of the maximum.
 type Holder struct {
 	Member  creel.SubclusterID `json:"member"`
 	Epoch   int64              `json:"epoch"`
 	Cap     creel.Resource     `json:"cap"`            // counts against the maximum
-	Over    creel.Resource     `json:"over,omitempty"` // use beyond the cap, from before the cap or under a higher one
-	Needs   creel.Resource     `json:"needs"`          // use and pending when it last asked
-	Share   creel.Resource     `json:"share,omitzero"` // the rebalancer's, zero for an even split
+	Over    creel.Resource     `json:"over,omitempty"` // use beyond the cap, by earlier containers
+	Needs   creel.Resource     `json:"needs"`          // use and pending at its last request
+	Share   creel.Resource     `json:"share,omitzero"` // by the plan, zero for an even split
 	Lease   time.Duration      `json:"lease"`
 	Ends    time.Time          `json:"ends"`
 	Version int64              `json:"version"` // rises with each answer
-	// Standing caps count until the member reports otherwise or leaves the federation; Fixed ones cannot be changed
-	// (Standing).
+	// Standing: the cap counts until the member reports another one or leaves the federation. Fixed: the cap cannot
+	// be changed. See the type Standing.
 	Standing bool `json:"standing,omitempty"`
 	Fixed    bool `json:"fixed,omitempty"`
 }
 
-// Lasts returns a text for how long the holder's cap stays its own if that does not depend on a lease; "" if it does.
+// Lasts returns the reason why the holder's cap does not depend on a lease; "" if it does.
 func (h *Holder) Lasts() string {
 	switch {
 	case h.Fixed:
@@ -67,41 +68,42 @@ func (h *Holder) Lasts() string {
 	return ""
 }
 
-// Request is a member's request. Amounts are totals, not differences, so that a repeated request is the same request.
+// Request is a member's request. Amounts are totals, not differences, so that a repeated request has no further
+// effect.
 type Request struct {
 	Member creel.SubclusterID
 	Epoch  int64
 	Holds  creel.Resource // the cap in force at the member
 	Uses   creel.Resource // containers and reservations
 	Needs  creel.Resource // use and pending asks
-	// Recovering says that containers of the previous epoch may not be counted in Uses yet: the cap is not lowered.
+	// Recovering: Uses may not count all containers of the previous epoch yet, so the cap is not lowered.
 	Recovering bool
-	// Else counts against the maximum as Uses does, and is no reason to have more: see Users.
+	// Else counts against the maximum like Uses, but does not raise the cap (see Users).
 	Else creel.Resource
-	// Leaves: it wants nothing, and releases its part even if no other member is short.
+	// Leaves: the member wants nothing, and releases its part even if no other member is short.
 	Leaves bool
-	// Standing: the setting in force there stays so without a lease. Fixed: it cannot be changed.
+	// Standing: the setting stays in force there without a lease. Fixed: it cannot be changed.
 	Standing, Fixed bool
 }
 
-// Grant is the answer.
+// Grant is the answer to a Request.
 type Grant struct {
 	Cap     creel.Resource
 	Lease   time.Duration
 	Version int64
-	Short   creel.Resource // needs that the cap does not cover
+	Short   creel.Resource // need beyond the cap
 	Reason  string
 }
 
-// NewRecord makes the record of a queue that has none. Members may hold caps
-// that an emptied store has lost, so it waits for all of them first.
+// NewRecord makes the first record of a queue. Members may have caps that an emptied store has lost, so Adopt makes
+// it await all members.
 func NewRecord(q creel.QueuePath, maximum creel.Resource, tree int64) *Record {
 	return &Record{Queue: q, Maximum: maximum, Tree: tree}
 }
 
-// Adopt prepares a record that was read from a store with the given source. A store that may have lost writes may
-// have older leases and lower caps than members have. members are all members of the federation, standing those whose
-// caps have no lease.
+// Adopt prepares a record that was read from a store with the given source. A store that lost writes may have older
+// leases and lower caps than the members. members lists all members of the federation; standing lists the members
+// whose caps have no lease.
 func (r *Record) Adopt(now time.Time, source string, members, standing []creel.SubclusterID, t Terms) {
 	if r.Source == source {
 		return
@@ -116,12 +118,12 @@ func (r *Record) Adopt(now time.Time, source string, members, standing []creel.S
 	r.Settled = later(r.Settled, now.Add(longest+t.Linger))
 }
 
-// settled reports whether all caps that members may hold are known.
+// settled reports whether the record has all caps that members may have.
 func (r *Record) settled(now time.Time) bool {
 	return len(r.AwaitedStanding) == 0 && (len(r.Awaited) == 0 || !now.Before(r.Settled))
 }
 
-// Members yields the members that hold a part, or may, and whether they do so without a lease.
+// Members yields the members that have or may have a part, and whether the part has no lease.
 func (r *Record) Members(yield func(id creel.SubclusterID, standing bool)) {
 	for _, id := range r.Awaited {
 		yield(id, false)
@@ -134,15 +136,15 @@ func (r *Record) Members(yield func(id creel.SubclusterID, standing bool)) {
 	}
 }
 
-// Leave drops parts held without a lease by members that have left the federation: members are those still in it.
+// Leave drops parts without a lease whose members have left the federation. members lists its present members.
 func (r *Record) Leave(members []creel.SubclusterID) {
 	gone := func(id creel.SubclusterID) bool { return !slices.Contains(members, id) }
 	r.Holders = slices.DeleteFunc(r.Holders, func(h Holder) bool { return h.Standing && gone(h.Member) })
 	r.AwaitedStanding = slices.DeleteFunc(slices.Clone(r.AwaitedStanding), gone)
 }
 
-// Silent reports whether a member that holds without a lease, or is awaited without end, has made no request for the
-// time of a lease: it may have left.
+// Silent reports whether a member may have left that the record would count or await without a time limit: it has
+// made no request for the time of a lease.
 func (r *Record) Silent(now time.Time) bool {
 	return len(r.AwaitedStanding) > 0 || slices.ContainsFunc(r.Holders, func(h Holder) bool {
 		return h.Standing && !now.Before(h.Ends)
@@ -156,15 +158,14 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Limit takes over the maximum of a newer version of the queue tree.
+// Limit sets the maximum if tree is a newer version of the queue tree.
 func (r *Record) Limit(maximum creel.Resource, tree int64) {
 	if tree > r.Tree {
 		r.Maximum, r.Tree = maximum, tree
 	}
 }
 
-// Plan takes over the rebalancer's shares and reports whether that changed
-// anything; members without one have an even split.
+// Plan sets the rebalancer's shares and reports whether any changed. Members without a share get an even split.
 func (r *Record) Plan(shares map[creel.SubclusterID]creel.Resource) (changed bool) {
 	for i := range r.Holders {
 		h := &r.Holders[i]
@@ -174,7 +175,7 @@ func (r *Record) Plan(shares map[creel.SubclusterID]creel.Resource) (changed boo
 	return changed
 }
 
-// Ask answers a request at a time of the store's clock and changes the record accordingly. A request of an earlier
+// Ask answers a request and changes the record accordingly. now is by the store's clock. A request of an earlier
 // epoch is rejected with creel.ErrStale.
 func (r *Record) Ask(now time.Time, q Request, t Terms) (Grant, error) {
 	r.expire(now, t)
@@ -203,15 +204,15 @@ func (r *Record) Ask(now time.Time, q Request, t Terms) (Grant, error) {
 		give, reason = q.Holds, "its own maximum cannot be changed by calls, and counts"
 	}
 	if reason == "" && !want.Fits(room) {
-		reason = "the rest of the maximum is held by others"
+		reason = "other members have the rest of the maximum"
 	}
-	// The record counts the amount that the member has in force until it reports less: the answer may be lost.
+	// The record counts the member's cap in force until it reports a lower one: the answer may be lost.
 	cap := give.Max(q.Holds)
 	if q.Recovering {
 		cap = cap.Max(h.Cap)
 	}
 	over := q.Uses.Max(q.Else)
-	if q.Recovering { // containers that ran above its cap before may not be found yet
+	if q.Recovering { // containers beyond its earlier cap may not be found yet
 		over = over.Max(h.Cap.Add(h.Over))
 	}
 	h.Epoch, h.Cap, h.Over = q.Epoch, cap, positive(over.Sub(cap))
@@ -223,7 +224,7 @@ func (r *Record) Ask(now time.Time, q Request, t Terms) (Grant, error) {
 	}, nil
 }
 
-// expire drops parts that no member can hold any more.
+// expire drops parts whose lease and Linger are over.
 func (r *Record) expire(now time.Time, t Terms) {
 	r.Holders = slices.DeleteFunc(r.Holders, func(h Holder) bool {
 		return !h.Standing && !now.Before(h.Ends.Add(t.Linger))
@@ -241,14 +242,14 @@ func (r *Record) room(i int) creel.Resource {
 	return positive(room)
 }
 
-// want returns the part that holder i should have if there is enough: its need and, as long as no other holder is
-// short, its share beyond that, to save requests.
+// want returns the part that holder i should have if there is enough. It is the holder's need. If no other holder is
+// short, it is at least the holder's share, to save requests.
 func (r *Record) want(now time.Time, i int, q *Request) (creel.Resource, string) {
 	h := &r.Holders[i]
 	needs := q.Needs.Max(q.Uses)
 	share := r.share(i)
 	holds := q.Holds.Max(q.Uses)
-	if q.Recovering { // it has the amount it held, and not more before the others have asked
+	if q.Recovering { // its cap stays, and does not rise before the others have asked
 		holds = holds.Max(h.Cap)
 	}
 	switch {
@@ -267,19 +268,19 @@ func (r *Record) want(now time.Time, i int, q *Request) (creel.Resource, string)
 	}
 	short, lack, free := r.lack(now, i)
 	switch {
-	case !short && q.Standing: // to change it costs its ResourceManager a new reading of all queues
+	case !short && q.Standing: // a change makes its ResourceManager reload all queues
 		return needs.Max(share).Max(q.Holds), ""
 	case !short:
 		return needs.Max(share), ""
 	case lack.IsZero():
 		return needs, ""
 	}
-	// Beyond its share it keeps the rest after the others have theirs.
+	// Beyond its share it keeps the amount that the others do not lack.
 	keeps := positive(q.Holds.Max(q.Uses).Add(free).Sub(lack))
-	return needs.Min(share.Max(keeps)), "others are short of their share"
+	return needs.Min(share.Max(keeps)), "other members are below their shares"
 }
 
-// share of holder i: the plan's, or an even one.
+// share returns the share of holder i: by the plan, or an even share.
 func (r *Record) share(i int) creel.Resource {
 	if s := r.Holders[i].Share; !s.IsZero() {
 		return s.Min(r.Maximum)
@@ -287,8 +288,8 @@ func (r *Record) share(i int) creel.Resource {
 	return r.Maximum.Scale(1, int64(len(r.Holders)))
 }
 
-// lack reports whether another holder needs more than it has, how much the holders below their shares are short of in
-// total, and how much is unheld. A holder with an expired lease asks for nothing.
+// lack reports whether a holder other than i needs more than its cap. It returns the total shortfall of the holders
+// below their shares, and the part of the maximum that no holder has. A holder with an expired lease has no needs.
 func (r *Record) lack(now time.Time, i int) (short bool, lack, free creel.Resource) {
 	free = r.Maximum
 	for j := range r.Holders {
@@ -303,7 +304,7 @@ func (r *Record) lack(now time.Time, i int) (short bool, lack, free creel.Resour
 	return short, lack, positive(free)
 }
 
-// Counted is the sum of all that counts against the maximum.
+// Counted returns the sum of the amounts that count against the maximum.
 func (r *Record) Counted() creel.Resource {
 	var sum creel.Resource
 	for i := range r.Holders {
@@ -314,7 +315,7 @@ func (r *Record) Counted() creel.Resource {
 
 func positive(r creel.Resource) creel.Resource { return r.Max(creel.Resource{}) }
 
-// Clone copies a record.
+// Clone returns a deep copy.
 func (r *Record) Clone() *Record {
 	c := *r
 	c.Holders = slices.Clone(r.Holders)

@@ -8,33 +8,33 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Standing is a subcluster's side for one queue whose cap is a setting of a ResourceManager without leases: Hadoop's,
-// on whose behalf an agent asks. The setting stays in force when the agent, or its store, is away. So the record
-// counts it until the member reports otherwise, however long that takes.
+// Standing is a subcluster's side for one queue whose cap is a setting of a ResourceManager without leases. An agent
+// makes requests on behalf of Hadoop's ResourceManager. The setting stays in force while the agent or its store is
+// unavailable. So the record counts it until the member reports another value, without a time limit.
 //
-// A cap counts from before a change that raises it is sent, and until a change that lowers it is seen to be in force.
-// A change without an answer may take effect for Late.
+// A higher cap counts before the change is sent. A lower cap counts only after the new setting was read. A change
+// without an answer may still take effect within Late.
 type Standing struct {
 	ID    creel.SubclusterID
 	Epoch int64
 	Late  time.Duration
-	// Recover is until when changes of the agent's former life may take effect: its start
-	// and Late.
+	// Recover is the time until which changes by the previous agent process may take effect: this agent's start plus
+	// Late.
 	Recover time.Time
 	// Fixed: the setting cannot be changed, and its value counts.
 	Fixed bool
 
-	limit  creel.Resource // in force, or on its way
+	limit  creel.Resource // in force, or sent
 	late   creel.Resource // the highest value of changes without an answer
-	until  time.Time      // they may take effect
+	until  time.Time      // changes without an answer may take effect until then
 	target creel.Resource
-	given  bool // target is of an answer
+	given  bool // target is from an answer
 }
 
-// Seen takes over the limit in force at the ResourceManager, read while no change is under way.
+// Seen records the limit in force at the ResourceManager. It must have been read while no change was under way.
 func (s *Standing) Seen(limit creel.Resource) { s.limit = limit }
 
-// Holds returns the highest limit that may be in force now, or come into force.
+// Holds returns the highest limit that may be in force now or later.
 func (s *Standing) Holds(now time.Time) creel.Resource {
 	if now.Before(s.until) {
 		return s.limit.Max(s.late)
@@ -42,7 +42,7 @@ func (s *Standing) Holds(now time.Time) creel.Resource {
 	return s.limit
 }
 
-// Ask makes a request. uses and needs were read after Seen's limit was.
+// Ask makes a request. uses and needs must have been read after the limit passed to Seen.
 func (s *Standing) Ask(now time.Time, uses, needs creel.Resource) Request {
 	r := Request{
 		Member: s.ID, Epoch: s.Epoch, Holds: s.Holds(now), Uses: uses, Needs: needs.Max(uses),
@@ -54,12 +54,13 @@ func (s *Standing) Ask(now time.Time, uses, needs creel.Resource) Request {
 	return r
 }
 
-// Granted applies an answer. It is called only after the record has been written.
+// Granted applies the answer. It is called only after the record has been written.
 func (s *Standing) Granted(g Grant) {
 	s.target, s.given = g.Cap, !s.Fixed
 }
 
-// Change returns the limit to set now, if it differs from the one in force. From now on the higher of the two counts.
+// Change returns the limit to set now, if it differs from the limit in force. From now on the higher of the two
+// counts.
 func (s *Standing) Change() (to creel.Resource, due bool) {
 	if !s.given || s.target.Equal(s.limit) {
 		return to, false
@@ -68,7 +69,7 @@ func (s *Standing) Change() (to creel.Resource, due bool) {
 	return s.target, true
 }
 
-// Changed records the outcome of a change: it was made (done), or the outcome is unknown.
+// Changed records the outcome of a change. If done is false, the outcome is unknown.
 func (s *Standing) Changed(now time.Time, to creel.Resource, done bool) {
 	if done {
 		s.limit = to

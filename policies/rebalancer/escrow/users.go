@@ -11,27 +11,27 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// A user limit is a maximum for each user of a queue, of whom there may be tens of thousands. A record for each would
-// be written all day for users with two containers. So a queue has one document, UsersRecord, with two kinds of
-// records:
+// A user limit is a maximum for each user of a queue. A queue may have tens of thousands of users. With a record for
+// each user, members would constantly write records for users with two containers. So a queue has one document,
+// UsersRecord, with two kinds of records:
 //
-//   - Each shares the limit out evenly, and a member lets every user that is not hot use its part of it. Members'
-//     parts sum to the limit, so no user exceeds it.
-//   - A user that wants more than that part in some member is hot, and has a record like a queue's, whose maximum is
-//     the whole limit. It replaces the parts of Each in all members: it grants nothing more until every member that
-//     has a part of Each, which it may let the user use, has asked in it. That is Record.Awaited.
+//   - Each divides the limit evenly among members. In a member every user that is not hot may use the member's part.
+//     The parts sum to the limit, so no user exceeds it.
+//   - A user that wants more than that part in some member is hot. A hot user has a record like a queue's, whose
+//     maximum is the whole limit. It replaces the parts of Each in all members. Every member with a part of Each may
+//     let the user use it, so the record grants nothing more until all these members have asked (Record.Awaited).
 //
-// When no member holds any of a hot user's record, and so the user runs no containers, the record is deleted, and the
+// When no member has a part of a hot user's record, the user runs no containers. Then the record is deleted, and the
 // parts of Each apply to the user again.
 //
-// Both are in one document because a member that renews its part of Each must know of all hot users: both are written
-// by one compare-and-set. A member that does not know of a hot user loses its part of Each when its lease is over,
-// which the record waits for.
+// Both kinds are in one document, written by one compare-and-set, so that a member that renews its part of Each reads
+// all hot users. A member that has not read a hot user's record loses its part of Each when its lease expires. The
+// hot user's record waits for that.
 
-// MostHot is how many users of a queue have records at once. Further users stay at the parts of Each.
+// MostHot is the most users of a queue that have records at once. Further users stay at the parts of Each.
 const MostHot = 100
 
-// UsersRecord shares out the limit of each user of a queue.
+// UsersRecord divides the limit of each user of a queue.
 type UsersRecord struct {
 	Each *Record   `json:"each"`
 	Hot  []HotUser `json:"hot,omitempty"` // by name
@@ -43,8 +43,8 @@ type HotUser struct {
 	*Record
 }
 
-// HoldsBack reports whether some user wants more than the limit, by the members' last requests. The amount is
-// unknown: a member asks for no more than its nodes have.
+// HoldsBack reports whether some user wants more than the limit, by the members' last requests. The amount beyond it
+// is unknown: a member requests no more than the size of its nodes.
 func (r *UsersRecord) HoldsBack() bool {
 	for _, u := range r.Hot {
 		var needs creel.Resource
@@ -71,10 +71,10 @@ type UserRequest struct {
 	First bool // the member's cap is its part of Each
 }
 
-// UsersGrant is the answer.
+// UsersGrant is the answer to a UsersRequest.
 type UsersGrant struct {
 	Each   Grant
-	Users  []UserGrant // of those asked for that have a record
+	Users  []UserGrant // the requested users that have a record
 	Hot    []string    // the users with a record now
 	Source string      // of the store
 }
@@ -85,12 +85,12 @@ type UserGrant struct {
 	Grant
 }
 
-// NewUsersRecord makes the record of a queue that has none.
+// NewUsersRecord makes the first record of a queue's users.
 func NewUsersRecord(q creel.QueuePath, limit creel.Resource, tree int64) *UsersRecord {
 	return &UsersRecord{Each: NewRecord(q, limit, tree)}
 }
 
-// Adopt is Record.Adopt, for all records. Members with Hadoop's ResourceManager take no part.
+// Adopt calls Record.Adopt for all records. Members running Hadoop's ResourceManager do not enforce user limits.
 func (r *UsersRecord) Adopt(now time.Time, source string, members []creel.SubclusterID, t Terms) {
 	r.Each.Adopt(now, source, members, nil, t)
 	for i := range r.Hot {
@@ -98,7 +98,7 @@ func (r *UsersRecord) Adopt(now time.Time, source string, members []creel.Subclu
 	}
 }
 
-// Limit is Record.Limit, for all records.
+// Limit calls Record.Limit for all records.
 func (r *UsersRecord) Limit(limit creel.Resource, tree int64) {
 	r.Each.Limit(limit, tree)
 	for i := range r.Hot {
@@ -106,7 +106,7 @@ func (r *UsersRecord) Limit(limit creel.Resource, tree int64) {
 	}
 }
 
-// Ask answers a request at a time of the store's clock and changes the record accordingly. A request of an earlier
+// Ask answers a request and changes the record accordingly. now is by the store's clock. A request of an earlier
 // epoch is rejected with creel.ErrStale.
 func (r *UsersRecord) Ask(now time.Time, q *UsersRequest, t Terms) (g UsersGrant, err error) {
 	if g.Each, err = r.Each.Ask(now, q.Each, t); err != nil {
@@ -150,7 +150,7 @@ func (r *UsersRecord) Ask(now time.Time, q *UsersRequest, t Terms) (g UsersGrant
 	return g, nil
 }
 
-// hot finds the record of a user, or makes it: nil if there are too many.
+// hot returns the record of a user, and makes it if needed. It returns nil if there are too many records.
 func (r *UsersRecord) hot(now time.Time, q *UserRequest, t Terms) *Record {
 	i, known := slices.BinarySearchFunc(r.Hot, q.User, func(u HotUser, name string) int {
 		return strings.Compare(u.User, name)
@@ -171,7 +171,7 @@ func (r *UsersRecord) hot(now time.Time, q *UserRequest, t Terms) *Record {
 	return r.Hot[i].Record
 }
 
-// EachUser names the record of all users without one of their own, where records are listed.
+// EachUser is the name, in lists of records, of the record of all users without a record.
 const EachUser = "*"
 
 // All yields the records, with their users: EachUser first.
@@ -186,7 +186,7 @@ func (r *UsersRecord) All(yield func(user string, of *Record) bool) {
 	}
 }
 
-// Strange reports whether the record has hot users that a member does not know.
+// Strange reports whether the record has hot users that are missing in a member's state.
 func (r *UsersRecord) Strange(u *Users) bool {
 	return slices.ContainsFunc(r.Hot, func(h HotUser) bool { return u.hot[h.User] == nil })
 }
@@ -197,8 +197,8 @@ type UserUse struct {
 	Uses, Needs creel.Resource // Needs: includes pending asks
 }
 
-// Users is a subcluster's side for the users of one queue; see Member. The zero value
-// with the exported fields allows nothing.
+// Users is a subcluster's side for the users of one queue, as Member is for the queue. It allows nothing before the
+// first grant.
 type Users struct {
 	ID      creel.SubclusterID
 	Epoch   int64
@@ -210,16 +210,16 @@ type Users struct {
 	hot    map[string]*hotUser
 }
 
-// hotUser is a user with a known record, or about to get one.
+// hotUser is a user that has a record, or will get one with the next request.
 type hotUser struct {
 	Member
-	first  bool // there was no answer yet: the cap is the part of Each
+	first  bool // no answer yet: the cap is the part of Each
 	again  bool // another request is needed though the user wants nothing
-	gone   bool // nothing is held, and the record has that
+	gone   bool // the member has no part, and the record shows that
 	leaves bool // the request under way releases everything
 }
 
-// Ask makes a request from the users' present use and demand, by name.
+// Ask makes a request from the users' present use and demand, sorted by name.
 func (u *Users) Ask(now time.Time, uses []UserUse) *UsersRequest {
 	part, apart := u.each.Cap(now), creel.Resource{}
 	of := map[string]UserUse{}
@@ -241,7 +241,7 @@ func (u *Users) Ask(now time.Time, uses []UserUse) *UsersRequest {
 			continue
 		}
 		r := UserRequest{name, h.Ask(now, x.Uses, x.Needs), h.first}
-		h.leaves = idle && !r.Recovering // its containers may not be found yet
+		h.leaves = idle && !r.Recovering // the user's containers may not be found yet
 		r.Leaves = h.leaves
 		q.Users = append(q.Users, r)
 	}
@@ -263,8 +263,8 @@ func (u *Users) begin(name string) *hotUser {
 	return h
 }
 
-// Granted applies the answer to the request that was made at sent. It is called only after the record has been
-// written. again reports that there are users to ask for at once.
+// Granted applies the answer to the request made at sent. It is called only after the record has been written. again
+// reports that another request is needed at once.
 func (u *Users) Granted(sent time.Time, g UsersGrant) (again bool) {
 	for _, name := range g.Hot {
 		if u.hot[name] == nil {
@@ -281,7 +281,7 @@ func (u *Users) Granted(sent time.Time, g UsersGrant) (again bool) {
 	for name, h := range u.hot {
 		if !slices.Contains(g.Hot, name) {
 			if g.Source == u.source {
-				delete(u.hot, name) // nothing of the user runs anywhere, or there are too many
+				delete(u.hot, name) // the user runs no containers anywhere, or there are too many hot users
 			} else {
 				h.again = true // the store may have lost the record
 			}
@@ -293,7 +293,7 @@ func (u *Users) Granted(sent time.Time, g UsersGrant) (again bool) {
 	return again
 }
 
-// Cap returns the most that a user may use here at a time, and until when.
+// Cap returns the most that a user may use here at the given time, and the end of its lease.
 func (u *Users) Cap(now time.Time, user string) (creel.Resource, time.Time) {
 	if h := u.hot[user]; h != nil {
 		return h.Cap(now), h.ends
@@ -301,7 +301,7 @@ func (u *Users) Cap(now time.Time, user string) (creel.Resource, time.Time) {
 	return u.each.Cap(now), u.each.ends
 }
 
-// Lack is the part of a member's need that was not granted, and why.
+// Lack is the part of a member's need that was not granted, and the reason.
 type Lack struct {
 	Needs  creel.Resource
 	Reason string
@@ -316,7 +316,7 @@ func (u *Users) Hot(yield func(user string, lack Lack) bool) {
 	}
 }
 
-// Each returns the most that every other user may use here at a time, and until when.
+// Each returns the most that every other user may use here at the given time, and the end of its lease.
 func (u *Users) Each(now time.Time) (creel.Resource, time.Time) {
 	return u.each.Cap(now), u.each.ends
 }

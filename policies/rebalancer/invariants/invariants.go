@@ -2,39 +2,38 @@
 
 package invariants
 
-// Invariant is one of the twelve.
+// Invariant is one of the twelve invariants.
 type Invariant string
 
-// The twelve.
 const (
 	GlobalMaximum     Invariant = "global_maximum"     // all members together use no more of a queue than its maximum
 	Guarantee         Invariant = "guarantee"          // a queue with demand gets its guarantee
-	UserLimits        Invariant = "user_limits"        // as GlobalMaximum, of each user of a queue
-	WorkConservation  Invariant = "work_conservation"  // no resource is idle that a waiting queue may use
+	UserLimits        Invariant = "user_limits"        // as GlobalMaximum, for each user of a queue
+	WorkConservation  Invariant = "work_conservation"  // no resource stays idle that a waiting queue may use
 	NoStarvation      Invariant = "no_starvation"      // a queue that stays below its entitlement gets something
 	ParentConsistency Invariant = "parent_consistency" // queues sum to the queue above them
 	Locality          Invariant = "locality"           // an ask that insists on a place is granted there
 	TrueHeadroom      Invariant = "true_headroom"      // no headroom is reported that does not exist
-	Stability         Invariant = "stability"          // weights change by steps, and not at all when nothing does
-	RebalancerLoss    Invariant = "rebalancer_loss"    // the exact ones apply without a plan
-	MemberLoss        Invariant = "member_loss"        // a member's part is its own until its lease is over
+	Stability         Invariant = "stability"          // weights change by at most the step, or not at all
+	RebalancerLoss    Invariant = "rebalancer_loss"    // the exact invariants apply without a plan
+	MemberLoss        Invariant = "member_loss"        // a member keeps its part until its lease is over
 	Rounding          Invariant = "rounding"           // whole parts sum to the whole, and none is zero
 )
 
-// Reported are those that Reports judges.
+// Reported are the invariants that Reports checks.
 var Reported = []Invariant{
 	GlobalMaximum, Guarantee, UserLimits, WorkConservation, NoStarvation, ParentConsistency, TrueHeadroom, Stability,
 	RebalancerLoss, MemberLoss, Rounding,
 }
 
-// Tally counts checks. It has one owner.
+// Tally counts checks. It is not safe for concurrent use.
 type Tally struct {
 	Checked, Broken map[Invariant]int64
-	// Tell is called with each breach, and the queue or member that it is about; may be nil.
+	// Tell is called for each breach, with the queue or member concerned; may be nil.
 	Tell func(i Invariant, of string, breach error)
 }
 
-// Check counts a check, and a breach where there is one.
+// Check counts a check, and a breach if breach is not nil.
 func (t *Tally) Check(i Invariant, of string, breach error) {
 	if t.Checked == nil {
 		t.Checked, t.Broken = map[Invariant]int64{}, map[Invariant]int64{}
@@ -49,7 +48,7 @@ func (t *Tally) Check(i Invariant, of string, breach error) {
 	}
 }
 
-// All sums both counts.
+// All returns both totals.
 func (t *Tally) All() (checked, broken int64) {
 	for i, n := range t.Checked {
 		checked, broken = checked+n, broken+t.Broken[i]

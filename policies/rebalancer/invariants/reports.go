@@ -15,37 +15,37 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Look is the data read of the federation for one check.
+// Look is the input of one check.
 type Look struct {
 	View  *subcluster.View
 	Tree  *rebalancer.Tree
-	Plan  *subcluster.Plan // the last that was published, nil for none
+	Plan  *subcluster.Plan // the last published plan, nil for none
 	At    time.Time        // store's clock
 	Caps  []*escrow.Record
 	Users []*escrow.UsersRecord
-	// InForce: the plan is followed.
+	// InForce: routers, proxies and members follow the plan.
 	InForce bool
 }
 
-// Reports checks the invariants on members' reports and the store's documents, one check after another. It has one
-// owner; the zero value of unexported fields is ready.
+// Reports checks the invariants on members' reports and the store's documents, one check after another. It is not
+// safe for concurrent use. The unexported fields need no initialisation.
 type Reports struct {
-	// Within is how long a temporary state may last: see the package.
+	// Within is the longest time that a temporary state may last: see the package.
 	Within time.Duration
 	Step   float64       // the most by which a weight changes in one plan
 	Band   float64       // weights that differ by less stay
 	Linger time.Duration // of escrow
 	Tally  Tally
 
-	pools map[string]*Reports // of nodes with a label, by label: each is a federation of its own
+	pools map[string]*Reports // of nodes with a label, by label: each is checked as a separate federation
 	of    *Reports            // owner of the pool, and of its Tally
 	label string
 
 	now    *Look
-	exact  error // the first breach of an exact one in this check
+	exact  error // the first breach of an exact invariant in this check
 	since  map[string]time.Time
 	caps   map[string]*escrow.Record // at the previous check, by queue, or queue and user
-	calm   *subcluster.Plan          // the first of plans that were made of the same
+	calm   *subcluster.Plan          // the first of the plans made from the same input
 	plans  int                       // since
 	seen   map[creel.SubclusterID]*lastReports
 	over   map[creel.QueuePath]*Excess
@@ -61,7 +61,7 @@ type report struct {
 	used map[creel.QueuePath]creel.Resource
 }
 
-// sum is a leaf queue in all active members.
+// sum is the total of a leaf queue in all active members.
 type sum struct {
 	queue                     creel.QueuePath
 	guaranteed, used, pending creel.Resource
@@ -73,11 +73,11 @@ type row struct {
 	load *subcluster.QueueLoad
 }
 
-// idlePart is the least part of a member that must be idle for asks to count as waiting for nothing. lackPart is the
-// part of an obligation that may be lacking: containers are not divisible.
+// idlePart is the part of a member that must be idle for waiting asks to be a breach. lackPart is the part of an
+// obligation that may be missing, since containers are not divisible.
 const idlePart, lackPart = 0.1, 0.05
 
-// Look judges one check's data, for nodes without a label and then for each label.
+// Look makes one check, for nodes without a label and then for each label.
 func (r *Reports) Look(l *Look) {
 	r.look(l.in(""))
 	for _, label := range l.View.Labels() {
@@ -88,7 +88,7 @@ func (r *Reports) Look(l *Look) {
 	}
 }
 
-// in returns the part of a check that covers the nodes of a label.
+// in returns the part of the input that covers the nodes of a label.
 func (l *Look) in(label string) *Look {
 	out := *l
 	out.View, out.Tree, out.Plan = l.View.In(label), l.Tree.In(label), l.Plan.In(label)
@@ -106,7 +106,7 @@ func (l *Look) in(label string) *Look {
 	return &out
 }
 
-// pool judges the nodes of a label.
+// pool returns the Reports for the nodes of a label.
 func (r *Reports) pool(label string) *Reports {
 	p := r.pools[label]
 	if p == nil {
@@ -119,7 +119,7 @@ func (r *Reports) pool(label string) *Reports {
 	return p
 }
 
-// check counts one.
+// check counts a check of one invariant.
 func (r *Reports) check(i Invariant, of string, breach error) {
 	if r.of != nil {
 		r.of.check(i, of+" on nodes of label "+r.label, breach)
@@ -143,7 +143,7 @@ func (r *Reports) look(l *Look) {
 	r.records()
 	r.maxima()
 	for _, m := range r.active {
-		if !m.ByAgent() { // an agent reads Hadoop's metrics one after the other
+		if !m.ByAgent() { // an agent reads Hadoop's metrics in several calls
 			r.report(m)
 		}
 	}
@@ -159,7 +159,7 @@ func (r *Reports) look(l *Look) {
 	}
 }
 
-// must counts a check of a rule that applies without a plan too.
+// must counts a check of a rule that also applies without a plan.
 func (r *Reports) must(i Invariant, of string, breach error) {
 	if breach != nil && r.exact == nil {
 		r.exact = fmt.Errorf("no plan is in force, and %s of %s: %w", i, of, breach)
@@ -187,7 +187,7 @@ func (r *Reports) lasts(i Invariant, of string, breach error) {
 	r.check(i, of, breach)
 }
 
-// records judges the records of escrow.
+// records checks the records of escrow.
 func (r *Reports) records() {
 	next := map[string]*escrow.Record{}
 	judge := func(i Invariant, key string, now *escrow.Record, leaves bool) {
@@ -207,8 +207,8 @@ func (r *Reports) records() {
 	r.caps = next
 }
 
-// maxima judges the use that members report of queues with a maximum. Their reports are of different moments: the
-// lesser of each member's last two counts, and the sum must exceed the maximum in two checks.
+// maxima checks the reported use of queues with a maximum. Members report at different moments. So the lesser of each
+// member's last two reports counts, and the sum must exceed the maximum in two checks.
 func (r *Reports) maxima() {
 	bounded := map[creel.QueuePath]creel.Resource{}
 	for i := range r.now.Tree.Queues {
@@ -243,7 +243,7 @@ func (r *Reports) maxima() {
 	maps.DeleteFunc(r.seen, func(id creel.SubclusterID, s *lastReports) bool { return !alive[id] })
 	maps.DeleteFunc(r.over, func(path creel.QueuePath, _ *Excess) bool { return bounded[path].IsZero() })
 	if begun.After(ended) || len(alive) == 0 {
-		return // there is no moment that all reports are about
+		return // the reports have no common moment
 	}
 	for _, path := range slices.Sorted(maps.Keys(bounded)) {
 		var used creel.Resource
@@ -266,7 +266,7 @@ func (r *Reports) maxima() {
 	}
 }
 
-// report judges the exact rules within one member's report.
+// report checks the exact rules within one member's report.
 func (r *Reports) report(m *subcluster.Status) {
 	sums, parents := map[creel.QueuePath]creel.Resource{}, map[creel.QueuePath]bool{}
 	for i := range m.Load.Queues {
@@ -293,10 +293,10 @@ func (r *Reports) report(m *subcluster.Status) {
 	}
 }
 
-// memoryAndCores are the types that a member's metrics have.
+// memoryAndCores returns the types that a member's metrics have.
 func memoryAndCores(r creel.Resource) creel.Resource { return creel.NewResource(r.MemoryMB, r.VCores) }
 
-// sum adds leaf queues up.
+// sum sums each leaf queue over the active members.
 func (r *Reports) sum() {
 	parents, at := map[creel.QueuePath]bool{creel.RootQueue: true}, map[creel.QueuePath]int{}
 	for _, m := range r.active {
@@ -334,7 +334,7 @@ func (r *Reports) sum() {
 	}
 }
 
-// guarantee: a waiting queue has its guarantee, by the tree or the members' files.
+// guarantee checks that a waiting queue has its guarantee, by the tree or the members' files.
 func (r *Reports) guarantee(s *sum, total creel.Resource) {
 	guaranteed := s.guaranteed
 	if q := r.now.Tree.Find(s.queue); q != nil {
@@ -353,14 +353,15 @@ func (r *Reports) guarantee(s *sum, total creel.Resource) {
 	r.lasts(Guarantee, string(s.queue), breach)
 }
 
-// heldBack reports whether a queue may be waiting because of user limits. The queue's guarantee is not judged then.
+// heldBack reports whether a queue may be waiting because of user limits. Then the queue's guarantee is not checked.
 func (r *Reports) heldBack(queue creel.QueuePath) bool {
 	return slices.ContainsFunc(r.now.Users, func(u *escrow.UsersRecord) bool {
 		return u.Each.Queue == queue && u.HoldsBack()
 	})
 }
 
-// conserves: while a queue waits, no member has much idle that the queue may use there within its own share.
+// conserves checks that, while a queue waits, no member has many idle resources that the queue may use within its
+// share there.
 func (r *Reports) conserves(s *sum) {
 	var breach error
 	q := r.now.Tree.Find(s.queue)
@@ -380,7 +381,7 @@ func (r *Reports) conserves(s *sum) {
 	r.lasts(WorkConservation, string(s.queue), breach)
 }
 
-// judgePlan judges the plan in force.
+// judgePlan checks the plan in force.
 func (r *Reports) judgePlan() {
 	p := r.now.Plan
 	if p == nil || !r.now.InForce {
@@ -395,7 +396,7 @@ func (r *Reports) judgePlan() {
 	}
 }
 
-// Planned judges a plan that was published after another, which may be nil.
+// Planned checks a newly published plan. before is the previous one, or nil.
 func (r *Reports) Planned(before, p *subcluster.Plan) {
 	for i := range p.Labels {
 		x := &p.Labels[i]
@@ -408,21 +409,21 @@ func (r *Reports) Planned(before, p *subcluster.Plan) {
 	if before == nil {
 		return
 	}
-	// After as many plans as there are steps, of the same, weights are where they go.
+	// After as many plans as there are steps, made from the same input, weights have reached their targets.
 	settled := r.plans > int(math.Ceil(1/r.Step))+1
 	for i := range p.Queues {
 		q := &p.Queues[i]
 		breach := Steps(before, p, q, r.Step)
 		if was := before.Queue(q.Queue); breach == nil && settled && was != nil {
 			if id, d := farthest(was, q); d > r.Band+1e-6 {
-				breach = fmt.Errorf("nothing has changed in %d plans, and its weight in %s did by %.4f", r.plans, id, d)
+				breach = fmt.Errorf("its weight in %s changed by %.4f after %d plans with the same input", id, d, r.plans)
 			}
 		}
 		r.check(Stability, string(q.Queue), breach)
 	}
 }
 
-// starves: a queue well below its entitlement gets something, and budgets to take resources back for it are
+// starves checks that a queue well below its entitlement gets something, and that its preemption budget is
 // distributed.
 func (r *Reports) starves(q *subcluster.QueuePlan) {
 	var breach error
@@ -431,16 +432,16 @@ func (r *Reports) starves(q *subcluster.QueuePlan) {
 		budget := r.now.Plan.PreemptionOf(q.Queue)
 		switch {
 		case q.Uses == 0:
-			breach = fmt.Errorf("it is entitled to %.1f%% of the federation and has nothing", 100*q.Entitled)
+			breach = fmt.Errorf("it is entitled to %.1f%% of the federation and uses nothing", 100*q.Entitled)
 		case t != nil && t.PreemptionBounded() && !t.Optout && (budget == nil || len(budget.Members) == 0):
-			breach = fmt.Errorf("it is entitled to %.1f%% of the federation and has %.1f%%, and nothing may be taken back",
+			breach = fmt.Errorf("it is entitled to %.1f%% of the federation and uses %.1f%%, and nothing may be taken back",
 				100*q.Entitled, 100*q.Uses)
 		}
 	}
 	r.lasts(NoStarvation, string(q.Queue), breach)
 }
 
-// same reports whether two plans were made of the same demand in the same members.
+// same reports whether two plans were made from the same demand in the same members.
 func same(a, b *subcluster.Plan) bool {
 	if !sameMembers(a, b) || len(a.Queues) != len(b.Queues) || a.Tree != b.Tree {
 		return false

@@ -13,8 +13,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Within is the rule of maxima and user limits: the grants of all members together to a queue, or to a user, are at
-// most the limit.
+// Within checks a maximum or a user limit: all members together grant a queue, or a user, at most the limit.
 func Within(granted, limit creel.Resource) error {
 	if granted.Fits(limit) {
 		return nil
@@ -22,11 +21,11 @@ func Within(granted, limit creel.Resource) error {
 	return fmt.Errorf("all members together granted %s, above the federation's %s", granted, limit)
 }
 
-// Excess follows a queue whose use may be above the maximum for a time: containers that run when a maximum is set, or
-// lowered, continue to run. From then on use may only fall until it is below.
+// Excess tracks a queue whose use may be above its maximum for a time: containers continue to run when a maximum is
+// set or lowered. From then on use may only fall until it is below the maximum.
 type Excess struct{ maximum, allowed creel.Resource }
 
-// Limit returns the use allowed from now on, after a check that found some use.
+// Limit returns the use allowed from now on, given the use found by a check.
 func (o *Excess) Limit(used, maximum creel.Resource) creel.Resource {
 	if !o.maximum.Equal(maximum) {
 		o.maximum, o.allowed = maximum, used.Max(maximum)
@@ -36,7 +35,7 @@ func (o *Excess) Limit(used, maximum creel.Resource) creel.Resource {
 	return limit
 }
 
-// Children: the use of a queue's children sums to its use.
+// Children checks that the use of a queue's children sums to the queue's use.
 func Children(used, children creel.Resource) error {
 	if used.Equal(children) {
 		return nil
@@ -44,7 +43,7 @@ func Children(used, children creel.Resource) error {
 	return fmt.Errorf("it uses %s, and the queues below it sum to %s", used, children)
 }
 
-// Room: a reported headroom is not negative, and not above the free resources of a queue, or of the whole.
+// Room checks that a reported headroom is not negative, and not above the free resources of a queue or of the whole.
 func Room(told, has creel.Resource) error {
 	if (creel.Resource{}).Fits(told) && told.Fits(has.Max(creel.Resource{})) {
 		return nil
@@ -52,22 +51,22 @@ func Room(told, has creel.Resource) error {
 	return fmt.Errorf("headroom is reported as %s, and only %s are free", told, has)
 }
 
-// Owed returns a queue's guarantee of the whole, as far as it has demand, and its shortfall from that: parts of the
-// whole by dominant share.
+// Owed returns the lesser of a queue's guarantee and demand, and the queue's shortfall from that. Both are parts of
+// the total by dominant share.
 func Owed(guaranteed, wants, used, total creel.Resource) (owed, lacks float64) {
 	owed = guaranteed.Min(wants).Dominant(total)
 	return owed, max(0, owed-used.Dominant(total))
 }
 
-// CapsHeld: the amounts that count against a maximum in its record are at most the maximum. If they are more, since
-// the maximum was lowered, or use was higher when it was set, no part rises. Before is an earlier state of the
-// record, nil if that is not known.
+// CapsHeld checks that the amounts that count in a record sum to at most the maximum. They may sum to more if the
+// maximum was lowered, or if use was higher when it was set; then no part may rise. before is an earlier state of the
+// record, nil if unknown.
 func CapsHeld(before, now *escrow.Record) error {
 	counted := now.Counted()
 	if counted.Fits(now.Maximum) {
 		return nil
 	}
-	// Without an earlier check, of the same store and maximum, a higher sum may be legitimate.
+	// Without an earlier state from the same store with the same maximum, a higher sum may be legitimate.
 	if before == nil || before.Source != now.Source || !before.Maximum.Equal(now.Maximum) {
 		return nil
 	}
@@ -75,7 +74,7 @@ func CapsHeld(before, now *escrow.Record) error {
 		h := &now.Holders[i]
 		b := holder(before, h.Member)
 		if b == nil || b.Epoch != h.Epoch || h.Cap.Fits(b.Cap) {
-			continue // it was added with its use; or it holds no more than before
+			continue // it was added with its use, or its part did not rise
 		}
 		return fmt.Errorf("members hold %s of a maximum of %s, and the part of %s rose from %s to %s",
 			counted, now.Maximum, h.Member, b.Cap, h.Cap)
@@ -83,11 +82,11 @@ func CapsHeld(before, now *escrow.Record) error {
 	return nil
 }
 
-// LeaseKept: a member loses its part when its lease has been over for linger, or by its own request; each request
-// raises its version. At is the store's clock. With leaves, members leave the record by their own request, as they
-// leave the record of a user without demand there: of such a record no part is missed. A member that
-// returns to it has a new part whose versions start again and may have reached the earlier value: its lease shows
-// that it has asked.
+// LeaseKept checks that a member loses its part only by its own request, or when its lease has been over for linger.
+// Each request raises the part's version. at is by the store's clock. With leaves, members may remove their part by
+// their own request, as in the record of a user without demand there. So no part of such a record counts as missing.
+// A member that returns gets a new part whose versions start again, and may have reached the earlier value. Then its
+// later lease shows that it has asked.
 func LeaseKept(before, now *escrow.Record, at time.Time, linger time.Duration, leaves bool) error {
 	if before == nil || before.Source != now.Source {
 		return nil
@@ -100,7 +99,7 @@ func LeaseKept(before, now *escrow.Record, at time.Time, linger time.Duration, l
 		case over || leaves && (h == nil || !h.Ends.Equal(b.Ends)) ||
 			h != nil && (h.Version != b.Version || h.Epoch != b.Epoch):
 		case h == nil:
-			return fmt.Errorf("the part of %s, %s, went %s before its lease and %s were over", b.Member, b.Cap,
+			return fmt.Errorf("the part of %s, %s, was dropped %s before its lease and %s were over", b.Member, b.Cap,
 				b.Ends.Add(linger).Sub(at).Round(time.Millisecond), linger)
 		case !h.Cap.Equal(b.Cap):
 			return fmt.Errorf("the part of %s became %s from %s, and it has not asked", b.Member, h.Cap, b.Cap)
@@ -118,8 +117,8 @@ func holder(r *escrow.Record, id creel.SubclusterID) *escrow.Holder {
 	return nil
 }
 
-// SharesExact: the whole parts of a maximum sum to it, and none is zero. Each of n may be one above its exact part,
-// since a part of zero becomes one.
+// SharesExact checks that the whole parts of a maximum sum to it, and that none is zero. Each part may be one above
+// its exact value, since a part of zero becomes one.
 func SharesExact(maximum creel.Resource, shares map[creel.SubclusterID]creel.Resource) error {
 	var sum creel.Resource
 	for id, s := range shares {
@@ -137,8 +136,8 @@ func SharesExact(maximum creel.Resource, shares map[creel.SubclusterID]creel.Res
 	return nil
 }
 
-// Steps: no weight of a queue differs from the previous plan's by more than the step. Plans whose members differ, or
-// have far fewer nodes, are not compared.
+// Steps checks that no weight of a queue differs from the previous plan by more than the step. It does not compare
+// plans if their members differ or have far fewer nodes.
 func Steps(before, now *subcluster.Plan, queue *subcluster.QueuePlan, step float64) error {
 	was := before.Queue(queue.Queue)
 	if was == nil || len(was.Members) == 0 || len(queue.Members) == 0 || !sameMembers(before, now) {
@@ -150,7 +149,7 @@ func Steps(before, now *subcluster.Plan, queue *subcluster.QueuePlan, step float
 	return nil
 }
 
-// farthest is the member in which a queue's weight differs most between two plans.
+// farthest returns the member in which a queue's weight differs most between two plans.
 func farthest(a, b *subcluster.QueuePlan) (id creel.SubclusterID, most float64) {
 	weights := map[creel.SubclusterID]float64{}
 	for _, m := range a.Members {
@@ -167,7 +166,7 @@ func farthest(a, b *subcluster.QueuePlan) (id creel.SubclusterID, most float64) 
 	return id, most
 }
 
-// sameMembers reports whether two plans count with the same members, of about one size.
+// sameMembers reports whether two plans cover the same members with about the same sizes.
 func sameMembers(a, b *subcluster.Plan) bool {
 	if len(a.Members) != len(b.Members) || len(a.Starts) != len(b.Starts) {
 		return false

@@ -16,14 +16,14 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// Audit is how the leader checks the federation's invariants on the members' reports.
+// Audit configures the leader's checks of the federation's invariants on the members' reports.
 type Audit struct {
 	Every  time.Duration                                         // between checks; 0: no checks
-	Within time.Duration                                         // how long a temporary breach may last
-	Tell   func(i invariants.Invariant, of string, breach error) // receives each breach, beside the log; may be nil
+	Within time.Duration                                         // longest time that a temporary breach may last
+	Tell   func(i invariants.Invariant, of string, breach error) // called for each breach, besides the log; may be nil
 }
 
-// tellAgain is how long a logged breach is not logged again.
+// tellAgain is the least time between two log lines of the same breach.
 const tellAgain = 10 * time.Minute
 
 // auditor is the state of the leader's checks.
@@ -34,10 +34,10 @@ type auditor struct {
 	audited rebalancer.AuditReport
 }
 
-// Audited returns the result of this process's checks, for metrics; nil before the first.
+// Audited returns the result of this process's checks, for metrics; nil before the first check.
 func (l *Leader) Audited() *rebalancer.AuditReport { return l.audited.Load() }
 
-// beginAudit begins to count.
+// beginAudit resets the counts.
 func (l *Leader) beginAudit() {
 	a := &l.auditor
 	a.told = map[string]time.Time{}
@@ -48,7 +48,7 @@ func (l *Leader) beginAudit() {
 	a.audited = rebalancer.AuditReport{Leader: l.Name, WithinMS: l.Audit.Within.Milliseconds()}
 }
 
-// audit checks once.
+// audit makes one check.
 func (l *Leader) audit(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(statestore.Under(ctx, l.lease), max(l.Every, time.Second))
 	defer cancel()
@@ -93,7 +93,7 @@ func (l *Leader) audit(ctx context.Context) error {
 	return l.writeAudit(limit, &out)
 }
 
-// breach logs one, and stores it among the last.
+// breach logs a breach, and adds it to the report.
 func (l *Leader) breach(i invariants.Invariant, of string, breach error) {
 	if l.Audit.Tell != nil {
 		l.Audit.Tell(i, of, breach)
@@ -115,7 +115,7 @@ func (l *Leader) breach(i invariants.Invariant, of string, breach error) {
 	l.auditor.audited.Breaches = b[max(0, len(b)-rebalancer.KeptBreaches):]
 }
 
-// writeAudit stores the result, for people.
+// writeAudit stores the result for operators.
 func (l *Leader) writeAudit(ctx context.Context, a *rebalancer.AuditReport) error {
 	set, err := l.Store.Documents(ctx, rebalancer.ControlClass)
 	if err != nil {
@@ -131,7 +131,7 @@ func (l *Leader) writeAudit(ctx context.Context, a *rebalancer.AuditReport) erro
 		Quiet: true,
 	})
 	if errors.Is(err, creel.ErrConflict) {
-		return nil // the reply to an earlier write was lost; the next check writes it again
+		return nil // the reply to an earlier write was lost; the next check writes the result again
 	}
 	return err
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// CapacitySettings is the configuration of a ResourceManager without plans: remote.HadoopConf.
+// CapacitySettings is the configuration of a ResourceManager that does not read plans: remote.HadoopConf.
 type CapacitySettings interface {
-	// Read returns the configuration of its queues, nil if calls cannot change it.
+	// Read returns the configuration of the ResourceManager's queues, nil if calls cannot change it.
 	Read(ctx context.Context) (map[string]string, error)
 	// Change sets properties all at once, or none of them.
 	Change(ctx context.Context, to map[string]string) error
 }
 
-// Hadoop's ResourceManager rebuilds its queues at each change, so there is at most one in settingEvery, and none for
-// less than settingBand of the subcluster.
+// Hadoop's ResourceManager rebuilds its queues at each change. So changes are at least settingEvery apart, and
+// differences below settingBand of the subcluster cause no change.
 const (
 	settingEvery = 10 * time.Second
 	settingBand  = 0.02
@@ -37,8 +37,8 @@ type capacityState struct {
 	shares atomic.Pointer[map[subcluster.QueueOn]float64]
 }
 
-// Configured returns the parts of the subcluster's nodes, of each label, that are configured for its queues while
-// other capacities are in force; nil while the configured ones are. Any goroutine may call it.
+// Configured returns the queues' configured parts of the subcluster's nodes, for each label, while the plan's
+// capacities are in force. It returns nil while the configured capacities are in force. Any goroutine may call it.
 func (k *Follower) Configured() map[subcluster.QueueOn]float64 {
 	if s := k.capacity.shares.Load(); s != nil {
 		return *s
@@ -46,8 +46,8 @@ func (k *Follower) Configured() map[subcluster.QueueOn]float64 {
 	return nil
 }
 
-// conform makes the capacities of queues follow the plan by settings, and restores the configured ones when its lease
-// is over, also after an earlier agent.
+// conform changes settings so that the capacities of queues follow the plan. It restores the configured capacities
+// when the plan's lease is over, also if an earlier agent process changed them.
 func (k *Follower) conform(ctx context.Context) error {
 	c, now := &k.capacity, k.Clock.Now()
 	follows := c.plan != nil && c.plan.GivesCapacities() && now.Before(c.until)
@@ -89,12 +89,12 @@ func (k *Follower) conform(ctx context.Context) error {
 	if ok && follows {
 		k.tellCapacities("capacities of queues follow the plan")
 	} else if ok {
-		k.tellCapacities("capacities of queues are as configured again")
+		k.tellCapacities("configured capacities of queues restored")
 	}
 	return nil
 }
 
-// noted takes over how the configuration is.
+// noted records the present configuration.
 func (c *capacityState) noted(conf map[string]string) {
 	if c.bound = conf[subcluster.SavedSettingsName] != ""; !c.bound {
 		c.shares.Store(nil)
@@ -111,7 +111,7 @@ func (k *Follower) tellCapacities(text string) {
 	}
 }
 
-// putBack restores a ResourceManager's own capacities when the agent ends.
+// putBack restores the configured capacities when the agent ends.
 func (k *Follower) putBack(ctx context.Context) {
 	if k.Capacities == nil || !k.capacity.bound {
 		return
@@ -120,6 +120,7 @@ func (k *Follower) putBack(ctx context.Context) {
 	defer cancel()
 	k.capacity.plan = nil
 	if err := k.conform(limit); err != nil {
-		k.Log.Warn("capacities still follow the plan, until an agent is started again", "subcluster", k.ID, "error", err)
+		k.Log.Warn("failed to restore capacities; they follow the plan until an agent starts",
+			"subcluster", k.ID, "error", err)
 	}
 }

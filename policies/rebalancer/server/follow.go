@@ -24,22 +24,21 @@ type FollowerStore interface {
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
 }
 
-// Follower makes a ResourceManager follow the federation's plan as long as its lease lasts: the capacities of its
-// queues before other queues exceed theirs, and the amounts it may take back for queues that have a preemption budget
-// in the federation. While the store is away the last plan applies until that lease is over; then the local settings
-// apply alone.
+// Follower makes a ResourceManager follow the federation's plan while the plan's lease lasts. It applies the plan's
+// capacities of queues, and the amounts that may be taken back for queues with a preemption budget. While the store
+// is unavailable the last plan applies until its lease is over. After that only the local settings apply.
 type Follower struct {
 	ID    creel.SubclusterID
 	Store FollowerStore
 	Turn  Turn
-	// Settings, if set, is Hadoop's ResourceManager on whose behalf this process acts; Turn is not used then.
+	// Settings, if set, is the Hadoop ResourceManager on whose behalf this process acts; Turn is not used then.
 	Settings PreemptionSettings
-	// Capacities, if set together with Settings, are the capacities of its queues.
+	// Capacities, if set together with Settings, has the capacities of the ResourceManager's queues.
 	Capacities CapacitySettings
 	Every      time.Duration // between rounds, or a sixth of a plan's lease if that is shorter
 	Log        *slog.Logger  // nil: silent
 
-	Clock pauseclock.LeaseClock // in which leases run out; the zero value will do
+	Clock pauseclock.LeaseClock // for leases; the zero value works
 
 	Counts FollowerCounts
 
@@ -48,8 +47,8 @@ type Follower struct {
 	pace       paceState                             // with Settings
 	capacity   capacityState                         // with Capacities
 	capacities map[string][]rebalancer.QueueCapacity // last in force, by label
-	// first is the store's clock when the plan was first read. The amounts that this subcluster took in the interval
-	// before are unknown to a machine that recovered.
+	// first is the store's clock when the plan was first read. A machine that recovered does not know the amounts
+	// that this subcluster took in the interval before first.
 	first    time.Time
 	recovers bool
 }
@@ -64,7 +63,7 @@ type FollowerCounts struct {
 // Run keeps the plan in force until ctx ends.
 func (k *Follower) Run(ctx context.Context) error {
 	if err := k.Begin(ctx); err != nil {
-		return nil // it is stopping
+		return nil // the process is stopping
 	}
 	if k.Settings != nil {
 		defer k.release(ctx)
@@ -108,8 +107,8 @@ func (k *Follower) Begin(ctx context.Context) error {
 	})
 }
 
-// Between returns the time from the end of one round to the next: it is short enough to replace a plan of a short
-// lease before that ends, since without a plan no budget limits preemption.
+// Between returns the time from the end of one round to the next. It is short enough to replace a plan with a short
+// lease before the lease ends, since without a plan no budget limits preemption.
 func (k *Follower) Between() time.Duration {
 	if k.plan == nil || k.plan.LeaseMS <= 0 {
 		return k.Every
@@ -117,16 +116,16 @@ func (k *Follower) Between() time.Duration {
 	return min(k.Every, max(time.Duration(k.plan.LeaseMS)*time.Millisecond/6, 100*time.Millisecond))
 }
 
-// capacityBand is the part of a subcluster by which the plan's capacities of its queues may differ from those in
-// force. They may change by any amount at once: that costs nothing, a lease ends them, and preemption waits before it
-// takes containers.
+// capacityBand is the part of a subcluster by which the plan's capacities of its queues may differ from the
+// capacities in force. Capacities may change by any amount at once: a change costs nothing, it ends with the lease,
+// and preemption waits before it takes containers.
 const capacityBand, capacityStep = 0.01, 1
 
 // Round reads the plan, if the queue tree sets anything that members follow, and applies it to the ResourceManager.
 func (k *Follower) Round(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, max(k.Every, time.Second))
 	defer cancel()
-	sent := k.Clock.Now() // leases count from before the read
+	sent := k.Clock.Now() // leases count from a time before the read
 	plan, now, err := k.read(limit)
 	switch {
 	case k.Settings != nil:
@@ -138,7 +137,7 @@ func (k *Follower) Round(ctx context.Context) error {
 		if k.Capacities != nil {
 			err = errors.Join(err, k.conform(ctx))
 		}
-		return err // leases end all the same
+		return err // leases still end
 	case err != nil || plan == nil:
 		return err
 	}
@@ -149,7 +148,7 @@ func (k *Follower) Round(ctx context.Context) error {
 		k.Counts.Planned.Store(0)
 		for _, label := range k.pools(plan) {
 			of := plan.In(label)
-			if of == nil { // the label is gone, or the plan no longer covers it
+			if of == nil { // no node has the label, or the plan no longer covers it
 				of = &subcluster.Plan{}
 			}
 			c := k.planned(of, label, m.ConfiguredQueues(label), now, at)
@@ -159,8 +158,8 @@ func (k *Follower) Round(ctx context.Context) error {
 	return errors.Join(err, refused)
 }
 
-// read returns the plan to apply and the store's clock: an empty plan if the queue tree no longer sets anything, nil
-// if there is no new one.
+// read returns the plan to apply and the store's clock. The plan is empty if the queue tree no longer sets anything,
+// and nil if there is no new plan.
 func (k *Follower) read(ctx context.Context) (*subcluster.Plan, time.Time, error) {
 	has, err := k.followed(ctx)
 	if err != nil || !has && k.plan == nil {
@@ -189,7 +188,7 @@ func (k *Follower) read(ctx context.Context) (*subcluster.Plan, time.Time, error
 	return plan, set.Now, nil
 }
 
-// followed reports whether the queue tree sets anything that members follow by a plan.
+// followed reports whether the queue tree has settings that members follow by a plan.
 func (k *Follower) followed(ctx context.Context) (bool, error) {
 	set, err := k.Store.Documents(ctx, rebalancer.TreeClass)
 	if err != nil {
@@ -217,8 +216,8 @@ func (k *Follower) followed(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// budgets returns a plan's budgets for this subcluster. now is the store's clock when the plan was read, and at the
-// machine's clock at a moment not after that.
+// budgets returns a plan's budgets for this subcluster. now is the store's clock when the plan was read. at is the
+// machine's clock at that moment or earlier.
 func (k *Follower) budgets(plan *subcluster.Plan, now, at time.Time) []rm.PreemptionBudget {
 	var out []rm.PreemptionBudget
 	share := int64(0)
@@ -248,7 +247,7 @@ func (k *Follower) pools(plan *subcluster.Plan) []string {
 	return slices.Compact(labels)
 }
 
-// planned returns the plan's capacities for this subcluster's queues on the nodes of a label; now and at are as for
+// planned returns the plan's capacities for this subcluster's queues on the nodes of a label. For now and at see
 // budgets.
 func (k *Follower) planned(
 	plan *subcluster.Plan, label string, own []rm.ConfiguredQueue, now, at time.Time,

@@ -30,25 +30,25 @@ type KeeperStore interface {
 	PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error)
 }
 
-// Turn runs f in one turn of a ResourceManager: nothing is allocated meanwhile.
+// Turn runs f in one turn of a ResourceManager, so that nothing is allocated meanwhile.
 type Turn func(ctx context.Context, f func(m *rm.Machine, now time.Time)) error
 
-// Keeper keeps a ResourceManager's queues within their part of federation-wide maxima, and their users within their
-// part of user limits: the driver of escrow.Member and escrow.Users.
+// Keeper drives escrow.Member and escrow.Users. It limits a ResourceManager's queues to their part of federation-wide
+// maxima, and their users to their part of user limits.
 type Keeper struct {
 	ID    creel.SubclusterID
 	Epoch int64
 	Store KeeperStore
 	Turn  Turn
-	// Settings, if set, are the queues of Hadoop's ResourceManager on whose behalf this process acts; Turn is not
+	// Settings, if set, has the queues of the Hadoop ResourceManager on whose behalf this process acts; Turn is not
 	// used then.
 	Settings Settings
-	Every    time.Duration // between rounds: how long a queue waits for more
+	Every    time.Duration // between rounds: a queue waits this long for a higher cap
 	Terms    escrow.Terms
-	Recover  time.Duration // after the start, in which containers of the epoch before may appear
+	Recover  time.Duration // time after the start in which containers of the previous epoch may appear
 	Log      *slog.Logger  // nil: silent
 
-	Clock pauseclock.LeaseClock // in which leases run out; the zero value will do
+	Clock pauseclock.LeaseClock // for leases; the zero value works
 
 	Counts KeeperCounts
 
@@ -58,16 +58,16 @@ type Keeper struct {
 	sets     map[string]statestore.DocumentSet // last read, by class
 	records  map[string]readRecord
 	started  time.Time
-	ctx      context.Context // of Run: a requested turn is awaited, or the keeper ends
-	recovers bool            // it began with applications of the epoch before
+	ctx      context.Context // of Run: the keeper awaits a requested turn until this context ends
+	recovers bool            // the machine started with applications of the previous epoch
 
 	// A store that comes back empty has lost the queue tree and the holders of its parts.
-	tree    statestore.Document         // the last that was read
-	parsed  *rebalancer.Tree            // it
-	source  string                      // of the store that it was read in
-	holders map[creel.SubclusterID]bool // of parts, in that store; true: without a lease
+	tree    statestore.Document         // last read
+	parsed  *rebalancer.Tree            // tree, parsed
+	source  string                      // of the store that tree was read from
+	holders map[creel.SubclusterID]bool // members with a part, in that store; true: without a lease
 	lost    map[creel.SubclusterID]bool // members of the previous store
-	adopted time.Time                   // by this process's clock, when another store was seen
+	adopted time.Time                   // by this process's clock, when another source was read
 }
 
 // KeeperCounts are for metrics.
@@ -108,10 +108,10 @@ func (k *Keeper) Begin(ctx context.Context) error {
 	})
 }
 
-// Run holds and renews until ctx ends.
+// Run makes rounds until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
 	if err := k.Begin(ctx); err != nil {
-		return nil // it is stopping
+		return nil // the process is stopping
 	}
 	tick := time.NewTicker(k.Every)
 	defer tick.Stop()
@@ -138,37 +138,37 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// Round brings every queue with a maximum or a user limit up to date, in seven steps.
+// Round renews the caps of every queue with a maximum or a user limit, in seven steps.
 func (k *Keeper) Round(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, max(k.Terms.Lease/3, time.Second))
 	defer cancel()
-	// 1. Which queues have a maximum, or a user limit.
+	// 1. Read the queues with a maximum or a user limit.
 	if err := k.readTree(limit); err != nil {
-		return errors.Join(err, k.force()) // leases end all the same
+		return errors.Join(err, k.force()) // leases still end
 	}
 	if len(k.queues)+len(k.users) == 0 {
 		return nil
 	}
 	for try := 0; ; try++ {
-		// 2. The time that leases count from, before anything is read.
+		// 2. Take the time that leases count from, before anything is read.
 		sent := k.Clock.Now()
 		// 3. In one turn of the machine: read the use and the cap in force.
 		if err := k.ask(limit, sent); err != nil {
 			return err
 		}
-		// 4. The records, and the grants by them.
+		// 4. Read the records and compute the grants.
 		set, err := k.read(limit, rebalancer.EscrowClass)
 		if err != nil {
 			return errors.Join(err, k.force())
 		}
-		// 5. Compare-and-set; 6. a written grant is in force.
+		// 5. Write by compare-and-set. 6. Apply the written grants.
 		again, err := k.write(limit, sent, &set)
 		if err == nil {
 			var more bool
 			more, err = k.writeUsers(limit, sent)
 			again = again || more
 		}
-		// 7. Caps in force.
+		// 7. Send the caps to the ResourceManager.
 		if k.Settings != nil && err == nil {
 			err = k.change(limit, sent)
 		}
@@ -190,14 +190,14 @@ func (k *Keeper) read(ctx context.Context, class string) (statestore.DocumentSet
 	return set, err
 }
 
-// readRecord is a record as it was read, and of which version of its document.
+// readRecord is a decoded record with the version of its document.
 type readRecord struct {
 	version int64
 	source  string
 	is      *escrow.Record
 }
 
-// recordOf returns a copy of a record that may be changed. Each version is decoded once.
+// recordOf returns a copy of a record that the caller may change. Each version is decoded once.
 func (k *Keeper) recordOf(doc *statestore.Document, source string) (*escrow.Record, error) {
 	r := k.records[doc.Name]
 	if r.is == nil || r.version != doc.Version || r.source != source {
@@ -210,7 +210,7 @@ func (k *Keeper) recordOf(doc *statestore.Document, source string) (*escrow.Reco
 	return r.is.Clone(), nil
 }
 
-// readTree takes over the federation's queue tree.
+// readTree reads the federation's queue tree and updates the queues to keep.
 func (k *Keeper) readTree(ctx context.Context) error {
 	set, err := k.read(ctx, rebalancer.TreeClass)
 	if err != nil {
@@ -276,7 +276,7 @@ func (k *Keeper) readTree(ctx context.Context) error {
 	})
 }
 
-// keep returns a queue with a maximum; a new one holds its present use.
+// keep returns the state of a queue with a maximum. The cap of a new one is its present use.
 func (k *Keeper) keep(of subcluster.QueueOn, maximum creel.Resource, tree int64) (*boundQueue, error) {
 	x := k.queues[of]
 	switch {
@@ -305,8 +305,8 @@ func (k *Keeper) keep(of subcluster.QueueOn, maximum creel.Resource, tree int64)
 	return x, nil
 }
 
-// restoreTree writes the federation's queue tree into a store that came back without it. A maximum that is removed in
-// the store that was read last stays removed.
+// restoreTree writes the federation's queue tree into a store that came back without it. The tree is the version read
+// last, so maxima removed in it stay removed.
 func (k *Keeper) restoreTree(ctx context.Context, set *statestore.DocumentSet) (statestore.Document, error) {
 	d, err := k.Store.PutDocument(ctx, statestore.DocumentWrite{
 		Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Data: k.tree.Data, Author: string(k.ID),
@@ -326,18 +326,18 @@ func (k *Keeper) ask(ctx context.Context, sent time.Time) error {
 	}
 	return k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
 		for path, q := range k.queues {
-			k.set(m, now, path, q) // a lease that is over must be over before the request reports the cap
+			k.set(m, now, path, q) // an expired lease must end in the machine before the request reports the cap
 			uses, needs, has := m.QueueUse(path.Queue, path.Label)
 			q.request = q.member.Ask(sent, uses, needs)
 			q.request.Leaves = !has && path.Label != "" // there are no such nodes here
-			// The cap in force is that of this moment, not of sent.
+			// The cap in force is the cap at this moment, not at sent.
 			q.request.Holds = q.member.Cap(k.Clock.Now()).Min(q.request.Holds)
 		}
 		k.askUsers(m, now, sent)
 	})
 }
 
-// write puts the requests into the records. again reports that another member wrote one first.
+// write adds the requests to the records. again reports that another member wrote a record first.
 func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.DocumentSet) (again bool, err error) {
 	var members, standing []creel.SubclusterID
 	holders := map[creel.SubclusterID]bool{}
@@ -398,8 +398,8 @@ func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.Docu
 	return again, nil
 }
 
-// due reports whether a request is worth a write: it changes the cap, other members should learn of other needs, or a
-// third of the lease is over.
+// due reports whether a request must be written: it changes the cap, its needs have changed, or a third of the lease
+// is over.
 func (k *Keeper) due(q *boundQueue, sent time.Time, g escrow.Grant) bool {
 	r := &q.request
 	return !g.Cap.Equal(r.Holds) || !r.Holds.Equal(q.told.Holds) || !r.Needs.Equal(q.told.Needs) ||
@@ -414,7 +414,7 @@ func (q *boundQueue) granted(sent time.Time, g escrow.Grant) {
 	}
 }
 
-// members returns the members of the federation that may hold caps, and those of them that hold them without a lease.
+// members returns the members of the federation that may have caps, and the members whose caps have no lease.
 func (k *Keeper) members(ctx context.Context) (ids, standing []creel.SubclusterID, err error) {
 	records, err := k.Store.Records(ctx)
 	if err != nil {
@@ -422,7 +422,7 @@ func (k *Keeper) members(ctx context.Context) (ids, standing []creel.SubclusterI
 	}
 	known := map[creel.SubclusterID]bool{k.ID: k.Settings != nil}
 	if k.Clock.Now().Sub(k.adopted) < k.Terms.Lease {
-		maps.Copy(known, k.lost) // they are still to register in this store
+		maps.Copy(known, k.lost) // they have not registered in this store yet
 	}
 	for _, m := range records.Members {
 		if !m.Deregistered {
@@ -437,7 +437,7 @@ func (k *Keeper) members(ctx context.Context) (ids, standing []creel.SubclusterI
 	return ids, standing, nil
 }
 
-// force puts every present cap in force.
+// force sends every present cap to the machine.
 func (k *Keeper) force() error {
 	if k.Settings != nil {
 		return nil // a setting stays unchanged
@@ -465,8 +465,8 @@ func (k *Keeper) force() error {
 	return err
 }
 
-// set sends one queue's cap to the machine. Its end is in the machine's time: as far from now as in this process's
-// time.
+// set sends one queue's cap to the machine. It converts the end of the lease to the machine's clock: the time left is
+// the same by both clocks.
 func (k *Keeper) set(m *rm.Machine, now time.Time, path subcluster.QueueOn, q *boundQueue) {
 	k.version++
 	ours := k.Clock.Now()
@@ -482,14 +482,14 @@ func (k *Keeper) set(m *rm.Machine, now time.Time, path subcluster.QueueOn, q *b
 	})
 }
 
-// recovering reports whether containers of the previous epoch may run that no node has reported yet. They count
-// against the cap here, so until then nothing that has a limit grows.
+// recovering reports whether there may be containers of the previous epoch that no node has reported yet. They count
+// against the cap, so during that time no queue or user with a limit grows.
 func (k *Keeper) recovering() bool {
 	return k.recovers && k.Clock.Now().Before(k.started.Add(k.Recover))
 }
 
-// untilRecovered is the reason then.
+// untilRecovered returns the reason for recovering, as text.
 func (k *Keeper) untilRecovered() string {
-	return fmt.Sprintf("the ResourceManager was restarted, and for %s from then nodes may tell of containers that count",
+	return fmt.Sprintf("the ResourceManager was restarted, and for %s after that nodes may report further containers",
 		k.Recover)
 }

@@ -25,13 +25,13 @@ type boundUsers struct {
 	limit   creel.Resource
 	tree    int64
 	request *escrow.UsersRequest
-	told    *escrow.UsersRequest // that was written last
+	told    *escrow.UsersRequest // last written
 	renewed time.Time            // when the leases in force were asked for
 	seen    bool                 // still in the tree
 }
 
-// readUsers takes over which queues have a user limit. Hadoop's ResourceManager takes no part: a user's limit there
-// is a part of a queue, which no call sets for one user.
+// readUsers updates the queues with a user limit from the tree. Members running Hadoop's ResourceManager are left
+// out: a user's limit there is a part of a queue, which no call sets for one user.
 func (k *Keeper) readUsers(tree *rebalancer.Tree) {
 	for _, x := range k.users {
 		x.seen = false
@@ -70,8 +70,8 @@ func (k *Keeper) askUsers(m *rm.Machine, now, sent time.Time) {
 	}
 }
 
-// writeUsers puts the requests into the documents of the queues' users. again reports that there is more to ask for
-// at once.
+// writeUsers adds the requests to the documents of the queues' users. again reports that another request is needed at
+// once.
 func (k *Keeper) writeUsers(ctx context.Context, sent time.Time) (again bool, err error) {
 	if len(k.users) == 0 {
 		return false, nil
@@ -138,7 +138,7 @@ func (k *Keeper) writeUsersOf(
 	return x.users.Granted(sent, grant), nil
 }
 
-// due is as for a queue: caps change, other members should learn of other needs, or a third of the leases is over.
+// due reports whether the request must be written: caps or needs change, or a third of the leases is over.
 func (x *boundUsers) due(sent time.Time, g *escrow.UsersGrant, t escrow.Terms) bool {
 	is, was := x.request, x.told
 	if was == nil || sent.Sub(x.renewed) >= t.Lease/3 || len(is.Users) != len(was.Users) ||

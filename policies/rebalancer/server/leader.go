@@ -19,10 +19,10 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// LeaseName is the lease whose holder publishes plans.
+// LeaseName is the name of the lease whose holder publishes plans.
 const LeaseName = "rebalancer"
 
-// planRounds is how many intervals a plan is followed after it was written.
+// planRounds is the length of a plan's lease, in intervals.
 const planRounds = 3
 
 // LeaderStore is the part of the state store that a Leader needs.
@@ -33,8 +33,8 @@ type LeaderStore interface {
 	Release(ctx context.Context, l statestore.Lease) error
 }
 
-// Leader computes plans and publishes them while it holds the lease. Any number
-// may run; the others wait for the lease.
+// Leader computes plans and publishes them while it has the lease. Any number of processes may run one; the others
+// wait for the lease.
 type Leader struct {
 	Name    string // identifies a holder of the lease
 	Store   LeaderStore
@@ -43,25 +43,25 @@ type Leader struct {
 	Terms   escrow.Terms
 	Shaping rebalancer.PlanBounds
 	Audit   Audit
-	// Capacities: those of queues in creel's ResourceManagers follow the plan, if the queue tree sets shares of
-	// queues.
+	// Capacities: the capacities of queues in creel's ResourceManagers follow the plan, if the queue tree sets
+	// guarantees or weights.
 	Capacities bool
-	DryRun     bool             // plans are published for people, and nothing follows them
+	DryRun     bool             // plans are published for display only
 	Log        *slog.Logger     // nil: silent
 	Now        func() time.Time // this process's clock; nil: time.Now
 
 	Counts LeaderCounts
 
-	last    atomic.Pointer[subcluster.Plan] // that was published
+	last    atomic.Pointer[subcluster.Plan] // last published
 	escrow  atomic.Pointer[[]QueueEscrow]
 	lease   statestore.Lease
-	renewed time.Time // by this process's clock, before the store was asked
+	renewed time.Time // by this process's clock, before the request to the store
 	planned time.Time // by this process's clock, at the last attempt
 	view    *subcluster.View
 	planner rebalancer.Planner
 	before  *subcluster.Plan
-	known   *rebalancer.Tree // the federation's queue tree as it was read last
-	lapsed  bool             // no plan was in force when this process began to lead, and no check has run since
+	known   *rebalancer.Tree // the federation's queue tree, last read
+	lapsed  bool             // no plan was in force when this process became the leader, and no check has run since
 
 	auditor auditor
 	audited atomic.Pointer[rebalancer.AuditReport]
@@ -73,8 +73,8 @@ type LeaderCounts struct {
 	ErrorMean, ErrorWorst        atomic.Uint64 // bits of float64
 }
 
-// Published is the plan that this leader published last, for metrics; nil while another
-// leads. It is not to be changed.
+// Published returns the plan that this leader published last, for metrics; nil while another process leads. Callers
+// must not change it.
 func (l *Leader) Published() *subcluster.Plan {
 	if p := l.last.Load(); p != nil && l.Counts.Leads.Load() == 1 {
 		return p
@@ -82,13 +82,13 @@ func (l *Leader) Published() *subcluster.Plan {
 	return nil
 }
 
-// QueueEscrow is the part of a queue's maximum that members hold together, and their need.
+// QueueEscrow is the sum of the members' parts of a queue's maximum, and the sum of their needs.
 type QueueEscrow struct {
 	subcluster.QueueOn
 	Held, Needs creel.Resource
 }
 
-// Escrow returns the escrow of each queue with a maximum at the last plan, as Published does.
+// Escrow returns the escrow of each queue with a maximum at the last plan; nil while another process leads.
 func (l *Leader) Escrow() []QueueEscrow {
 	if q := l.escrow.Load(); q != nil && l.Counts.Leads.Load() == 1 {
 		return *q
@@ -96,15 +96,15 @@ func (l *Leader) Escrow() []QueueEscrow {
 	return nil
 }
 
-// lookEvery is how often a leader looks for changes, of which the store sends the changes alone. Plans are planEvery
-// apart at least, so that a change after a quiet time gets a plan at the next look.
+// lookEvery is the time between a leader's checks for changes; the store sends only what changed. Plans are at least
+// planEvery apart. After a quiet time a change gets a plan at the next check.
 const (
 	lookEvery = 50 * time.Millisecond
 	planEvery = 200 * time.Millisecond
 )
 
-// Between returns the time from the beginning of one round to that of the next. A process that does not lead asks for
-// the lease as often as a leader may plan.
+// Between returns the time from the start of one round to the start of the next. A process that does not lead
+// requests the lease as often as a leader may plan.
 func (l *Leader) Between() time.Duration {
 	if l.lease.Holder == "" {
 		return min(l.Every, l.Lease/3, planEvery)
@@ -112,7 +112,7 @@ func (l *Leader) Between() time.Duration {
 	return min(l.Every, l.Lease/3, lookEvery)
 }
 
-// Run leads whenever it can, until ctx ends; then it releases the lease.
+// Run leads while it has the lease, until ctx ends; then it releases the lease.
 func (l *Leader) Run(ctx context.Context) error {
 	l.Begin()
 	next := time.NewTimer(0)
@@ -148,11 +148,11 @@ func (l *Leader) Begin() {
 	l.beginAudit()
 }
 
-// Round leads if no other process does: it publishes a plan that is due, or that a change brings forward, and checks
+// Round leads if no other process does. It publishes a plan at each interval, and sooner after a change, and checks
 // the invariants.
 func (l *Leader) Round(ctx context.Context) error {
 	if err := l.lead(ctx); errors.Is(err, creel.ErrConflict) {
-		return nil // another leads
+		return nil // another process leads
 	} else if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (l *Leader) Round(ctx context.Context) error {
 	if err == nil && l.Audit.Every > 0 && l.Now().Sub(l.auditor.looked) >= l.Audit.Every {
 		l.auditor.looked = l.Now()
 		if err = l.audit(ctx); err != nil {
-			err = fmt.Errorf("the federation is not audited: %w", err)
+			err = fmt.Errorf("failed to check the federation's invariants: %w", err)
 		}
 	}
 	if err != nil && ctx.Err() == nil {
@@ -219,8 +219,8 @@ func (l *Leader) resign(ctx context.Context) {
 	l.Counts.Leads.Store(0)
 }
 
-// plan makes one plan and publishes it under the lease, if it is due or the queues' demand has changed by much since
-// the last one. It reports whether it did.
+// plan makes a plan and publishes it under the lease. It does so if a plan is due, or if the queues' demand has
+// changed by much since the last plan. It reports whether it made one.
 func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 	ctx, cancel := context.WithTimeout(statestore.Under(ctx, l.lease), max(l.Every, time.Second))
 	defer cancel()
@@ -234,7 +234,7 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 		return false, err
 	}
 	l.known = tree
-	if l.before == nil { // this process has just begun to lead
+	if l.before == nil { // this process has just become the leader
 		if l.before, err = l.inherited(ctx); err != nil {
 			return false, err
 		}
@@ -293,7 +293,7 @@ func (l *Leader) plan(ctx context.Context, due bool) (made bool, err error) {
 	return true, l.shares(ctx, tree, out)
 }
 
-// inherited returns the plan of the previous leader, nil if there is none that can be read.
+// inherited returns the plan of the previous leader, nil if there is no readable one.
 func (l *Leader) inherited(ctx context.Context) (*subcluster.Plan, error) {
 	set, err := l.Store.Documents(ctx, rebalancer.PlanClass)
 	if err != nil {
@@ -311,7 +311,7 @@ func (l *Leader) inherited(ctx context.Context) (*subcluster.Plan, error) {
 	return plan, nil
 }
 
-// log adds the changes by plans to the record of decisions.
+// log adds the changes by this plan to the record of decisions.
 func (l *Leader) log(ctx context.Context, control *statestore.DocumentSet, plan *subcluster.Plan) error {
 	var log rebalancer.Decisions
 	d, known := control.Find(rebalancer.DecisionsName)
@@ -364,8 +364,8 @@ func (l *Leader) tree(ctx context.Context) (*rebalancer.Tree, error) {
 	return tree, err
 }
 
-// shares writes into the escrow records the shares by which members yield to each other. Caps are not touched:
-// members request and release them. A record that a member wrote meanwhile is left for the next plan.
+// shares writes the shares by which members yield to each other into the escrow records. It does not change caps:
+// members request and release them. If a member wrote a record meanwhile, the next plan updates it.
 func (l *Leader) shares(ctx context.Context, tree *rebalancer.Tree, plan *subcluster.Plan) error {
 	set, err := l.Store.Documents(ctx, rebalancer.EscrowClass)
 	if err != nil {
@@ -389,7 +389,7 @@ func (l *Leader) shares(ctx context.Context, tree *rebalancer.Tree, plan *subclu
 		}
 		use = append(use, sum)
 		if record.Source != set.Source {
-			continue // members settle it first
+			continue // the members' requests must settle the record first
 		}
 		if !record.Plan(rebalancer.EscrowShares(of, planned, q.Maximum)) {
 			continue

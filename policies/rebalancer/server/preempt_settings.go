@@ -14,8 +14,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// PreemptionSettings is a ResourceManager that knows nothing of budgets:
-// remote.HadoopPreemption.
+// PreemptionSettings has the preemption settings of a ResourceManager without budgets: remote.HadoopPreemption.
 type PreemptionSettings interface {
 	Read(ctx context.Context) (remote.PreemptionNow, error)
 	// Bind limits the amount that one round may take back; Restore sets the earlier value again.
@@ -26,13 +25,13 @@ type PreemptionSettings interface {
 // paceState is a Follower's state of one such ResourceManager.
 type paceState struct {
 	rebalancer.Pace
-	looked  bool // at the settings, since the start
+	looked  bool // the settings were read since the start
 	bound   bool // set by this process
-	unbound bool // calls do not change them
+	unbound bool // calls do not change the settings
 	spent   atomic.Pointer[[]subcluster.PreemptionSpent]
 }
 
-// Spent returns the amounts taken back in intervals of budgets, with Settings. Any goroutine may call it.
+// Spent returns the amounts taken back in intervals of budgets, if Settings is set. Any goroutine may call it.
 func (k *Follower) Spent() []subcluster.PreemptionSpent {
 	if s := k.pace.spent.Load(); s != nil {
 		return *s
@@ -40,12 +39,12 @@ func (k *Follower) Spent() []subcluster.PreemptionSpent {
 	return nil
 }
 
-// steerTime is for a look and a change. A busy ResourceManager answers late, and one whose call was abandoned would
-// continue with its old limit.
+// steerTime limits one read and one change. It is long, since a busy ResourceManager answers late, and after an
+// abandoned call it would continue with its old limit.
 const steerTime = 10 * time.Second
 
-// steer reads the amount taken back, and sets how much one round may take. Without budgets it runs once, to undo
-// settings of an earlier agent.
+// steer reads the amount taken back, and sets the limit of one round. Without budgets it runs once, to undo settings
+// of an earlier agent process.
 func (k *Follower) steer(ctx context.Context) error {
 	p := &k.pace
 	if len(k.list) == 0 && p.looked && !p.bound {
@@ -78,7 +77,7 @@ func (k *Follower) steer(ctx context.Context) error {
 		}
 	case bound:
 		if err := k.Settings.Bind(ctx, most); err != nil {
-			free := p.Spent(list, true) // nothing shows that it is bound
+			free := p.Spent(list, true) // it may not be bound by the budget
 			p.spent.Store(&free)
 			return err
 		}
@@ -96,7 +95,7 @@ func (k *Follower) steer(ctx context.Context) error {
 	return nil
 }
 
-// release restores a ResourceManager's own settings when the agent ends.
+// release restores the ResourceManager's own settings when the agent ends.
 func (k *Follower) release(ctx context.Context) {
 	if !k.pace.bound {
 		return
@@ -108,7 +107,7 @@ func (k *Follower) release(ctx context.Context) {
 		err = k.Settings.Restore(limit)
 	}
 	if err != nil {
-		k.Log.Warn("failed to restore preemption settings; a budget applies until an agent is started again",
+		k.Log.Warn("failed to restore preemption settings; a budget applies until an agent starts",
 			"subcluster", k.ID, "error", err)
 	}
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Settings are the queues of a ResourceManager without escrow, whose maxima are settings: remote.HadoopQueues.
+// Settings has the queues of a ResourceManager without escrow. Their maxima are settings: remote.HadoopQueues.
 type Settings interface {
-	// Read returns the queues as they are, and whether their maxima can be changed.
+	// Read returns the present queues, and whether their maxima can be changed.
 	Read(ctx context.Context) (queues map[subcluster.QueueOn]remote.QueueNow, change bool, err error)
-	// Limit changes maxima on nodes without a label. Unclear: the change may have been made, or may still be made.
+	// Limit changes maxima on nodes without a label. If unclear is true, the change may have been made, or may still
+	// be made.
 	Limit(ctx context.Context, to map[creel.QueuePath]creel.Resource) (unclear bool, err error)
 }
 
@@ -27,7 +28,7 @@ func (k *Keeper) askSettings(ctx context.Context, sent time.Time) error {
 		return fmt.Errorf("its queues cannot be read: %w", err)
 	}
 	for path, q := range k.queues {
-		is := now[path]                               // a queue that it does not have uses nothing, and may not
+		is := now[path]                               // a missing queue uses nothing and may use nothing
 		q.setting.Fixed = !change || path.Label != "" // maxima on labels are not changed
 		q.setting.Seen(is.Most)
 		q.request = q.setting.Ask(sent, is.Uses, is.Needs)
@@ -35,11 +36,11 @@ func (k *Keeper) askSettings(ctx context.Context, sent time.Time) error {
 	return nil
 }
 
-// change sets the granted maxima. All queues with a federation-wide maximum are named: a queue's percentage becomes
-// another amount when its parent's maximum changes.
+// change sets the granted maxima of all queues with a federation-wide maximum, even if only some changed. A queue's
+// percentage means another amount when its parent's maximum changes.
 func (k *Keeper) change(ctx context.Context, sent time.Time) error {
 	if k.Clock.Now().Sub(sent) >= k.Terms.Lease-k.Terms.Margin {
-		return nil // an answer of long ago: another may speak for the member by now
+		return nil // the grant is too old: another process may act for the member by now
 	}
 	to, due := map[creel.QueuePath]creel.Resource{}, map[creel.QueuePath]creel.Resource{}
 	for path, q := range k.queues {
@@ -61,7 +62,7 @@ func (k *Keeper) change(ctx context.Context, sent time.Time) error {
 	return err
 }
 
-// lift forgets queues that no longer have a federation-wide maximum. Their setting keeps its last value: only an
+// lift drops queues that no longer have a federation-wide maximum. Their setting keeps its last value: only an
 // administrator knows the right one.
 func (k *Keeper) lift() {
 	for path, q := range k.queues {
