@@ -28,7 +28,7 @@ var stateNames = [...]string{"LOCALIZING", "SCHEDULED", "RUNNING", "RELAUNCHING"
 
 func (s State) String() string { return stateNames[s] }
 
-// Exit codes for the ways a container was ended, as in YARN's ContainerExitStatus.
+// Exit codes of containers that did not exit by themselves, as in YARN's ContainerExitStatus.
 const (
 	ExitInvalid           = -1000 // not finished
 	ExitAborted           = -100  // released, or lost with its node
@@ -39,7 +39,7 @@ const (
 	ExitTerminated        = 143 // SIGTERM
 )
 
-// Container is a node's state of one container. Outside the machine its fields are read-only.
+// Container is the state of one container on its node. Outside the machine its fields are read-only.
 type Container struct {
 	ID         creel.ContainerID
 	User       string
@@ -47,18 +47,18 @@ type Container struct {
 	Priority   int32
 	Version    int32
 	Execution  creel.ExecutionType
-	AM         bool // an application master's container
+	AM         bool // the container of an application master
 	RequestID  int64
-	Created    time.Time // as the ResourceManager granted it
+	Created    time.Time // time of the ResourceManager's grant
 	State      State
 	ExitCode   int32
 	Diagnostic string
 
-	launch   *pb.ContainerLaunchContextProto // until it runs, longer when it may be retried
-	killCode int32                           // the code its killer wants reported, 0 when it was not killed
+	launch   *pb.ContainerLaunchContextProto // until it runs; longer if it may be relaunched
+	killCode int32                           // exit code to report for a kill, 0 without a kill
 	deadline time.Time                       // of SIGKILL or of a relaunch
 	retries  int32
-	failures []time.Time // inside the retry policy's window
+	failures []time.Time // within the retry policy's window
 	reported bool        // its completion was sent at least once
 	status   *pb.ContainerStatusProto
 }
@@ -72,8 +72,7 @@ func retryPolicy(l *pb.ContainerLaunchContextProto) *pb.ContainerRetryContextPro
 	return r
 }
 
-// retry decides whether a container that exited by itself gets another try, and
-// when.
+// retry decides whether and when a container that exited by itself is relaunched.
 func (c *Container) retry(now time.Time, code int32) (at time.Time, again bool) {
 	r := retryPolicy(c.launch)
 	if r == nil || code == 0 || code == ExitForceKilled || code == ExitTerminated {
@@ -117,11 +116,11 @@ func (c *Container) subState() pb.ContainerSubStateProto {
 	return pb.ContainerSubStateProto_CSS_SCHEDULED
 }
 
-// changed drops the message made of the former state.
+// changed drops the cached message of the former state.
 func (c *Container) changed() { c.status = nil }
 
-// statusProto returns the container as in a heartbeat or in an answer to its AM. The message is never modified; it is
-// made again when the container changes.
+// statusProto returns the container as in a heartbeat or in an answer to its AM. The message is immutable; a change
+// of the container makes a new one.
 func (c *Container) statusProto() *pb.ContainerStatusProto {
 	if c.status == nil {
 		code, state, sub := int32(ExitInvalid), c.wire(), c.subState()
@@ -142,7 +141,7 @@ func (c *Container) statusProto() *pb.ContainerStatusProto {
 	return c.status
 }
 
-// registerProto is the container as it is reported when a node registers again.
+// registerProto returns the container in the form for a node's registration.
 func (c *Container) registerProto() *pb.NMContainerStatusProto {
 	code, state := int32(ExitInvalid), c.wire()
 	if c.State == Done {
@@ -164,7 +163,7 @@ func (c *Container) registerProto() *pb.NMContainerStatusProto {
 	}
 }
 
-// exit texts, as people read them in a report.
+// killText returns the text of an exit code for reports.
 func killText(code int32) string {
 	switch code {
 	case ExitKilledByAM:

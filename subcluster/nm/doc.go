@@ -5,19 +5,19 @@
 //
 // The driver's duties:
 //
-//  1. Step every event with its time, and perform the returned actions in order. An error of Step is the refusal of
-//     that event, worded for the caller; the machine is then unchanged.
+//  1. Step every event with its time, and carry out the returned actions in order. An error of Step rejects the event,
+//     with a text for the caller; the machine is then unchanged.
 //  2. On [Register] send Registration to the ResourceManager, and Step its answer as [Registered].
-//  3. While Active, send Heartbeat when [Pace] says so, one at a time, and Step the answer as [Answered]. An answer
-//     that never came is repaired by sending the same Heartbeat again.
-//  4. On [Localize], [Launch], [Kill] and [Cleanup] make the executor do so, and Step its results: [Localized],
+//  3. While Active, send Heartbeat when [Pace] requires it, one at a time, and Step the answer as [Answered]. If no
+//     answer arrives, send the same Heartbeat again.
+//  4. On [Localize], [Launch], [Kill] and [Cleanup] call the executor, and Step its results: [Localized],
 //     [Launched], [Exited].
 //  5. Step [Tick] at NextDeadline.
 //
-// Tokens are verified before an event is made (CheckNM, CheckContainer, StartOf); the master keys from the
-// ResourceManager are stored here, see ContainerKey and NMKey.
+// Tokens are verified before an event is made (CheckNM, CheckContainer, StartOf); this package stores the master keys
+// from the ResourceManager, see ContainerKey and NMKey.
 //
-// Containers pass LOCALIZING, SCHEDULED, RUNNING and DONE; KILLING on a request to end them, RELAUNCHING when their
-// retry policy allows another try. These are YARN's states without the short ones in between, in which only a
-// directory is being deleted.
+// Containers pass through LOCALIZING, SCHEDULED, RUNNING and DONE; also KILLING after a request to end them, and
+// RELAUNCHING if their retry policy permits another try. These are YARN's states, except the short ones during which
+// only a directory is deleted.
 package nm

@@ -11,14 +11,14 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Config describes a node. The zero durations take YARN's defaults.
+// Config describes a node. Zero durations mean YARN's defaults.
 type Config struct {
 	ID        creel.NodeID
 	HTTPPort  int32
 	Total     creel.Resource
 	Version   string        // sent at registration
 	KillDelay time.Duration // SIGTERM to SIGKILL, yarn.nodemanager.sleep-delay-before-sigkill.ms, 250 ms
-	Forget    time.Duration // a finished container is remembered for so long, 10 minutes
+	Forget    time.Duration // time for which an ended container is remembered, 10 minutes
 }
 
 // Validate returns the first error in a Config.
@@ -32,10 +32,10 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Event is something that happened to the node.
+// Event is an event of the node.
 type Event interface{ event() }
 
-// Start asks for a container, its token already verified.
+// Start requests a container; its token is already verified.
 type Start struct {
 	Container Container
 	Launch    *pb.ContainerLaunchContextProto
@@ -44,7 +44,7 @@ type Start struct {
 	NMKey     int32 // id of the key that signed the AM's NMToken
 }
 
-// Stop asks for a container's end, on behalf of its AM.
+// Stop requests the end of a container, for its AM.
 type Stop struct{ ID creel.ContainerID }
 
 // Resize changes the size of a running container by a new token.
@@ -55,13 +55,13 @@ type Resize struct {
 	Execution creel.ExecutionType
 }
 
-// Localized ends a Localize; a non-empty Failure is why it could not be done.
+// Localized ends a Localize; a non-empty Failure is the reason why it failed.
 type Localized struct {
 	ID      creel.ContainerID
 	Failure string
 }
 
-// Launched reports that the container's process runs.
+// Launched reports that the container's process has started.
 type Launched struct{ ID creel.ContainerID }
 
 // Exited reports that the container's process has ended.
@@ -81,10 +81,11 @@ type Answered struct {
 	Answer *pb.NodeHeartbeatResponseProto
 }
 
-// Disconnected reports that the ResourceManager does not know the node any more, or has restarted: register again.
+// Disconnected reports that the ResourceManager does not know the node any more, or has restarted: the node must
+// register again.
 type Disconnected struct{}
 
-// Tick lets deadlines that have passed take effect.
+// Tick makes expired deadlines take effect.
 type Tick struct{}
 
 func (Start) event()        {}
@@ -98,13 +99,13 @@ func (Answered) event()     {}
 func (Disconnected) event() {}
 func (Tick) event()         {}
 
-// Action is something the driver must do.
+// Action is an action for the driver.
 type Action interface{ action() }
 
-// Register sends Registration; until its answer the node is not Active.
+// Register sends Registration; the node is not Active before its answer.
 type Register struct{}
 
-// Halt ends the node: the ResourceManager does not want it.
+// Halt ends the node: the ResourceManager has rejected it.
 type Halt struct{ Reason string }
 
 // Localize fetches the resources named in the container's launch context.
@@ -119,7 +120,7 @@ type Launch struct {
 	Launch    *pb.ContainerLaunchContextProto
 }
 
-// Kill sends a signal to the container's process: 15 asks, 9 does not.
+// Kill sends a signal to the container's process: 15 for a request, 9 for a forced end.
 type Kill struct {
 	ID     creel.ContainerID
 	Signal int
@@ -134,7 +135,7 @@ type SignalContainer struct {
 // Cleanup removes a finished container's files from the node.
 type Cleanup struct{ ID creel.ContainerID }
 
-// AppEnded reports that an application will start no more containers here.
+// AppEnded reports that an application will start no further containers here.
 type AppEnded struct{ ID creel.ApplicationID }
 
 func (Register) action()        {}
@@ -152,19 +153,19 @@ type Node struct {
 	id         *pb.NodeIdProto // of cfg.ID, in every heartbeat
 	used       creel.Resource
 	containers map[creel.ContainerID]*Container
-	order      []*Container                     // live and unacknowledged containers by arrival, for heartbeats
-	live       int                              // of them, those that have not finished
-	deadlines  int                              // of them, those with a deadline
-	orphans    bool                             // of them, some may be of an application that has ended
-	recent     map[creel.ContainerID]completion // finished and forgotten by the protocol, for late askers
-	expiries   []expiry                         // the entries of recent, by time of insertion
+	order      []*Container                     // live and unacknowledged containers in order of arrival, for heartbeats
+	live       int                              // of these, containers that have not ended
+	deadlines  int                              // of these, containers with a deadline
+	orphans    bool                             // some of these may belong to an ended application
+	recent     map[creel.ContainerID]completion // ended and removed from the heartbeats, for late requests
+	expiries   []expiry                         // the entries of recent, in order of insertion
 	apps       map[creel.ApplicationID]struct{}
 
 	active     bool
 	halted     bool
 	response   int32
 	interval   time.Duration
-	rm         int64 // identifier of the ResourceManager, its start time
+	rm         int64 // start time of the ResourceManager, which identifies it
 	container  keys
 	nm         keys
 	attempts   map[creel.AttemptID]*pb.MasterKeyProto // key of each attempt's last accepted NMToken
@@ -175,7 +176,7 @@ type Node struct {
 	actions []Action
 }
 
-// keys are the current and the former master key; a token of either is good.
+// keys are the current and the previous master key; tokens of both are valid.
 type keys struct{ current, previous *pb.MasterKeyProto }
 
 func (k *keys) roll(next *pb.MasterKeyProto) {
@@ -199,14 +200,14 @@ type completion struct {
 	until  time.Time
 }
 
-// expiry is a remembered container and the time when it is forgotten. All last equally long, so that the oldest is
-// always the first to go and a heartbeat checks no more than the expired ones.
+// expiry is a remembered container and the time when it is dropped. All are remembered equally long, so the oldest is
+// always first, and a heartbeat checks only expired ones.
 type expiry struct {
 	id    creel.ContainerID
 	until time.Time
 }
 
-// New makes a node that has yet to register.
+// New makes a node that has not registered yet.
 func New(cfg Config) *Node {
 	if cfg.KillDelay == 0 {
 		cfg.KillDelay = 250 * time.Millisecond
@@ -232,16 +233,16 @@ func (n *Node) ID() creel.NodeID { return n.cfg.ID }
 // Active reports whether the ResourceManager has accepted the node.
 func (n *Node) Active() bool { return n.active }
 
-// Interval is the time between heartbeats that the last answer asked for.
+// Interval is the time between heartbeats, as set by the last answer.
 func (n *Node) Interval() time.Duration { return n.interval }
 
-// RM is the identifier of the ResourceManager the node is registered with.
+// RM identifies the ResourceManager that the node is registered with.
 func (n *Node) RM() int64 { return n.rm }
 
-// Used is the size of the containers that have not finished.
+// Used is the size of the containers that have not ended.
 func (n *Node) Used() creel.Resource { return n.used }
 
-// Len is the number of containers that have not finished.
+// Len is the number of containers that have not ended.
 func (n *Node) Len() int { return n.live }
 
 // SetHealth sets the node's health for the next heartbeats.
@@ -252,9 +253,8 @@ func (n *Node) SetHealth(now time.Time, healthy bool, report string) {
 // ContainerKey is the master key that signs container tokens under this id, or nil.
 func (n *Node) ContainerKey(id int32) *pb.MasterKeyProto { return n.container.find(id) }
 
-// NMKey is the master key that signs an attempt's NMToken under this id, or
-// nil. A key that has been rolled away still serves the attempts that started
-// containers under it.
+// NMKey is the master key that signs an attempt's NMToken with this id, or nil. A replaced key still serves the
+// attempts that started containers with it.
 func (n *Node) NMKey(attempt creel.AttemptID, id int32) *pb.MasterKeyProto {
 	if k := n.nm.find(id); k != nil {
 		return k
@@ -265,7 +265,7 @@ func (n *Node) NMKey(attempt creel.AttemptID, id int32) *pb.MasterKeyProto {
 	return nil
 }
 
-// Step takes in one event. The returned slice is valid until the next Step.
+// Step processes one event. The returned slice is valid until the next Step.
 func (n *Node) Step(now time.Time, e Event) ([]Action, error) {
 	n.actions = n.actions[:0]
 	var err error
@@ -386,7 +386,7 @@ func (n *Node) localized(now time.Time, e Localized) {
 func (n *Node) launch(c *Container) {
 	n.do(Launch{Container: c, Launch: c.launch})
 	if retryPolicy(c.launch) == nil {
-		c.launch = nil // a node with a thousand containers keeps none of their contexts
+		c.launch = nil // so that a node with a thousand containers retains none of their contexts
 	}
 }
 
@@ -425,7 +425,7 @@ func (n *Node) kill(now time.Time, c *Container, code int32) {
 	switch c.State {
 	case Done, Killing:
 		return
-	case Localizing, Relaunching: // no process: nothing to wait for
+	case Localizing, Relaunching: // no process yet: nothing to wait for
 		n.finish(now, c, code, killText(code))
 		return
 	}
@@ -435,7 +435,7 @@ func (n *Node) kill(now time.Time, c *Container, code int32) {
 	n.do(Kill{ID: c.ID, Signal: 15})
 }
 
-// deadline sets a container's deadline; zero takes it away.
+// deadline sets a container's deadline; zero removes it.
 func (n *Node) deadline(c *Container, at time.Time) {
 	if !c.deadline.IsZero() {
 		n.deadlines--
@@ -446,11 +446,11 @@ func (n *Node) deadline(c *Container, at time.Time) {
 	c.deadline = at
 }
 
-// NextDeadline is when the next Tick matters; zero when nothing waits.
+// NextDeadline is the time at which the next Tick has an effect; zero if nothing waits.
 func (n *Node) NextDeadline() time.Time {
 	var first time.Time
 	if n.deadlines == 0 {
-		return first // nearly always: only the killed and the relaunched have one
+		return first // the usual case: only killed and relaunched containers have one
 	}
 	for _, c := range n.order {
 		if !c.deadline.IsZero() && (first.IsZero() || c.deadline.Before(first)) {
@@ -480,12 +480,12 @@ func (n *Node) tick(now time.Time) {
 	}
 }
 
-// Containers lists the containers that are not forgotten, by arrival.
+// Containers lists the remembered containers in order of arrival.
 func (n *Node) Containers() []*Container {
 	return slices.Clone(n.order)
 }
 
-// Status is a container's state as its AM sees it.
+// Status is a container's state for its AM.
 func (n *Node) Status(id creel.ContainerID) (*pb.ContainerStatusProto, error) {
 	if c := n.containers[id]; c != nil {
 		return c.statusProto(), nil
@@ -496,7 +496,7 @@ func (n *Node) Status(id creel.ContainerID) (*pb.ContainerStatusProto, error) {
 	return nil, refuse(creel.ErrContainerNotFound, "Container %s is not handled by this NodeManager", id)
 }
 
-// forgetOld drops expired memories of finished containers.
+// forgetOld drops expired records of ended containers.
 func (n *Node) forgetOld(now time.Time) {
 	gone := 0
 	for gone < len(n.expiries) && now.After(n.expiries[gone].until) {

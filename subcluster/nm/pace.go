@@ -4,29 +4,29 @@ package nm
 
 import "time"
 
-// The first and the longest pause between two tries of an unanswered call.
+// These are the first and the longest pause between two tries of an unanswered call.
 const (
 	firstBackoff = 100 * time.Millisecond
 	lastBackoff  = 2 * time.Second
 )
 
-// Pace decides when a node calls its ResourceManager. One call is on its way at a
-// time. Its driver sets a timer for each time that Wake, Hurry or Next asks for,
-// and makes a call when Fire reports that it is due. The zero value is ready.
+// Pace decides when a node calls its ResourceManager. One call is in flight at a time. Its driver sets a timer for
+// each time that Wake, Hurry or Next returns, and makes a call if Fire reports that one is due. The zero value is
+// ready.
 type Pace struct {
-	// Eager is how soon a heartbeat is sent after a container has ended. 0 waits
-	// for the next one's time, as Hadoop's nodes do.
+	// Eager is the time between a container's end and the heartbeat that reports it. 0 waits for the next regular
+	// heartbeat, like Hadoop's nodes.
 	Eager time.Duration
 
-	calling bool      // a call is on its way
-	soon    bool      // a heartbeat is due before its time, once that call has ended
-	halted  bool      // no call is made any more
-	due     time.Time // of the next call, when a timer is set
+	calling bool      // a call is in flight
+	soon    bool      // an early heartbeat is due once that call has ended
+	halted  bool      // no further calls
+	due     time.Time // of the next call, if a timer is set
 	backoff time.Duration
 }
 
-// Wake asks for a call at a time. It reports whether a timer is to be set for it:
-// not if a call is on its way, or set for as soon.
+// Wake requests a call at a time. It reports whether the driver must set a timer: not if a call is in flight, or a
+// timer is set for an earlier or equal time.
 func (p *Pace) Wake(at time.Time) bool {
 	if p.halted || p.calling || !p.due.IsZero() && !at.Before(p.due) {
 		return false
@@ -35,8 +35,8 @@ func (p *Pace) Wake(at time.Time) bool {
 	return true
 }
 
-// Fire reports whether the timer that was set for a time is to make a call, which
-// then is on its way. It is not if an earlier one was set meanwhile.
+// Fire reports whether the timer for a time must make a call, which is then in flight. It must not if an earlier
+// timer was set meanwhile.
 func (p *Pace) Fire(at time.Time) bool {
 	if p.calling || p.halted || !p.due.Equal(at) {
 		return false
@@ -45,8 +45,8 @@ func (p *Pace) Fire(at time.Time) bool {
 	return true
 }
 
-// Hurry brings the next heartbeat forward, for a container has ended on a node
-// that is active. It returns the time to set a timer for, or false.
+// Hurry makes the next heartbeat earlier after a container on an active node has ended. It returns the time for a
+// timer; set is false if none is needed.
 func (p *Pace) Hurry(now time.Time, active bool) (at time.Time, set bool) {
 	switch {
 	case p.Eager <= 0 || !active:
@@ -62,9 +62,9 @@ func (p *Pace) Hurry(now time.Time, active bool) (at time.Time, set bool) {
 // Ended records that the call has ended, before its answer is processed.
 func (p *Pace) Ended() { p.calling = false }
 
-// Next returns the time of the next call after one that began at a time and has ended, and was answered or not; false
-// when a timer is set for an earlier one. It is never before now: an answer may take longer than the interval. The
-// same heartbeat is sent again, with growing pauses while it is unanswered.
+// Next returns the time of the next call after an ended one, given its start and whether it was answered; set is
+// false if a timer is set for an earlier time. The time is never before now, because an answer may take longer than
+// the interval. An unanswered heartbeat is sent again, with growing pauses.
 func (p *Pace) Next(began, now time.Time, interval time.Duration, answered bool) (at time.Time, set bool) {
 	switch {
 	case !answered:
@@ -82,5 +82,5 @@ func (p *Pace) Next(began, now time.Time, interval time.Duration, answered bool)
 	return at, p.Wake(at)
 }
 
-// Halt ends all calls: the ResourceManager does not want the node.
+// Halt ends all calls: the ResourceManager has rejected the node.
 func (p *Pace) Halt() { p.halted = true }

@@ -10,20 +10,20 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// The environment of a launch context steers a simulated container.
+// These variables in a launch context's environment control a simulated container.
 const (
-	EnvMillis = "CREEL_SIM_MS"   // how long it runs
-	EnvExit   = "CREEL_SIM_EXIT" // the code it ends with, 0 when absent
+	EnvMillis = "CREEL_SIM_MS"   // run time
+	EnvExit   = "CREEL_SIM_EXIT" // exit code, 0 if absent
 )
 
-// Script is a simulated container's behaviour: it runs for a time and ends with a code.
+// Script is a simulated container's behaviour: its run time and its exit code.
 type Script struct {
 	Run  time.Duration
 	Code int32
 }
 
-// ReadScript finds the script in a launch context: the environment, else a
-// command "sleep N" (seconds) anywhere in the command line, else the given time.
+// ReadScript finds the script in a launch context: the environment, else a command "sleep N" (seconds) anywhere in
+// the command line, else the default run time.
 func ReadScript(l *pb.ContainerLaunchContextProto, otherwise time.Duration) Script {
 	s := Script{Run: otherwise}
 	words := strings.Fields(strings.Join(l.GetCommand(), " "))

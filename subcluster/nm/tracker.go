@@ -10,11 +10,10 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// The conversation with the ResourceManager (ResourceTracker): register, then
-// heartbeat. Response ids pair heartbeats with answers: a heartbeat carries the last answer's
-// id, so that the other side knows a repetition.
+// This is the conversation with the ResourceManager (ResourceTracker): register, then heartbeats. Response ids pair
+// heartbeats with answers: a heartbeat has the last answer's id, so that the ResourceManager detects a repeat.
 
-// Registration is the message that makes the node known, with all that it runs.
+// Registration is the message that registers the node, with all its containers.
 func (n *Node) Registration(now time.Time) *pb.RegisterNodeManagerRequestProto {
 	port, version := n.cfg.HTTPPort, n.cfg.Version
 	req := &pb.RegisterNodeManagerRequestProto{
@@ -25,7 +24,7 @@ func (n *Node) Registration(now time.Time) *pb.RegisterNodeManagerRequestProto {
 		PhysicalResource: pb.FromResource(n.cfg.Total),
 		NodeStatus:       n.status(now),
 	}
-	req.NodeStatus.ContainersStatuses = nil // they come in their own form
+	req.NodeStatus.ContainersStatuses = nil // they have a separate field
 	for _, c := range n.order {
 		req.ContainerStatuses = append(req.ContainerStatuses, c.registerProto())
 	}
@@ -35,7 +34,7 @@ func (n *Node) Registration(now time.Time) *pb.RegisterNodeManagerRequestProto {
 	return req
 }
 
-// Heartbeat is the next heartbeat. It may be sent again when no answer came.
+// Heartbeat returns the next heartbeat. It may be sent again if no answer arrived.
 func (n *Node) Heartbeat(now time.Time) *pb.NodeHeartbeatRequestProto {
 	n.forgetOld(now)
 	return &pb.NodeHeartbeatRequestProto{
@@ -45,7 +44,7 @@ func (n *Node) Heartbeat(now time.Time) *pb.NodeHeartbeatRequestProto {
 	}
 }
 
-// statusBlock is a status with the small things it points at.
+// statusBlock is a status with the small values it points to.
 type statusBlock struct {
 	pb.NodeStatusProto
 	response int32
@@ -66,8 +65,8 @@ func (n *Node) status(now time.Time) *pb.NodeStatusProto {
 	b := &statusBlock{response: n.response, healthy: n.healthy, report: n.health, reported: at.UnixMilli(),
 		mem: int32(min(n.used.MemoryMB, 1<<31-1)), cpu: float32(n.used.VCores)}
 	b.health.IsNodeHealthy, b.health.HealthReport, b.health.LastHealthReportTime = &b.healthy, &b.report, &b.reported
-	// Use stands in for measured usage: an executor of real processes would measure, and a ResourceManager's REST API
-	// wants a value from every node.
+	// The measured usage is the containers' size: an executor of real processes would measure, and a
+	// ResourceManager's REST API needs a value from every node.
 	b.use.Pmem, b.use.Vmem, b.use.Cpu = &b.mem, &b.mem, &b.cpu
 	s := &b.NodeStatusProto
 	s.NodeId, s.ResponseId, s.NodeHealthStatus = n.id, &b.response, &b.health
@@ -107,8 +106,7 @@ func (n *Node) registered(now time.Time, a *pb.RegisterNodeManagerResponseProto)
 	if r := a.GetResource(); r != nil {
 		n.cfg.Total = pb.ToResource(r)
 	}
-	// The ResourceManager has the completions of the registration once it has answered a heartbeat without
-	// contradicting it.
+	// The ResourceManager has received the registration's completions once it has accepted a heartbeat.
 	for _, c := range n.order {
 		if c.State == Done {
 			c.reported = false
@@ -116,13 +114,13 @@ func (n *Node) registered(now time.Time, a *pb.RegisterNodeManagerResponseProto)
 	}
 }
 
-// longestInterval bounds an interval from a ResourceManager: one of more ms than a time.Duration holds would be
-// negative, and the node would send one heartbeat after the other.
+// longestInterval limits an interval from a ResourceManager: more ms than fit a time.Duration would be negative, and
+// the node would send heartbeats without a pause.
 const longestInterval = 24 * time.Hour
 
 func (n *Node) answered(now time.Time, a *pb.NodeHeartbeatResponseProto) {
 	if !n.active {
-		return // the answer to a heartbeat from before a resync
+		return // the answer to a heartbeat before a resync
 	}
 	switch a.GetNodeAction() {
 	case pb.NodeActionProto_RESYNC:
@@ -148,7 +146,7 @@ func (n *Node) answered(now time.Time, a *pb.NodeHeartbeatResponseProto) {
 		}
 		n.forget(now, func(c *Container) bool { return acked[c.ID] })
 	}
-	// The last containers of ended applications are not acknowledged: reporting them once, with an answer, is enough.
+	// The last containers of ended applications are never acknowledged: one answered report is enough.
 	if n.orphans {
 		n.orphans = false
 		n.forget(now, func(c *Container) bool {
@@ -186,8 +184,8 @@ func (n *Node) answered(now time.Time, a *pb.NodeHeartbeatResponseProto) {
 	}
 }
 
-// appEnded kills an ended application's running containers. Its finished containers are forgotten: their completions
-// will not be acknowledged.
+// appEnded kills an ended application's running containers. It drops the application's ended containers, because
+// their completions will not be acknowledged.
 func (n *Node) appEnded(now time.Time, app creel.ApplicationID) {
 	if _, known := n.apps[app]; !known {
 		return
@@ -207,7 +205,7 @@ func (n *Node) appEnded(now time.Time, app creel.ApplicationID) {
 	n.do(AppEnded{ID: app})
 }
 
-// resync registers again; the containers go on running.
+// resync registers again; the containers keep running.
 func (n *Node) resync() {
 	if n.halted {
 		return

@@ -10,14 +10,14 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Authorization on a node: decisions of ContainerManagementProtocol that need the node's keys and nothing else of it.
-// An AM shows an NMToken when it connects, and a container token for each container that it starts or resizes.
+// This is authorization on a node: decisions of ContainerManagementProtocol that need only the node's keys. An AM
+// shows an NMToken when it connects, and a container token for each container that it starts or resizes.
 
-// ErrAuxService is the kind of the error for a container that wants an auxiliary
-// service the node does not have; it has an exception of its own in YARN.
+// ErrAuxService is the kind of the error for a container that requests an auxiliary service which the node lacks;
+// YARN has a separate exception for it.
 var ErrAuxService = fmt.Errorf("%w: no such auxiliary service", creel.ErrInvalidRequest)
 
-// CheckNM returns the password of an NMToken, or why this node does not take it.
+// CheckNM returns the password of an NMToken, or the reason why this node rejects it.
 func (n *Node) CheckNM(id token.NM, identifier []byte) ([]byte, error) {
 	if id.Node != n.cfg.ID {
 		return nil, WrongNode(id)
@@ -34,7 +34,7 @@ func (n *Node) CheckNM(id token.NM, identifier []byte) ([]byte, error) {
 	return key.Password(identifier), nil
 }
 
-// WrongNode is the refusal of an NMToken for a node that is not here.
+// WrongNode is the error for an NMToken of a node that is not here.
 func WrongNode(id token.NM) error {
 	return refuse(
 		creel.ErrInvalidToken,
@@ -44,8 +44,8 @@ func WrongNode(id token.NM) error {
 	)
 }
 
-// CheckContainer returns the content of a container token, or why this node does not accept it: its signature or its
-// node is wrong.
+// CheckContainer returns the content of a container token, or the reason why this node rejects it: its signature or
+// its node is wrong.
 func (n *Node) CheckContainer(t token.Token) (token.Container, error) {
 	id, err := token.ParseContainer(t.Identifier)
 	if err != nil {
@@ -71,7 +71,8 @@ func (n *Node) CheckContainer(t token.Token) (token.Container, error) {
 	return id, nil
 }
 
-// StartOf returns the event that starts a container whose token is good, or why the caller may not start it so.
+// StartOf returns the event that starts a container with a valid token, or the reason why the caller may not start
+// it.
 func StartOf(who token.NM, id token.Container, launch *pb.ContainerLaunchContextProto) (Start, error) {
 	switch {
 	case id.ID.Attempt.Application != who.Attempt.Application:
@@ -113,7 +114,7 @@ func StartOf(who token.NM, id token.Container, launch *pb.ContainerLaunchContext
 	return Start{Container: c, Launch: launch, RM: id.RMIdentifier, Expires: id.Expires, NMKey: who.KeyID}, nil
 }
 
-// knownServices: a simulated node plays the shuffle service, which does nothing.
+// knownServices: a simulated node accepts the shuffle services, which do nothing.
 func knownServices(launch *pb.ContainerLaunchContextProto) bool {
 	for _, s := range launch.GetServiceData() {
 		if s.GetKey() != "mapreduce_shuffle" && s.GetKey() != "spark_shuffle" {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rpc carries the protocols of simulated NodeManagers: the tracker protocol towards the ResourceManager, and
-// ContainerManagementProtocol towards AMs. The nodes' behaviour is in nm/server; this package has no state.
+// Package rpc serves the protocols of simulated NodeManagers: it calls the ResourceManager by the tracker protocol,
+// and serves AMs by ContainerManagementProtocol. nm/server has the nodes' behaviour; this package has no state.
 //
-// Every node has a NodeID of its own that leads to this process. On Linux the nodes are addresses 127.x.y.z that
-// share one port, with one listening socket tied to the loopback interface; elsewhere each node has a port of its own
-// on 127.0.0.1. The NMToken of a connection identifies the node.
+// Every node has a separate NodeID, whose address is served by this process. On Linux the nodes are addresses
+// 127.x.y.z with one common port and one listening socket, bound to the loopback interface. On other systems each
+// node has a separate port on 127.0.0.1. The NMToken of a connection identifies the node.
 package rpc

@@ -16,30 +16,30 @@ import (
 	"github.com/creelrm/creel/subcluster/nm/server"
 )
 
-// Config is a Farm's place and the ResourceManager it calls; the server's part describes its nodes. Zero values take
-// the defaults in brackets.
+// Config has a Farm's addresses and its ResourceManager; the embedded server.Config describes the nodes. Zero values
+// mean the defaults in brackets.
 type Config struct {
 	server.Config
 
 	Tracker string // host:port of the ResourceManager's resource tracker
-	Nodes   int    // how many
-	First   int    // number of the first node, so that farms beside each other differ [0]
-	User    string // as which the nodes speak to the ResourceManager [yarn]
+	Nodes   int    // number of nodes
+	First   int    // number of the first node, so that several farms have different nodes [0]
+	User    string // user of the calls to the ResourceManager [yarn]
 	Port    int    // of ContainerManagementProtocol; 0 = any
-	// PortEach assigns each node a port on 127.0.0.1 instead of an address of its own. Systems other than Linux
-	// always do.
+	// PortEach assigns each node a port on 127.0.0.1 instead of a separate address. Systems other than Linux always
+	// do.
 	PortEach    bool
 	Connections int // to the tracker [4]
 }
 
-// Farm is simulated nodes with their protocols: New listens, Run plays them.
+// Farm is a set of simulated nodes with their protocols: New listens, Run runs them.
 type Farm struct {
 	*server.Farm
 	cfg       Config
 	listeners []net.Listener
 }
 
-// New checks a Config and listens. It starts no goroutine: call Run, or Close.
+// New checks a Config and listens. It starts no goroutine; call Run or Close afterwards.
 func New(cfg Config) (*Farm, error) {
 	if cfg.Nodes <= 0 || cfg.First < 0 || cfg.First+cfg.Nodes > maxNodes {
 		return nil, fmt.Errorf(
@@ -77,7 +77,7 @@ func (f *Farm) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run registers the nodes and plays them until the context ends.
+// Run registers the nodes and simulates them until the context ends.
 func (f *Farm) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -21,7 +21,7 @@ type handler struct {
 	farm *server.Farm
 }
 
-// visitor is the caller at the other end, by its NMToken.
+// visitor is the caller, identified by its NMToken.
 type visitor struct {
 	node *server.Node
 	id   token.NM
@@ -127,7 +127,7 @@ func (d *handler) GetContainerStatuses(
 	return out, nil
 }
 
-// update sets containers to the sizes of new tokens.
+// update resizes containers according to new tokens.
 func (d *handler) update(
 	ctx context.Context,
 	tokens []*pb.TokenProto,
@@ -181,7 +181,7 @@ func (d *handler) SignalToContainer(
 	return &pb.SignalContainerResponseProto{}, nil
 }
 
-// exceptionFor maps the machine's refusals to YARN's exceptions.
+// exceptionFor converts the machine's errors to YARN's exceptions.
 func exceptionFor(err error) error {
 	e, ok := err.(*creel.Error)
 	if !ok {

@@ -10,11 +10,10 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// maxNodes is how many addresses 127.1.0.0 to 127.250.255.255 there are, a few
-// kept aside.
+// maxNodes is about the number of addresses from 127.1.0.0 to 127.250.255.255; a few stay reserved.
 const maxNodes = 1 << 20
 
-// address of a numbered node: 127.1.0.1 and on.
+// address is the address of a numbered node: 127.1.0.1 and following.
 func address(number int) netip.Addr {
 	n := uint32(127)<<24 | uint32(1)<<16 + uint32(number) + 1
 	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
@@ -51,9 +50,8 @@ func listen(cfg Config) ([]creel.NodeID, []net.Listener, error) {
 	return ids, listeners, nil
 }
 
-// loopbackOnly closes connections that came to another address than a loopback
-// one. The socket's tie to the loopback interface already sees to that; this is
-// a second guard against the same.
+// loopbackOnly closes connections to an address outside loopback. The socket is already bound to the loopback
+// interface; this is a second check.
 type loopbackOnly struct{ net.Listener }
 
 func (l loopbackOnly) Accept() (net.Conn, error) {

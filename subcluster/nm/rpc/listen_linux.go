@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// listenLoopback opens one socket for every address 127.x.y.z, tied to the loopback interface so that it cannot be
-// reached from outside. Nil without an error means that each node needs a socket of its own.
+// listenLoopback opens one socket for all addresses 127.x.y.z, bound to the loopback interface so that other machines
+// cannot reach it. Nil without an error means that each node needs a separate socket.
 func listenLoopback(cfg Config) (net.Listener, error) {
 	if cfg.PortEach {
 		return nil, nil
@@ -26,7 +26,7 @@ func listenLoopback(cfg Config) (net.Listener, error) {
 	l, err := lc.Listen(context.Background(), "tcp4", net.JoinHostPort("0.0.0.0", strconv.Itoa(cfg.Port)))
 	if tied != nil {
 		if cfg.Nodes <= 1000 {
-			return nil, nil // this system does not let us: a port for each node
+			return nil, nil // this system does not permit it: use a port for each node
 		}
 		return nil, fmt.Errorf(
 			"the socket of %d nodes cannot be tied to the loopback interface: %w; use 1000 nodes or fewer, which get a port each",

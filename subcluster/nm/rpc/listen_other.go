@@ -6,5 +6,5 @@ package rpc
 
 import "net"
 
-// listenLoopback is for systems where all of 127.0.0.0/8 leads home.
+// listenLoopback is nil on systems other than Linux.
 func listenLoopback(Config) (net.Listener, error) { return nil, nil }

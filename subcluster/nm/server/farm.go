@@ -16,25 +16,24 @@ import (
 	"github.com/creelrm/creel/subcluster/nm"
 )
 
-// Config describes the nodes of a Farm. Zero values take the defaults in brackets.
+// Config describes the nodes of a Farm. Zero values mean the defaults in brackets.
 type Config struct {
 	Total    creel.Resource // of each node [8192 MB, 8 cores]
 	HTTPPort int32          // reported as the node's web port [8042]
 
-	RunTime      time.Duration // of containers that do not set one [1 s]
+	RunTime      time.Duration // of containers without one [1 s]
 	LocalizeTime time.Duration // before a container runs [0]
 	OnStart      Hook
-	// Eager sends a heartbeat this soon after a container has ended instead of waiting for
-	// the next heartbeat's time. 0 waits, as Hadoop's nodes do.
+	// Eager is the time between a container's end and the heartbeat that reports it. 0 waits for the next regular
+	// heartbeat, like Hadoop's nodes.
 	Eager       time.Duration
-	MaxInFlight int           // calls to the tracker on their way at once [512]
+	MaxInFlight int           // concurrent calls to the tracker [512]
 	KillDelay   time.Duration // SIGTERM to SIGKILL [250 ms]
 	Seed        uint64        // spreads the first heartbeats
 	Logger      *slog.Logger
 }
 
-// Tracker calls the ResourceManager, as ResourceTracker's client does. Calls end
-// with their context.
+// Tracker calls the ResourceManager, like ResourceTracker's client. Calls end with their context.
 type Tracker interface {
 	RegisterNodeManager(
 		context.Context,
@@ -48,7 +47,7 @@ type Metrics struct {
 	Heartbeats, HeartbeatErrors, Resyncs, Registered, Started, Finished atomic.Int64
 }
 
-// Farm plays simulated nodes: Run registers them and sends their heartbeats.
+// Farm simulates nodes: Run registers them and sends their heartbeats.
 type Farm struct {
 	cfg     Config
 	log     *slog.Logger
@@ -62,7 +61,7 @@ type Farm struct {
 	waiting    atomic.Int64 // nodes that have not registered yet
 }
 
-// New makes nodes of these names. It starts no goroutine.
+// New makes nodes with these names. It starts no goroutine.
 func New(cfg Config, ids []creel.NodeID) (*Farm, error) {
 	if cfg.Total.IsZero() {
 		cfg.Total = creel.NewResource(8192, 8)
@@ -99,7 +98,7 @@ func (f *Farm) IDs() []creel.NodeID {
 	return ids
 }
 
-// Node of a name; nil if it is none of the farm's.
+// Node returns the node with a name, nil if the farm has none.
 func (f *Farm) Node(id creel.NodeID) *Node { return f.byID[id] }
 
 // Ready is closed when every node has registered once.
@@ -108,8 +107,8 @@ func (f *Farm) Ready() <-chan struct{} { return f.ready }
 // Metrics are counts since the start.
 func (f *Farm) Metrics() *Metrics { return &f.metrics }
 
-// Run registers the nodes and plays them until the context ends; they share the trackers. The nodes then vanish, as
-// machines do whose power fails: none unregisters.
+// Run registers the nodes and simulates them until the context ends; they share the trackers. Then the nodes vanish
+// like machines in a power failure: none unregisters.
 func (f *Farm) Run(ctx context.Context, trackers []Tracker) {
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -117,7 +116,7 @@ func (f *Farm) Run(ctx context.Context, trackers []Tracker) {
 	for i := range f.cfg.MaxInFlight {
 		work.Go(func() { f.sender(ctx, trackers[i%len(trackers)]) })
 	}
-	// Registrations are spread over a second, and with them all later heartbeats.
+	// Registrations are spread over a second, and so are all later heartbeats.
 	rnd := rand.New(rand.NewPCG(f.cfg.Seed, 1))
 	start := time.Now()
 	for _, n := range f.nodes {
@@ -141,26 +140,26 @@ func (f *Farm) sender(ctx context.Context, t Tracker) {
 	}
 }
 
-// wake has the node call at a time, if that is earlier than the one set. The caller holds the lock.
+// wake makes the node call at a time, if that is earlier than the set time. The caller holds the lock.
 func (n *Node) wake(at time.Time) {
 	if n.pace.Wake(at) {
 		n.set(at)
 	}
 }
 
-// set sets a timer that the pace asked for.
+// set sets a timer for the pace.
 func (n *Node) set(at time.Time) {
 	n.farm.timers.at(at, func(time.Time) {
 		n.mu.Lock()
 		fire := n.pace.Fire(at)
 		n.mu.Unlock()
 		if fire {
-			n.farm.heartbeats <- n // room for every node, and a node is in it once
+			n.farm.heartbeats <- n // it has space for every node, and each node is in it at most once
 		}
 	})
 }
 
-// soon brings the next heartbeat forward, for a container has ended.
+// soon makes the next heartbeat earlier, because a container has ended.
 func (n *Node) soon(now time.Time) {
 	if at, set := n.pace.Hurry(now, n.m.Active()); set {
 		n.set(at)

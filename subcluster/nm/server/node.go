@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/subcluster/nm"
 )
 
-// Started is a container that a simulated node has begun to run.
+// Started is a container that a simulated node has started.
 type Started struct {
 	Container creel.ContainerID
 	Node      creel.NodeID
@@ -23,15 +23,13 @@ type Started struct {
 	Launch    *pb.ContainerLaunchContextProto
 }
 
-// Hook is asked about every container that starts. When it takes the container
-// (a non-nil stop) the container runs until exit is called, or until it is
-// killed: then stop is called and exit has no effect any more. Hook and stop
-// must not block; exit may be called from any goroutine, also from the hook.
+// Hook is called for every container that starts. If it takes the container (a non-nil stop), the container runs
+// until exit is called or the container is killed; after a kill, stop is called and exit has no effect. Hook and stop
+// must not block; any goroutine may call exit, even the hook itself.
 type Hook func(s Started, exit func(code int32, diagnostic string)) (stop func())
 
-// Node is one simulated node: the machine, and the executor that only lets
-// time pass. Any goroutine may call it. The lock covers both and is never held over
-// I/O.
+// Node is one simulated node: the machine, and an executor that only waits. Any goroutine may call it. Its lock
+// protects both and is never held during I/O.
 type Node struct {
 	farm *Farm
 
@@ -39,16 +37,16 @@ type Node struct {
 	m    *nm.Node
 	jobs map[creel.ContainerID]*job
 	pace nm.Pace
-	tick time.Time // of the machine's next deadline, when one is set
+	tick time.Time // of the machine's next deadline, if set
 }
 
 // job is a container's simulated process.
 type job struct {
 	ended bool
-	stop  func() // of the hook that took it
+	stop  func() // returned by the hook that took it
 }
 
-// Do passes an event to the machine and performs its actions. The error is the machine's refusal.
+// Do passes an event to the machine and performs its actions. The error is the machine's.
 func (n *Node) Do(now time.Time, e nm.Event) error {
 	n.mu.Lock()
 	calls, err := n.locked(now, e, nil)
@@ -90,11 +88,10 @@ func (n *Node) CheckContainer(t token.Token) (token.Container, error) {
 	return n.m.CheckContainer(t)
 }
 
-// locked is Do under the lock. calls are hook functions that must run after it is
-// released.
+// locked is Do with the lock held. calls are hook functions to run after its release.
 func (n *Node) locked(now time.Time, e nm.Event, calls []func()) ([]func(), error) {
 	actions, err := n.m.Step(now, e)
-	// Performing may step again, which reuses the machine's slice.
+	// Carrying out an action may step the machine again, which reuses its slice.
 	todo := append([]nm.Action(nil), actions...)
 	for _, a := range todo {
 		calls = n.perform(now, a, calls)
@@ -124,7 +121,7 @@ func (n *Node) perform(now time.Time, a nm.Action, calls []func()) []func() {
 			}
 			return n.exited(now, a.ID, j, int32(128+a.Signal), "", calls)
 		}
-		// Killed between Launch and the process: it ends as it begins.
+		// Killed between Launch and the process's start: it ends at once.
 	case nm.Cleanup:
 		delete(n.jobs, a.ID)
 		n.soon(now)
@@ -190,7 +187,7 @@ func (n *Node) launch(now time.Time, a nm.Launch, calls []func()) []func() {
 			return
 		}
 		n.mu.Lock()
-		late := j.ended // killed before the hook had answered
+		late := j.ended // killed before the hook returned
 		j.stop = stop
 		n.mu.Unlock()
 		if late {
@@ -206,7 +203,7 @@ func exitText(code int32) string {
 	return "Exception from container-launch.\nExit code: " + strconv.Itoa(int(code)) + "\n"
 }
 
-// exited ends a job once, whichever comes first: its time, its hook or its killer.
+// exited ends a job once, at the first of these: its time, its hook or a kill.
 func (n *Node) exited(
 	now time.Time,
 	id creel.ContainerID,

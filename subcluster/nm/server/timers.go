@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// timers call functions at their time, all from one goroutine. A process that
-// plays ten thousand nodes has a hundred thousand deadlines; one heap and one
-// timer carry them.
+// timers calls functions at set times, all from one goroutine. A process that simulates ten thousand nodes has a
+// hundred thousand deadlines; one heap and one timer serve them.
 type timers struct {
 	mu    sync.Mutex
 	queue dueHeap
@@ -25,7 +24,7 @@ type due struct {
 
 func newTimers() *timers { return &timers{wake: make(chan struct{}, 1)} }
 
-// at has do called at or after a time. do must not block.
+// at calls do at or after a time. do must not block.
 func (t *timers) at(when time.Time, do func(now time.Time)) {
 	t.mu.Lock()
 	heap.Push(&t.queue, due{at: when, do: do})
@@ -61,7 +60,7 @@ func (t *timers) run(ctx context.Context) {
 		if len(batch) > 0 {
 			batch = batch[:0]
 			if ctx.Err() == nil {
-				continue // the functions that ran may have set earlier deadlines
+				continue // the called functions may have set earlier deadlines
 			}
 		}
 		timer.Reset(wait)
