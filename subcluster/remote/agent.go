@@ -21,43 +21,41 @@ type Membership interface {
 	Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error
 }
 
-// Probe asks a ResourceManager how it is: its load in the JSON of
-// /ws/v1/cluster/metrics, or an error if it does not serve.
+// Probe reads a ResourceManager's load in the JSON of /ws/v1/cluster/metrics, or returns an error if it does not
+// serve.
 type Probe func(ctx context.Context) (load []byte, err error)
 
-// Agent keeps one membership alive: it registers, and sends heartbeats while its
-// ResourceManager serves. When that falls silent so does the agent, and the
-// lease runs out by itself; when the store falls silent the agent goes on
-// trying.
+// Agent keeps one membership alive: it registers, and sends heartbeats while its ResourceManager serves. If that is
+// silent, the agent sends nothing and the lease expires; if the store is silent, the agent keeps trying.
 type Agent struct {
-	Member subcluster.Member // its Epoch is given by the store
+	Member subcluster.Member // the store issues its Epoch
 	Store  Membership
 	Probe  Probe
 	Every  time.Duration // between heartbeats; 0 is a third of the lease
-	// Changed, if set, is called between heartbeats; it reports whether the load has changed so much since the last
-	// one that the next must not wait for its time.
+	// Changed, if set, is called between heartbeats. It reports whether the load has changed so much that the next
+	// heartbeat must be sent early.
 	Changed func(ctx context.Context) bool
-	// Version, if given, is the software of the ResourceManager as the last Probe found it; the
-	// member registers again where that is another. It replaces the Member's.
+	// Version, if set, is the ResourceManager's software, as found by the last Probe; if it changes, the member
+	// registers again. It replaces the Member's.
 	Version func() string
 	Logger  *slog.Logger // nil: silent
-	// Previous is the epoch of the process whose successor this one is, 0 if there is none; Keep makes the new one
-	// durable before it is used (nil: it is not stored). TakeOver takes the name of a member that is alive.
+	// Previous is the epoch of this process's predecessor, 0 if there is none. Keep makes the new epoch durable
+	// before its use (nil: it is not stored). TakeOver takes over the name of a live member.
 	Previous int64
 	Keep     func(ctx context.Context, epoch int64) error
 	TakeOver bool
-	// Told, if given, is called with the result of each heartbeat.
+	// Told, if set, is called with the result of each heartbeat.
 	Told func(error)
-	// Leave deregisters at the end of Run, for a planned stop. Without it the
-	// member stays, suspect after its lease, as after a crash.
+	// Leave deregisters at the end of Run, for a planned stop. Otherwise the member stays, suspect after its lease,
+	// as after a crash.
 	Leave bool
-	// Signer signs the record and the heartbeats; nil: they are not.
+	// Signer signs the record and the heartbeats; nil: unsigned.
 	Signer *subcluster.Signer
 }
 
 // Run takes an epoch, registers and sends heartbeats until ctx ends. It returns an error, of kind creel.ErrStale,
-// only when the store reports that a process with a later epoch acts for the member: then this one must stop. While
-// another live process acts for it, Run waits and logs so.
+// only if the store reports that a process with a later epoch acts for the member: then this one must stop. While
+// another live process acts for it, Run waits and logs that.
 func (a *Agent) Run(ctx context.Context) error {
 	every := a.Every
 	if every <= 0 {
@@ -116,7 +114,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 }
 
-// tell logs a change of trouble, not each heartbeat of it.
+// tell logs a changed error, not every failed heartbeat.
 func (a *Agent) tell(before string, err error) string {
 	now := ""
 	if err != nil {
@@ -148,7 +146,7 @@ func (a *Agent) heartbeat(ctx context.Context, is *subcluster.Enrollment, timeou
 	if a.Version != nil {
 		is.Runs(a.Version())
 	}
-	// The store has a time of its own: a Probe that was answered may have used up all of its.
+	// The store gets a separate timeout: an answered Probe may have used all of its own.
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
@@ -160,7 +158,7 @@ func (a *Agent) heartbeat(ctx context.Context, is *subcluster.Enrollment, timeou
 	}
 }
 
-// carryOut does one step of becoming, and staying, a member.
+// carryOut makes one step of the enrollment.
 func (a *Agent) carryOut(ctx context.Context, s subcluster.Step) (epoch int64, err error) {
 	switch {
 	case s.Take:

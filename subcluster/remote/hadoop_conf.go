@@ -18,12 +18,12 @@ type HadoopConf struct {
 	User string // user of the calls, "" for its static user
 }
 
-// Read returns all its properties; nil where calls do not change them.
+// Read returns all properties; nil if calls cannot change them.
 func (h *HadoopConf) Read(ctx context.Context) (map[string]string, error) {
 	return readConf(ctx, h.Web, h.User)
 }
 
-// Change sets properties, all in one, or none; an empty value takes one away.
+// Change sets all these properties, or none; an empty value removes one.
 func (h *HadoopConf) Change(ctx context.Context, to map[string]string) error {
 	code, answer, err := callConf(ctx, h.Web, http.MethodPut, h.User, changeOf(to))
 	if err == nil && code != http.StatusOK {
@@ -32,7 +32,7 @@ func (h *HadoopConf) Change(ctx context.Context, to map[string]string) error {
 	return err
 }
 
-// changeOf has properties of queues by their paths, and others by name.
+// changeOf groups properties of queues by path, and other properties by name.
 func changeOf(to map[string]string) (order SchedulerConfChange) {
 	for _, name := range slices.Sorted(maps.Keys(to)) {
 		queue, ok := strings.CutPrefix(name, "yarn.scheduler.capacity.")

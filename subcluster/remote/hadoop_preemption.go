@@ -15,35 +15,35 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// HadoopPreemption reads the amount that Hadoop's CapacityScheduler has taken back, and limits one round. Its methods
+// HadoopPreemption reads the amount that Hadoop's CapacityScheduler has preempted, and limits one round. Its methods
 // must not be called concurrently.
 type HadoopPreemption struct {
 	Web  *WebPort
 	User string // user of the calls, "" for its static user
 
-	conf  map[string]string // nil: not changed by calls
-	total creel.Resource    // of the cluster, nodes of labels included
+	conf  map[string]string // nil: calls cannot change it
+	total creel.Resource    // of the cluster, including labelled nodes
 }
 
-// PreemptionNow is how it is.
+// PreemptionNow is the present state of preemption.
 type PreemptionNow struct {
 	Queues []subcluster.QueueLoad
-	Taken  creel.Resource // since it was started
+	Taken  creel.Resource // since the ResourceManager's start
 	Change bool           // calls may change the limit of one round
-	Bound  bool           // it is as Bound has set it
+	Bound  bool           // Bind has set the limit
 }
 
 const (
 	perRound = "yarn.resourcemanager.monitor.capacity.preemption.total_preemption_per_round"
-	// perRoundBefore is set with it, so that the administrator's value outlives an agent.
+	// perRoundBefore is set together with it, so that the administrator's value survives the agent.
 	perRoundBefore = "creel.preemption.total_preemption_per_round.before"
-	notSet         = "-" // the value of perRoundBefore where it was not set
+	notSet         = "-" // value of perRoundBefore if the property was not set
 )
 
 // rootMetrics is the bean of the root queue.
 const rootMetrics = "/jmx?qry=Hadoop:service=ResourceManager,name=QueueMetrics,q0=root"
 
-// Read reads all of it. Of FairScheduler's Hadoop counts nothing.
+// Read reads the state. For FairScheduler, Hadoop counts nothing.
 func (h *HadoopPreemption) Read(ctx context.Context) (now PreemptionNow, err error) {
 	body, err := h.Web.get(ctx, "/ws/v1/cluster/scheduler", 64<<20)
 	if err != nil {
@@ -72,7 +72,7 @@ func (h *HadoopPreemption) Read(ctx context.Context) (now PreemptionNow, err err
 	return now, nil
 }
 
-// parseTaken reads the amount taken back from the root queue's bean.
+// parseTaken parses the preempted amount from the root queue's bean.
 func parseTaken(data []byte) (creel.Resource, error) {
 	var doc struct {
 		Beans []struct{ AggregateMemoryMBPreempted, AggregateVcoresPreempted *int64 }
@@ -88,11 +88,11 @@ func parseTaken(data []byte) (creel.Resource, error) {
 	return creel.Resource{}, unreadableDocument("metrics", errors.New("they lack the preempted resources"))
 }
 
-// Bind has one round take so much at most. Read comes first.
+// Bind limits the amount that one round may preempt. Call Read before it.
 func (h *HadoopPreemption) Bind(ctx context.Context, most creel.Resource) error {
 	part := 0.0
 	if m := h.total; m.MemoryMB > 0 && m.VCores > 0 && most.MemoryMB > 0 && most.VCores > 0 {
-		// Half a unit more: Hadoop truncates the product of the part to whole units.
+		// Add half a unit, because Hadoop truncates the product to whole units.
 		part = min(1, (float64(most.MemoryMB)+0.5)/float64(m.MemoryMB), (float64(most.VCores)+0.5)/float64(m.VCores))
 	}
 	text := strconv.FormatFloat(part, 'f', 9, 64)
@@ -109,7 +109,7 @@ func (h *HadoopPreemption) Bind(ctx context.Context, most creel.Resource) error 
 	return h.change(ctx, QueueParam{perRound, text}, QueueParam{perRoundBefore, before})
 }
 
-// Restore sets the value from before Bind. Read comes first.
+// Restore sets the value that Bind replaced. Call Read before it.
 func (h *HadoopPreemption) Restore(ctx context.Context) error {
 	before := h.conf[perRoundBefore]
 	if before == notSet {

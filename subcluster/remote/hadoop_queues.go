@@ -24,14 +24,14 @@ import (
 type HadoopQueues struct {
 	Web  *WebPort
 	User string // user of the calls, "" for its static user
-	// Linger is for how long a cluster that has shrunk counts with its earlier size: a percentage yields more again
-	// when its nodes are back.
+	// Linger is the time for which a cluster that has shrunk counts with its earlier size, because a percentage
+	// yields more again when its nodes return.
 	Linger time.Duration
 
-	conf   map[string]string   // nil: not changed by calls
-	asked  time.Time           // for it
-	told   string              // host of an HA pair that answered; the hosts' configurations may differ
-	sizes  map[string][]sizeAt // recent sizes of its nodes, by label
+	conf   map[string]string   // nil: calls cannot change it
+	asked  time.Time           // time of the last request for it
+	told   string              // host of an HA pair that answered; the configurations of the hosts may differ
+	sizes  map[string][]sizeAt // recent sizes of the cluster's nodes, by label
 	maxima map[subcluster.QueueOn]creel.Resource
 }
 
@@ -40,21 +40,21 @@ type sizeAt struct {
 	size creel.Resource
 }
 
-// QueueNow is a queue as it is.
+// QueueNow is a queue's present state.
 type QueueNow struct {
 	Uses, Needs creel.Resource
-	// Most is its limit by its maximum, of the largest recent size of the cluster.
+	// Most is its limit by its maximum, for the largest recent size of the cluster.
 	Most creel.Resource
 }
 
-// forAM is the assumed need of an application that waits for its AM, where Hadoop reports no pending asks: a queue
-// whose maximum lets no AM begin would otherwise never get more. Reported pending asks include AMs that wait.
+// forAM is the assumed need of an application that waits for its AM, if Hadoop reports no pending asks. Otherwise a
+// queue whose maximum permits no AM would never get more. Reported pending asks already include waiting AMs.
 var forAM = creel.NewResource(2048, 1)
 
-// confEvery is how often it is asked for the configuration that calls change.
+// confEvery is the pause between requests for the configuration that calls can change.
 const confEvery = 30 * time.Second
 
-// Read returns its queues, and whether their maxima can be changed.
+// Read returns the queues, and whether their maxima can be changed.
 func (h *HadoopQueues) Read(ctx context.Context) (map[subcluster.QueueOn]QueueNow, bool, error) {
 	body, err := h.Web.get(ctx, "/ws/v1/cluster/scheduler", 64<<20)
 	if err != nil {
@@ -96,8 +96,8 @@ func (h *HadoopQueues) Read(ctx context.Context) (map[subcluster.QueueOn]QueueNo
 	return out, h.conf != nil, nil
 }
 
-// grow stores the sizes of its nodes with a label within Linger, and returns the largest of them as a multiple of the
-// current one.
+// grow stores the sizes, within Linger, of the nodes with a label, and returns the largest as a multiple of the
+// current size.
 func (h *HadoopQueues) grow(now time.Time, label string, size creel.Resource) (factor float64) {
 	sizes := slices.DeleteFunc(h.sizes[label], func(s sizeAt) bool {
 		return now.Sub(s.at) > h.Linger || s.size.MemoryMB <= size.MemoryMB
@@ -116,8 +116,7 @@ func times(r creel.Resource, by float64) creel.Resource {
 	return creel.NewResource(int64(math.Ceil(float64(r.MemoryMB)*by)), int64(math.Ceil(float64(r.VCores)*by)))
 }
 
-// readConf reads a ResourceManager's configuration, as a user; nil where calls cannot
-// change it.
+// readConf reads a ResourceManager's configuration as a user; nil if calls cannot change it.
 func readConf(ctx context.Context, web *WebPort, user string) (map[string]string, error) {
 	code, body, err := callConf(ctx, web, http.MethodGet, user, nil)
 	if err != nil || code != http.StatusOK {
@@ -142,16 +141,16 @@ func callConf(ctx context.Context, web *WebPort, method, user string, body any) 
 }
 
 // Limit restricts queues to these amounts, or to their guarantee if that is more. It returns an error if the
-// ResourceManager did not confirm; with unclear, without an answer, it may have applied the change, or may yet. Read
-// comes first.
+// ResourceManager did not confirm. With unclear there was no answer: the ResourceManager may have applied the change,
+// or may do so later. Call Read before it.
 func (h *HadoopQueues) Limit(ctx context.Context, to map[creel.QueuePath]creel.Resource) (unclear bool, err error) {
 	paths := make([]creel.QueuePath, 0, len(to))
 	for path := range to {
 		paths = append(paths, path)
 	}
-	slices.Sort(paths) // a queue comes before those below it
+	slices.Sort(paths) // a queue comes before its descendants
 	var order SchedulerConfChange
-	limits := map[creel.QueuePath]creel.Resource{} // as they will be in force
+	limits := map[creel.QueuePath]creel.Resource{} // the limits after the change
 	for _, path := range paths {
 		above, changed := limits[path.Parent()]
 		if !changed {
@@ -168,7 +167,7 @@ func (h *HadoopQueues) Limit(ctx context.Context, to map[creel.QueuePath]creel.R
 	if len(order.Update) == 0 {
 		return false, nil
 	}
-	h.asked = time.Time{} // the configuration is another from now on
+	h.asked = time.Time{} // the configuration has changed
 	code, answer, err := callConf(ctx, h.Web, http.MethodPut, h.User, order)
 	switch {
 	case err != nil:
@@ -179,15 +178,15 @@ func (h *HadoopQueues) Limit(ctx context.Context, to map[creel.QueuePath]creel.R
 	return false, nil
 }
 
-// text returns a queue's limit in the unit of its capacity, rounded down, and the amount that it stands for: its
-// guarantee if that is more.
+// text returns a queue's limit in the unit of its capacity, rounded down, and the amount that it represents: its
+// guarantee, if that is larger.
 func (h *HadoopQueues) text(path creel.QueuePath, to, above creel.Resource) (text string, is creel.Resource) {
 	key := "yarn.scheduler.capacity." + string(path) + ".capacity"
 	capacity := strings.TrimSpace(h.conf[key])
 	if amounts, ok := strings.CutPrefix(capacity, "["); ok {
-		// It refuses a maximum above the parent's, or below the guarantee, takes none of memory as no
-		// maximum at all, and a type that is not named as none of it.
-		least, _ := creel.ParseResource(strings.TrimSuffix(amounts, "]")) // in mixed units it is none
+		// The ResourceManager rejects a maximum above the parent's or below the guarantee. It treats zero memory as
+		// no maximum, and a missing type as zero.
+		least, _ := creel.ParseResource(strings.TrimSuffix(amounts, "]")) // zero in mixed units
 		is = to.Min(above).Max(least)
 		text = fmt.Sprintf("[memory=%d,vcores=%d", max(1, is.MemoryMB), is.VCores)
 		for _, a := range h.maxima[subcluster.QueueOn{Queue: path}].Others {
@@ -200,7 +199,8 @@ func (h *HadoopQueues) text(path creel.QueuePath, to, above creel.Resource) (tex
 		part = min(part, float64(to.VCores)/float64(above.VCores))
 	}
 	percent := min(100, math.Floor(part*100_000)/1000)
-	// It refuses a maximum below the guarantee, of now and as it comes back when a plan is over.
+	// The ResourceManager rejects a maximum below the guarantee: the present one, and the one restored when a plan
+	// ends.
 	for _, text := range []string{capacity, subcluster.ConfiguredQueues(h.conf)[key]} {
 		if least, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
 			percent = max(percent, least)
@@ -209,7 +209,7 @@ func (h *HadoopQueues) text(path creel.QueuePath, to, above creel.Resource) (tex
 	return strconv.FormatFloat(percent, 'f', -1, 64), times(above, percent/100)
 }
 
-// parseMaxima reads each queue's maximum.
+// parseMaxima parses each queue's maximum.
 func parseMaxima(data []byte) (map[subcluster.QueueOn]creel.Resource, error) {
 	var doc struct {
 		Scheduler struct {

@@ -20,34 +20,34 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// Kind is a kind of call with a breaker and a deadline of its own.
+// Kind is a kind of call with a separate breaker and deadline.
 type Kind int
 
 // The kinds of call.
 const (
 	Write Kind = iota // changes something: submission, kill, move
-	Read              // one thing: a report
-	List              // many things: applications, nodes
+	Read              // reads one thing: a report
+	List              // reads many things: applications, nodes
 	kinds
 )
 
 func (k Kind) String() string { return [...]string{"write", "read", "list"}[k] }
 
-// Config of a Pool. Zero values take the defaults.
+// Config of a Pool. Zero values mean the defaults.
 type Config struct {
-	// the user of this process towards members; callers' users are named beside it
+	// User is this process's user towards members; callers' users are sent as effective users
 	User      string
 	Deadlines [kinds]time.Duration // of one call: write 15 s, read 5 s, list 10 s
-	// how long a breaker stays open before it lets one call through, 5 s
+	// OpenFor is the time before an open breaker lets one call through, 5 s
 	OpenFor time.Duration
-	Trips   uint32                                 // consecutive silences that open a breaker, 5
+	Trips   uint32                                 // consecutive unanswered calls that open a breaker, 5
 	KindOf  func(string) error                     // class to sentinel, yarnrpc.KindOf
-	Changed func(creel.SubclusterID, Kind, string) // a breaker's new state, for logs; may be nil
+	Changed func(creel.SubclusterID, Kind, string) // reports a breaker's new state, for logs; may be nil
 
-	Interceptors []hrpc.ClientInterceptor // of calls by Hadoop RPC: traces
-	// Transport goes around the one of calls by REST: traces; nil: nothing does.
+	Interceptors []hrpc.ClientInterceptor // for calls by Hadoop RPC: traces
+	// Transport wraps the transport of REST calls, for traces; nil: no wrapper.
 	Transport func(http.RoundTripper) http.RoundTripper
-	Clock     *pauseclock.Clock // tells this process's pauses from a member's silence; its owner runs it
+	Clock     *pauseclock.Clock // distinguishes this process's pauses from a member's silence; its owner runs it
 }
 
 func (c Config) withDefaults() Config {
@@ -65,7 +65,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Pool has a Member for each subcluster. Close it.
+// Pool has a Member for each subcluster. Call Close after use.
 type Pool struct {
 	conf Config
 	rpc  *hrpc.Client
@@ -75,13 +75,13 @@ type Pool struct {
 	members map[creel.SubclusterID]*Member
 }
 
-// NewPool makes an empty pool; members come as they are asked for.
+// NewPool makes an empty pool; members are added on first use.
 func NewPool(conf Config) *Pool {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.Proxy = nil // members are named by address; a web proxy of the environment is not meant for them
+	transport.Proxy = nil // members are named by address; a web proxy from the environment is not meant for them
 	transport.DialContext = dial
 	transport.MaxIdleConnsPerHost = 64
-	transport.DisableCompression = true // routers stand near members: packing lists costs both more than sending them
+	transport.DisableCompression = true // routers are near members: compressing a list would cost more than sending it
 	conf = conf.withDefaults()
 	var around http.RoundTripper = transport
 	if conf.Transport != nil {
@@ -109,8 +109,8 @@ func (p *Pool) Close() error {
 	return p.rpc.Close()
 }
 
-// Member is the client of one subcluster at the addresses given. It is made again when those change, or the software
-// behind them; its breakers then start closed.
+// Member returns the client of one subcluster at its addresses. It makes a new client if the addresses or the
+// software have changed; the new breakers are closed.
 func (p *Pool) Member(m *subcluster.Status) *Member {
 	p.mu.RLock()
 	known := p.members[m.ID]
@@ -157,8 +157,7 @@ func (p *Pool) Member(m *subcluster.Status) *Member {
 	return made
 }
 
-// Breakers calls yield for each breaker of each member that was called, with its state:
-// closed, half-open or open.
+// Breakers calls yield for each breaker of each called member, with its state: closed, half-open or open.
 func (p *Pool) Breakers(yield func(id creel.SubclusterID, k Kind, state string)) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -176,8 +175,7 @@ func silent(err error) bool {
 	return err != nil && !errors.As(err, &remote) && !errors.As(err, &status) && !errors.Is(err, creel.ErrStandby)
 }
 
-// pausedError is the failure of a call during which this process was paused: no breaker
-// counts it against the member.
+// pausedError is the failure of a call during which this process was paused; breakers ignore it.
 type pausedError struct{ error }
 
 func (s *pausedError) Unwrap() error { return s.error }
@@ -189,30 +187,30 @@ type Member struct {
 	addresses subcluster.Addresses
 	version   string
 	byAgent   bool
-	release   string        // of its Hadoop, "" if not known
+	release   string        // of its Hadoop, "" if unknown
 	lacks     []ReleaseCall // calls that this release lacks
 	breakers  [kinds]*gobreaker.CircuitBreaker[struct{}]
 
-	// the last call waited for its whole deadline: the member accepts calls and hangs
+	// stalled: the last call used its whole deadline, so the member accepts calls and hangs
 	stalled [kinds]atomic.Bool
 
 	client, admin, web port
-	pair               failover.Pair // which of its hosts is the active one
+	pair               failover.Pair // finds the active one of its hosts
 
-	peers     sync.Map // peerKey to *hrpc.Peer: of recent callers
+	peers     sync.Map // peerKey to *hrpc.Peer, for recent callers
 	peersKept atomic.Int32
 }
 
-// is reports whether a client, if there is one, is of a member as it is now.
+// is reports whether an existing client fits the member's present record.
 func (m *Member) is(now *subcluster.Status) bool {
 	return m != nil && m.addresses == now.Addresses && m.version == now.Version
 }
 
-// ByAgent reports whether an agent speaks for the member: its ResourceManager is Hadoop's, and has
-// none of creel's own documents.
+// ByAgent reports whether an agent acts for the member: its ResourceManager is Hadoop's, and lacks creel's own
+// documents.
 func (m *Member) ByAgent() bool { return m.byAgent }
 
-// port is one of a member's, on one host or on those of an HA pair.
+// port is one port of a member, on one host or on the hosts of an HA pair.
 type port struct {
 	name  string
 	hosts []string
@@ -221,12 +219,11 @@ type port struct {
 // peerKey is a port of a host and the user of the call.
 type peerKey struct{ address, protocol, user string }
 
-// peersMost bounds the stored peers; beyond, all are made again. A peer holds no connection, only knows where the
-// last one was.
+// peersMost limits the stored peers; above it, all are made again. A peer has no connection; it only remembers the
+// last one.
 const peersMost = 4096
 
-// peer names a port once for each user: a call then finds its connection
-// without a lock.
+// peer returns one Peer per port and user, with which a call finds its connection without a lock.
 func (m *Member) peer(address, protocol, user string) *hrpc.Peer {
 	key := peerKey{address, protocol, user}
 	if p, ok := m.peers.Load(key); ok {
@@ -241,7 +238,7 @@ func (m *Member) peer(address, protocol, user string) *hrpc.Peer {
 	return p
 }
 
-// Unavailable is a call that got no answer. Sent means that it may have reached the member.
+// Unavailable is the error of a call without an answer. Sent means that it may have reached the member.
 type Unavailable struct {
 	Member creel.SubclusterID
 	Sent   bool
@@ -261,7 +258,7 @@ func (u *Unavailable) MayBeServed() bool { return u.Sent }
 // Unwrap returns both the cause and the kind, for errors.Is.
 func (u *Unavailable) Unwrap() []error { return []error{creel.ErrUnavailable, u.Err} }
 
-// Open reports which kinds of call are cut off now, for people.
+// Open returns the kinds of call that breakers reject now, for messages.
 func (m *Member) Open() (open []Kind) {
 	for k, b := range m.breakers {
 		if b.State() == gobreaker.StateOpen {
@@ -271,8 +268,8 @@ func (m *Member) Open() (open []Kind) {
 	return open
 }
 
-// guard runs a call under its kind's breaker and deadline. One list that waited for its whole deadline opens the
-// breaker: a hanging member costs all lists their deadline once, not each time.
+// guard runs a call with its kind's breaker and deadline. One list that used its whole deadline opens the breaker, so
+// that a hanging member costs all lists one deadline, not one each.
 func (m *Member) guard(ctx context.Context, kind Kind, call func(ctx context.Context) error) error {
 	most := m.pool.conf.Deadlines[kind]
 	sooner, ok := ctx.Deadline()
@@ -286,7 +283,7 @@ func (m *Member) guard(ctx context.Context, kind Kind, call func(ctx context.Con
 		paused := m.pool.conf.Clock.Paused()
 		err := call(ctx)
 		if silent(err) && m.pool.conf.Clock.Paused() > paused {
-			err = &pausedError{err} // its time ran out while we did not run
+			err = &pausedError{err} // its time ran out while this process was paused
 		}
 		m.stalled[kind].Store(kind == List && whole && errors.Is(err, context.DeadlineExceeded))
 		return struct{}{}, err
@@ -313,7 +310,7 @@ func (m *Member) guard(ctx context.Context, kind Kind, call func(ctx context.Con
 	return err
 }
 
-// Login is how this process names itself and the user it acts for.
+// Login has this process's user and the user that it acts for.
 func (p *Pool) Login(user string) hrpc.Login {
 	if user == "" || user == p.conf.User {
 		return hrpc.Login{User: p.conf.User}
@@ -322,7 +319,7 @@ func (p *Pool) Login(user string) hrpc.Login {
 }
 
 // Client calls the client port by RPC with encoded messages, so that fields unknown here survive. user is the user of
-// the call. Calls that the member's release lacks are not made: the error is of kind ErrNotInRelease.
+// the call. Calls that the member's release lacks are not sent: the error is of kind ErrNotInRelease.
 func (m *Member) Client(
 	ctx context.Context,
 	kind Kind,
@@ -359,7 +356,7 @@ func (m *Member) call(
 		if len(at.hosts) == 0 {
 			return m.without(at.name)
 		}
-		// A call that changes something is not repeated where it may have been served.
+		// A call that changes something is not repeated if it may have been served.
 		return failover.Each(ctx, &m.pair, at.hosts, kind != Write, func(address string) error {
 			response, err = m.peer(address, protocol, user).CallRaw(ctx, method, request)
 			return err

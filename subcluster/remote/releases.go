@@ -12,17 +12,16 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// ErrNotInRelease is the kind of the error in place of a call that the release of a member's
-// ResourceManager does not have.
+// ErrNotInRelease is the kind of the error for a call that the release of a member's ResourceManager lacks.
 var ErrNotInRelease = fmt.Errorf("not in the member's release: %w", creel.ErrNotEnabled)
 
-// ReleaseCall is a call that Hadoop's ResourceManagers have from a release on. Protocol and Name are those of
+// ReleaseCall is a call with the first Hadoop release whose ResourceManager has it. Protocol and Name are those of
 // router.Documents: a REST path is below /ws/v1/cluster.
 type ReleaseCall struct{ Protocol, Name, Release string }
 
-// Releases are the calls that Hadoop's ResourceManager may lack, according to the classes of its releases 3.1.4,
-// 3.2.0, 3.2.4, 3.3.0, 3.3.6, 3.4.0 and 3.4.2. Calls that are not here go to every member: all of these have them, or
-// they were backported later (the version, format and validation of scheduler-conf).
+// Releases are the calls that Hadoop's ResourceManager may lack, by the classes of its releases 3.1.4, 3.2.0, 3.2.4,
+// 3.3.0, 3.3.6, 3.4.0 and 3.4.2. Other calls are sent to every member: all these releases have them, or they were
+// backported later (the version, format and validation of scheduler-conf).
 var Releases = []ReleaseCall{
 	{"REST", "GET /get-rm-node-labels", "3.4.0"},
 	{"REST", "GET /scheduler-overview", "3.4.0"},
@@ -36,8 +35,8 @@ var Releases = []ReleaseCall{
 	{"RPC admin", "mapAttributesToNodes", "3.2.0"},
 }
 
-// apaches matches releases of Apache. Vendors, whose numbers are longer, add Apache's later features to theirs: their
-// gaps are unknown.
+// apaches matches releases of Apache. Vendors' numbers are longer. Vendors add Apache's later features, so the calls
+// that their releases lack are unknown.
 var apaches = regexp.MustCompile(`^[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}$`)
 
 // lackedBy returns the calls that a release lacks; none if it is not Apache's.
@@ -55,13 +54,13 @@ func lackedBy(release string) (lacks []ReleaseCall) {
 
 func numbers(release string) (all []int) {
 	for part := range strings.SplitSeq(release, ".") {
-		n, _ := strconv.Atoi(part) // a release of Apache's has numbers alone
+		n, _ := strconv.Atoi(part) // Apache's release numbers have only digits
 		all = append(all, n)
 	}
 	return all
 }
 
-// lacking is an error where the member's release does not have a call by RPC.
+// lacking returns an error if the member's release lacks a call by RPC.
 func (m *Member) lacking(protocol, method string) error {
 	for i := range m.lacks {
 		if s := &m.lacks[i]; s.Protocol == protocol && s.Name == method {
@@ -74,7 +73,7 @@ func (m *Member) lacking(protocol, method string) error {
 // webBase is the base of the paths of REST calls.
 const webBase = "/ws/v1/cluster"
 
-// lackingPath is an error where the member's release does not have a call by REST.
+// lackingPath returns an error if the member's release lacks a call by REST.
 func (m *Member) lackingPath(method, path string) error {
 	if len(m.lacks) == 0 {
 		return nil
@@ -89,8 +88,7 @@ func (m *Member) lackingPath(method, path string) error {
 	return nil
 }
 
-// isCall reports whether a call is one of those that a name stands for, in which {x} is any
-// segment.
+// isCall reports whether a call matches a name in which {x} is any segment.
 func isCall(name, call string) bool {
 	segments := strings.Split(call, "/")
 	for part := range strings.SplitSeq(name, "/") {

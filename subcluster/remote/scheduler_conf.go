@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 )
 
-// SchedulerConfPath is where a ResourceManager returns and changes the configuration of its CapacityScheduler's
-// queues, if its yarn.scheduler.configuration.store.class allows it.
+// SchedulerConfPath is the path for reading and changing the configuration of a CapacityScheduler's queues, if
+// yarn.scheduler.configuration.store.class permits it.
 const SchedulerConfPath = "/ws/v1/cluster/scheduler-conf"
 
-// ParseSchedulerConf reads its answer: properties by name. The error is an *creel.Error of kind
+// ParseSchedulerConf parses its answer: properties by name. The error is an *creel.Error of kind
 // creel.ErrInvalidRequest.
 func ParseSchedulerConf(data []byte) (map[string]string, error) {
 	type properties struct {
@@ -40,7 +40,7 @@ type SchedulerConfChange struct {
 	Remove []string      `json:"remove-queue,omitempty"`
 	Add    []QueueParams `json:"add-queue,omitempty"`
 	Update []QueueParams `json:"update-queue,omitempty"`
-	Global *Params       `json:"global-updates,omitempty"` // by their full names
+	Global *Params       `json:"global-updates,omitempty"` // by full name
 }
 
 // QueueParams are settings of one queue.
@@ -60,7 +60,7 @@ type QueueParam struct {
 	Value string `json:"value,omitempty"`
 }
 
-// Set adds a setting of a queue to a list, behind those that the queue has there.
+// Set adds a setting of a queue to a list, after the queue's earlier settings.
 func Set(to []QueueParams, queue, key, value string) []QueueParams {
 	for i := range to {
 		if to[i].Queue == queue {

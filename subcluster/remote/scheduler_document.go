@@ -12,15 +12,15 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Bounds of an accepted scheduler document.
+// Limits of an accepted scheduler document.
 const (
 	maxSchedulerQueues = 20_000
 	maxSchedulerDepth  = 64
 )
 
-// ParseScheduler reads the queues of Hadoop's /ws/v1/cluster/scheduler, as JSON. It covers the CapacityScheduler (a
-// queue's guarantee is its effective minimum), also on nodes with a label where it may use or uses some, and the
-// FairScheduler (its steady fair share). A queue's Free is the rest of its maximum, not of the cluster. The FIFO
+// ParseScheduler parses the queues of Hadoop's /ws/v1/cluster/scheduler, as JSON. It supports the CapacityScheduler
+// (a queue's guarantee is its effective minimum), including nodes with a label that the queue may use or uses, and
+// the FairScheduler (its steady fair share). A queue's Free is the rest of its maximum, not of the cluster. The FIFO
 // scheduler has no queues. The error is an *creel.Error of kind creel.ErrInvalidRequest.
 func ParseScheduler(data []byte) ([]subcluster.QueueLoad, error) {
 	var doc struct {
@@ -127,13 +127,13 @@ type capacityQueue struct {
 	NodeLabels                 list[string]
 	DefaultNodeLabelExpression string
 
-	AutoCreationEligibility     string    // legacy, flexible or off; of 3.3 and before only the next
+	AutoCreationEligibility     string    // legacy, flexible or off; releases up to 3.3 only have the next field
 	AutoCreateChildQueueEnabled looseBool // a managed parent
 }
 
-// ParseMakes reads of the document of ParseScheduler below which queues others are made as they are
-// named; none of a document that it does not understand. In the FairScheduler that is the root: where its
-// placement rules make no queue they give another.
+// ParseMakes reads, from the document of ParseScheduler, the queues below which others are created when submissions
+// name them. A document that it does not understand has none. In the FairScheduler this is the root: if its placement
+// rules create no queue, they choose another.
 func ParseMakes(data []byte) (makes []creel.QueuePath) {
 	var doc struct {
 		Scheduler struct {
@@ -212,7 +212,7 @@ func (q *capacityQueue) add(out *[]subcluster.QueueLoad, parent string, depth in
 		if err := q.Queues.Queue[i].add(out, name, depth+1); err != nil {
 			return err
 		}
-		// Parents report no pending amount and no applications; they have their children's.
+		// Parents report neither pending amounts nor applications: add their children's.
 		if p, c := &(*out)[at], &(*out)[child]; true {
 			if q.Resources.ResourceUsagesByPartition == nil {
 				p.Pending = p.Pending.Add(c.Pending)
@@ -224,7 +224,7 @@ func (q *capacityQueue) add(out *[]subcluster.QueueLoad, parent string, depth in
 	return nil
 }
 
-// labelled are its rows on nodes with a label.
+// labelled returns the queue's rows on nodes with a label.
 func (q *capacityQueue) labelled(path creel.QueuePath) (rows []subcluster.QueueLoad) {
 	at := map[string]int{} // of rows, by label
 	row := func(label string) *subcluster.QueueLoad {
@@ -255,7 +255,7 @@ func (q *capacityQueue) labelled(path creel.QueuePath) (rows []subcluster.QueueL
 
 // fairQueue is a queue of the FairScheduler; yarn-rest.md 7.9.
 type fairQueue struct {
-	QueueName                                                         string // the whole path
+	QueueName                                                         string // the full path
 	MaxResources, UsedResources, DemandResources, SteadyFairResources resourceInfo
 	ChildQueues                                                       *struct{ Queue list[fairQueue] }
 	NumActiveApps, NumPendingApps                                     int64

@@ -9,8 +9,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// labelRules adds the labels that a queue and those below it may use, by
-// yarn-rest.md 7.8; the root may use all.
+// labelRules adds the labels that a queue and its descendants may use, by yarn-rest.md 7.8; the root may use all.
 func (q *capacityQueue) labelRules(l *subcluster.Labels, parent string) {
 	name := creel.QueuePath(parent).Child(queueName(q.QueueName))
 	accessible := []string(q.NodeLabels)
@@ -25,7 +24,7 @@ func (q *capacityQueue) labelRules(l *subcluster.Labels, parent string) {
 	}
 }
 
-// partition returns the root's numbers for a label: the whole of it, and the usage and asks of the queues below.
+// partition returns the root's numbers for a label: its total, and the usage and asks of the queues below.
 func (q *capacityQueue) partition(label string) subcluster.Partition {
 	p := subcluster.Partition{Label: label}
 	for _, c := range q.Capacities.QueueCapacitiesByPartition {
@@ -43,7 +42,7 @@ func (q *capacityQueue) partition(label string) subcluster.Partition {
 	return p
 }
 
-// inPartition returns a queue's usage and asks for a label. Parents may report none; they have their children's.
+// inPartition returns a queue's usage and asks for a label. If a parent reports none, they are its children's sums.
 func (q *capacityQueue) inPartition(label string) (used, pending creel.Resource) {
 	for _, u := range q.Resources.ResourceUsagesByPartition {
 		if u.PartitionName == label {
@@ -60,10 +59,9 @@ func (q *capacityQueue) inPartition(label string) (used, pending creel.Resource)
 	return used, pending
 }
 
-// ParseLabels reads the labels of a ResourceManager from Hadoop's
-// /ws/v1/cluster/scheduler and /ws/v1/cluster/get-node-labels, both as JSON. Schedulers
-// other than the CapacityScheduler set no nodes apart. The error is an *creel.Error of
-// kind creel.ErrInvalidRequest.
+// ParseLabels parses a ResourceManager's labels from Hadoop's /ws/v1/cluster/scheduler and
+// /ws/v1/cluster/get-node-labels, both as JSON. Only the CapacityScheduler separates nodes by label. The error is an
+// *creel.Error of kind creel.ErrInvalidRequest.
 func ParseLabels(scheduler, labels []byte) (subcluster.Labels, error) {
 	out := subcluster.Labels{Known: true}
 	var list struct {
@@ -108,7 +106,7 @@ func ParseLabels(scheduler, labels []byte) (subcluster.Labels, error) {
 	return out, nil
 }
 
-// looseBool is a truth value that may be quoted.
+// looseBool is a boolean that may be quoted.
 type looseBool bool
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -10,10 +10,10 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 )
 
-// SocketLife is how long the kernel retains bytes for a member that its machine does not acknowledge: after that it
-// drops them with the connection, also when this process closed it before. An abandoned submission cannot arrive
-// later from here, where TCP by itself would send it again for a quarter of an hour. router.UnclearWait has to
-// outlast it. Only Linux supports it.
+// SocketLife is the time for which the kernel retains bytes that a member's machine does not acknowledge. Then it
+// drops them with the connection, even if this process closed the connection earlier. So an abandoned submission
+// cannot arrive later, although TCP would send it again for a quarter of an hour. router.UnclearWait must be longer.
+// Only Linux supports it.
 const SocketLife = 30 * time.Second
 
 // dial connects to a member.

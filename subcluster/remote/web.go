@@ -19,19 +19,18 @@ import (
 	"github.com/creelrm/creel/subcluster/failover"
 )
 
-// StatusHeader carries the code of a successful answer (200, 202; 304 where the call allows
-// it) in its head.
+// StatusHeader has the code of a successful answer in its head: 200, 202; 304 if the call permits it.
 const StatusHeader = "X-Creel-Status"
 
-// maxBody bounds a member's answer: 100,000 applications of 1 kB fit.
+// maxBody limits a member's answer, in bytes: 100,000 applications of 1 kB fit.
 const maxBody = 256 << 20
 
-// StatusError is an answer of a member's REST server that is not a success.
+// StatusError is an unsuccessful answer of a member's REST server.
 type StatusError struct {
 	Member creel.SubclusterID
 	Code   int
 	Header http.Header
-	Body   []byte // as the member wrote it: a RemoteException, mostly
+	Body   []byte // as written by the member: usually a RemoteException
 }
 
 func (e *StatusError) Error() string {
@@ -46,7 +45,7 @@ func (e *StatusError) Unwrap() error {
 	return nil
 }
 
-// Words are the message of a RemoteException, or the beginning of the member's answer otherwise.
+// Words returns the message of a RemoteException, else the start of the member's answer.
 func (e *StatusError) Words() string {
 	var doc struct {
 		Exception struct{ Message string } `json:"RemoteException"`
@@ -57,7 +56,7 @@ func (e *StatusError) Words() string {
 	return string(bytes.TrimSpace(e.Body[:min(len(e.Body), 300)]))
 }
 
-// Sentence is the first line of a member's message, without the classes that Java puts before it.
+// Sentence returns the first line of a member's message, without the Java classes before it.
 func Sentence(message string) string {
 	line, _, _ := strings.Cut(message, "\n")
 	for {
@@ -69,8 +68,8 @@ func Sentence(message string) string {
 	}
 }
 
-// ActiveWeb is the host:port of the member's web pages, of an HA pair the active one's, for redirecting a browser
-// there. It costs a call where there are two: a standby answers paths below /proxy by itself, and wrongly.
+// ActiveWeb is the host:port of the member's web pages, in an HA pair the active one's, for redirecting a browser.
+// With two hosts it makes a call, because a standby answers paths below /proxy by itself, and wrongly.
 func (m *Member) ActiveWeb(ctx context.Context) (string, error) {
 	if len(m.web.hosts) > 1 {
 		_, _, err := m.Web(ctx, Read, http.MethodGet, "/ws/v1/cluster/userinfo", "", nil, nil)
@@ -81,9 +80,9 @@ func (m *Member) ActiveWeb(ctx context.Context) (string, error) {
 	return m.pair.First(m.web.hosts), nil
 }
 
-// Web calls the member's REST server. path starts with a slash and holds the query. The answer is read whole. Codes
-// of 300 and above come as *StatusError, but for 304 (Not Modified), which answers an If-None-Match. Calls that the
-// member's release lacks are not made: the error is of kind ErrNotInRelease.
+// Web calls the member's REST server. path starts with a slash and includes the query. The answer is read whole.
+// Codes from 300 on are returned as *StatusError, except 304 (Not Modified), the answer to If-None-Match. Calls that
+// the member's release lacks are not sent: the error is of kind ErrNotInRelease.
 func (m *Member) Web(
 	ctx context.Context,
 	kind Kind,
@@ -116,7 +115,7 @@ func (m *Member) Web(
 	return answer, head, err
 }
 
-// noAnswer is a call by HTTP without an answer.
+// noAnswer is the error of an HTTP call without an answer.
 type noAnswer struct {
 	error
 	sent bool // it may have been served
@@ -127,8 +126,8 @@ func (n *noAnswer) MayBeServed() bool { return n.sent }
 
 func (n *noAnswer) Unwrap() error { return n.error }
 
-// callWeb calls the REST server of a ResourceManager at one address and reads its answer whole, whatever its code,
-// with the code in its head. A standby's comes as an error of kind creel.ErrStandby, silence as *noAnswer.
+// callWeb calls the REST server of a ResourceManager at one address and reads the whole answer, whatever its code,
+// with the code in its head. A standby's answer is an error of kind creel.ErrStandby, a missing answer is *noAnswer.
 func callWeb(
 	ctx context.Context,
 	client *http.Client,
@@ -163,8 +162,8 @@ func callWeb(
 	return resp.StatusCode, resp.Header, answer, nil
 }
 
-// standby reports whether an answer is that of a ResourceManager that is not active: it sends all calls to the same
-// path of the active one, or, where it knows of none, asks to come again.
+// standby reports whether an answer is a standby ResourceManager's. It redirects all calls to the same path of the
+// active one, or, if it knows none, requests a retry.
 func standby(resp *http.Response) (active string, ok bool) {
 	if resp.StatusCode != http.StatusTemporaryRedirect {
 		return "", false
@@ -187,8 +186,8 @@ func (s *standbyError) Error() string { return "the ResourceManager at " + s.at 
 
 func (s *standbyError) Unwrap() error { return creel.ErrStandby }
 
-// eachWeb makes a call by HTTP to the active one of a member's hosts. If the record names only standby hosts, the
-// active one they point at is called.
+// eachWeb makes a call by HTTP to the active one of a member's hosts. If the record names only standby hosts, it
+// calls the active one that they point to.
 func eachWeb(
 	ctx context.Context,
 	pair *failover.Pair,
@@ -204,11 +203,11 @@ func eachWeb(
 	return err
 }
 
-// firstRead is how much memory an answer's announced length alone gets.
+// firstRead is the memory allocated for an answer by its announced length alone.
 const firstRead = 1 << 20
 
-// readAll reads an answer up to one byte more than maxBody. The buffer has the announced length at once, so that a
-// large list is not copied as it grows, but no more than firstRead before bytes have come.
+// readAll reads at most maxBody plus one bytes of an answer. The buffer has the announced length from the start, so
+// that a large list is not copied as it grows, but at most firstRead before bytes have arrived.
 func readAll(resp *http.Response) ([]byte, error) {
 	limited := io.LimitReader(resp.Body, maxBody+1)
 	var b bytes.Buffer

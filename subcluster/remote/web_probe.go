@@ -18,53 +18,51 @@ import (
 	"github.com/creelrm/creel/subcluster/failover"
 )
 
-// queuesEvery is how often a Hadoop ResourceManager is asked which release it is, and for its
-// scheduler's document, which costs it more than its metrics.
+// queuesEvery is the pause between requests for a Hadoop ResourceManager's release and scheduler document, which cost
+// it more than its metrics.
 const queuesEvery = 5 * time.Second
 
-// WebMember reads any ResourceManager by its REST server: the data that creel's ResourceManager would report by
-// itself. Its methods must not be called concurrently.
+// WebMember reads any ResourceManager by its REST server: the data that creel's ResourceManager would report itself.
+// Its methods must not be called concurrently.
 type WebMember struct {
 	Web *WebPort
-	// Nodes, if given, is the digest of its nodes as they are published.
+	// Nodes, if set, is the digest of the member's published nodes.
 	Nodes func() string
-	// Preempted, if set, returns the amounts it took back in intervals of preemption budgets.
+	// Preempted, if set, returns the amounts that the member preempted in intervals of preemption budgets.
 	Preempted func() []subcluster.PreemptionSpent
-	// Configured, if given, is the parts of its nodes, of each label, that are configured for
-	// its queues while others, by the federation's plan, are in force; nil while they are.
+	// Configured, if set, returns the queues' configured shares of the nodes of each label while a plan's shares
+	// replace them; nil while the configured ones are in force.
 	Configured func() map[subcluster.QueueOn]float64
 	Log        *slog.Logger // nil: silent
 
 	queues  []subcluster.QueueLoad
 	makes   []creel.QueuePath
 	labels  subcluster.Labels
-	release string    // of Hadoop; "" while it is not known
-	asked   time.Time // for the three; zero: at the next Probe
+	release string    // of Hadoop; "" while unknown
+	asked   time.Time // time of the last request for these three; zero: request at the next Probe
 	trouble string
 }
 
-// WebPort is the REST server of a ResourceManager, or of a pair of them. It is safe for
-// any number of callers.
+// WebPort is the REST server of a ResourceManager, or of an HA pair. It is safe for any number of callers.
 type WebPort struct {
 	hosts []string
 	pair  failover.Pair
 }
 
-// NewWebPort calls a REST server at host:port, or at those of a pair with commas between.
+// NewWebPort makes the WebPort of a REST server at host:port, or of a pair's addresses separated by a comma.
 func NewWebPort(addresses string) *WebPort { return &WebPort{hosts: failover.Hosts(addresses)} }
 
 var webClient = &http.Client{
 	Transport: &http.Transport{Proxy: nil, MaxIdleConns: 4},
 	CheckRedirect: func(to *http.Request, via []*http.Request) error {
-		if to.Response.StatusCode == http.StatusTemporaryRedirect || len(via) > 5 { // 307 is a standby's
+		if to.Response.StatusCode == http.StatusTemporaryRedirect || len(via) > 5 { // 307 comes from a standby
 			return http.ErrUseLastResponse
 		}
 		return nil
 	},
 }
 
-// call makes one call as a client that reads JSON; a call that changes something is not repeated where it may have
-// been served.
+// call makes one call for a JSON answer; a call that changes something is not repeated if it may have been served.
 func (w *WebPort) call(
 	ctx context.Context,
 	method, path string,
@@ -96,11 +94,11 @@ func (w *WebPort) get(ctx context.Context, path string, most int) ([]byte, error
 	return body, nil
 }
 
-// Version is the Version of its member, as the last Probe found it.
+// Version is the member's Version, as found by the last Probe.
 func (w *WebMember) Version() string { return subcluster.VersionOfHadoop(w.release) }
 
-// Probe is a Probe: its cluster metrics, and its release and queues, at most a few seconds old; current ones after an
-// outage. A scheduler whose document is not understood has no queues; that is logged once.
+// Probe is a Probe: it returns the cluster metrics, with release and queues that are at most a few seconds old, and
+// current after an outage. A scheduler with an unknown document has no queues; that is logged once.
 func (w *WebMember) Probe(ctx context.Context) ([]byte, error) {
 	metrics, err := w.Web.get(ctx, "/ws/v1/cluster/metrics", 4<<20)
 	if err != nil {
@@ -136,8 +134,8 @@ func (w *WebMember) Probe(ctx context.Context) ([]byte, error) {
 	return load.JSON()
 }
 
-// asConfigured makes loads report the configured capacity as capacity, and the one in force as planned, so that no
-// plan is derived from a plan.
+// asConfigured makes loads report the configured capacity as capacity, and the capacity in force as planned, so that
+// no plan is computed from a plan.
 func asConfigured(queues []subcluster.QueueLoad, shares map[subcluster.QueueOn]float64) {
 	all := map[string]creel.Resource{} // by label
 	for i := range queues {
@@ -165,8 +163,8 @@ func (w *WebMember) tell(err error) {
 	w.trouble = now
 }
 
-// readRelease reads which release of Hadoop it is. A standby's own answer is ignored: in a pair that is being
-// upgraded it may run another release.
+// readRelease reads the release of Hadoop. It ignores a standby's answer: in a pair during an upgrade, the standby
+// may run another release.
 func (w *WebMember) readRelease(ctx context.Context) error {
 	body, err := w.Web.get(ctx, "/ws/v1/cluster/info", 1<<20)
 	if err != nil {
@@ -184,7 +182,7 @@ func (w *WebMember) readRelease(ctx context.Context) error {
 	return nil
 }
 
-// readScheduler reads its queues and labels. Unreadable ones stay unchanged.
+// readScheduler reads the queues and labels. Unreadable ones stay unchanged.
 func (w *WebMember) readScheduler(ctx context.Context) error {
 	scheduler, err := w.Web.get(ctx, "/ws/v1/cluster/scheduler", 64<<20)
 	if err != nil {
@@ -206,10 +204,10 @@ func (w *WebMember) readScheduler(ctx context.Context) error {
 	return err
 }
 
-// goneStates are those of nodes that do not come back by themselves.
+// goneStates are the states of nodes that do not return by themselves.
 var goneStates = map[string]bool{"DECOMMISSIONED": true, "SHUTDOWN": true, "LOST": true}
 
-// Racks are its hosts by rack.
+// Racks returns the rack of each host.
 func (w *WebMember) Racks(ctx context.Context) (map[string]string, error) {
 	body, err := w.Web.get(ctx, "/ws/v1/cluster/nodes", 256<<20)
 	if err != nil {
@@ -246,7 +244,7 @@ func unreadableDocument(which string, err error) error {
 	}
 }
 
-// list reads values that Hadoop writes as an array, or, where there is one element, as that element alone.
+// list reads values that Hadoop writes as an array, or, for a single element, as the bare element.
 type list[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
