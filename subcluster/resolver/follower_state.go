@@ -12,14 +12,14 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// FollowerState keeps the table of all members' hosts and racks, a round at a time. It has
-// one owner; the zero value knows nothing.
+// FollowerState maintains the table of all members' hosts and racks, round by round. It has one owner; the zero value
+// is empty.
 type FollowerState struct {
 	has   map[creel.SubclusterID]readNodes
 	table *Table
 }
 
-// readNodes is a member's nodes as they were read.
+// readNodes are a member's nodes as last read.
 type readNodes struct {
 	digest string
 	nodes  Nodes
@@ -28,10 +28,10 @@ type readNodes struct {
 // Read fetches the documents of a class (statestore.Documents).
 type Read func(ctx context.Context, class string) (statestore.DocumentSet, error)
 
-// Table returns the current table; nil before the first round that had a view or a list.
+// Table returns the current table; nil before the first round with a view or a list.
 func (f *FollowerState) Table() *Table { return f.table }
 
-// Behind reports whether a round with this view would have something to do.
+// Behind reports whether a round with this view would have work.
 func (f *FollowerState) Behind(view *subcluster.View) bool {
 	if view == nil {
 		return false
@@ -47,8 +47,8 @@ func (f *FollowerState) Behind(view *subcluster.View) bool {
 	return false
 }
 
-// behind: a heartbeat names a document that was not read. A member without a digest has not published yet in its
-// present epoch: its earlier nodes hold.
+// behind reports whether a heartbeat names an unread document. A member without a digest has not published yet in its
+// present epoch: its earlier nodes remain.
 func (f *FollowerState) behind(m *subcluster.Status) bool {
 	return m.Load.Nodes != "" && m.Load.Nodes != f.has[m.ID].digest
 }
@@ -62,9 +62,9 @@ func (f *FollowerState) gone(view *subcluster.View) bool {
 	return false
 }
 
-// Round reads newly named documents, and makes the table again if that changes it, or if the machine list has
-// changed. pause is called once before a member is read again, and may report that there is no time left. The error
-// names the parts of the table that are unchanged.
+// Round reads newly named documents, and makes a new table if they or the machine list have changed. pause is called
+// once before a member is read again, and may report that no time is left. The error names the parts of the table
+// that were not refreshed.
 func (f *FollowerState) Round(
 	ctx context.Context,
 	read Read,
@@ -109,7 +109,7 @@ func (f *FollowerState) Round(
 		}
 		if err != nil {
 			problem = err
-			break // the others at the next round: the store may be ill
+			break // read the others in the next round: the store may be in trouble
 		}
 		if nodes != nil {
 			f.has[m.ID] = readNodes{m.Load.Nodes, nodes}
@@ -126,8 +126,8 @@ func (f *FollowerState) Round(
 	return problem
 }
 
-// read fetches the document named in a heartbeat; nil if the store has another version of it: then the next heartbeat
-// names that one.
+// read fetches the document named in a heartbeat. It returns nil if the store has another version: then the next
+// heartbeat names that one.
 func (f *FollowerState) read(ctx context.Context, read Read, m *subcluster.Status) (Nodes, error) {
 	set, err := read(ctx, Class(m.ID))
 	if err != nil {

@@ -15,27 +15,26 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Bounds of one member's published nodes.
+// Limits of one member's published nodes.
 const (
 	MaxHosts = 200_000
 	MaxBytes = 16 << 20 // of the unpacked text
-	maxName  = 253      // bytes of a host's or a rack's name; as in DNS
+	maxName  = 253      // bytes of a host's or a rack's name, as in DNS
 )
 
-// Class is the class of the document (statestore.Documents) in which a member
-// publishes its nodes. Each member has a class of its own, with one document, since
-// a class is read as a whole.
+// Class is the class of the document (statestore.Documents) in which a member publishes its nodes. Each member has a
+// separate class with one document, because classes are read whole.
 func Class(member creel.SubclusterID) string { return "nodes-" + string(member) }
 
 // Document is the name of the document in a member's class.
 const Document = "nodes"
 
-// Nodes are a member's hosts by the rack they are in. A host is in one rack.
+// Nodes maps a member's hosts to their racks. A host has one rack.
 type Nodes map[string]string
 
-// Encode returns the published form: a line for each rack, sorted, its name and then
-// its hosts, separated by spaces; packed by DEFLATE (RFC 1951). Equal nodes have
-// equal bytes. Names that could not be read back are left out.
+// Encode returns the published form: a sorted line for each rack, with its name and then its hosts, separated by
+// spaces; compressed by DEFLATE (RFC 1951). Equal nodes have equal bytes. Names that could not be parsed again are
+// left out.
 func (n Nodes) Encode() []byte {
 	racks := map[string][]string{}
 	for host, rack := range n {
@@ -61,10 +60,10 @@ func (n Nodes) Encode() []byte {
 	var packed bytes.Buffer
 	w, err := flate.NewWriter(&packed, flate.BestSpeed)
 	if err != nil {
-		panic(err) // only a level that does not exist can be refused
+		panic(err) // only an invalid level is an error
 	}
 	if _, err := w.Write(text.Bytes()); err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // a buffer accepts all writes
 	}
 	if err := w.Close(); err != nil {
 		panic(err)
@@ -72,19 +71,18 @@ func (n Nodes) Encode() []byte {
 	return packed.Bytes()
 }
 
-// goodName reports whether a name can stand in the published form.
+// goodName reports whether a name is valid in the published form.
 func goodName(s string) bool {
 	return s != "" && len(s) <= maxName && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
-// Digest is how a heartbeat names the published form.
+// Digest identifies the published form in a heartbeat.
 func Digest(encoded []byte) string {
 	sum := sha256.Sum256(encoded)
 	return hex.EncodeToString(sum[:8])
 }
 
-// Decode reads the published form. The error is an *creel.Error of kind
-// creel.ErrInvalidRequest.
+// Decode parses the published form. The error is an *creel.Error of kind creel.ErrInvalidRequest.
 func Decode(encoded []byte) (Nodes, error) {
 	bad := func(format string, args ...any) (Nodes, error) {
 		return nil, &creel.Error{

@@ -10,19 +10,18 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Override is a line of a machine list: the host belongs to the member, whatever is published.
+// Override is a line of a machine list: the host belongs to the member, whatever members publish.
 type Override struct {
-	Host, Rack string // Rack may be empty: then the host has no rack
+	Host, Rack string // Rack may be empty: the host has no rack
 	Member     creel.SubclusterID
 }
 
-// ParseMachineList reads Hadoop's machine list (yarn.federation.machine-list): a line
-// of "host, subcluster, rack" for each node, the last of a host's counts; empty lines and
-// lines that begin with # are passed over. The error, an *creel.Error of kind
-// creel.ErrInvalidRequest, names the line.
+// ParseMachineList parses Hadoop's machine list (yarn.federation.machine-list): a line of "host, subcluster, rack"
+// for each node. The last line of a host counts; empty lines and lines that start with # are skipped. The error, an
+// *creel.Error of kind creel.ErrInvalidRequest, names the line.
 func ParseMachineList(text string) ([]Override, error) {
 	var out []Override
-	place := map[string]int{} // in out, of a host
+	place := map[string]int{} // index in out, by host
 	number := 0
 	for line := range strings.Lines(text) {
 		number++

@@ -10,33 +10,31 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// DocumentStore is the part of the state store that publishing and following need.
+// DocumentStore is the part of the state store for publishing and following.
 type DocumentStore interface {
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
 	PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error)
 }
 
-// PublisherState keeps a member's published nodes as they are, a round at a time. It has
-// one owner.
+// PublisherState maintains a member's published nodes, round by round. It has one owner.
 type PublisherState struct {
 	Member creel.SubclusterID
-	// Linger and Verify count rounds: how many a host stays published that is not
-	// there any more, and after how many the store is looked at though nothing
-	// changed, since it may have been emptied.
+	// Linger and Verify are numbers of rounds: a missing host stays published for Linger rounds. After Verify rounds
+	// without a change, the store is checked, because it may have been emptied.
 	Linger, Verify int
 
 	nodes     Nodes
-	absent    map[string]int // rounds since a host of nodes was there
-	encoded   []byte         // nodes, as they are published
+	absent    map[string]int // rounds since a host was last present
+	encoded   []byte         // published form of nodes
 	published []byte
 	digest    string
-	rounds    int // since the store was looked at
+	rounds    int // since the last check of the store
 }
 
 // Digest returns the digest of the published document, for the heartbeat; "" before there is one.
 func (p *PublisherState) Digest() string { return p.digest }
 
-// Round brings the published document up to date with the current hosts. The error is the store's.
+// Round updates the published document for the present hosts. The error comes from the store.
 func (p *PublisherState) Round(ctx context.Context, store DocumentStore, there Nodes) error {
 	if p.nodes == nil {
 		if err := p.recall(ctx, store); err != nil {
@@ -68,7 +66,7 @@ func (p *PublisherState) Round(ctx context.Context, store DocumentStore, there N
 	return nil
 }
 
-// recall begins with the document that the process before this one published: its nodes are still to register here.
+// recall starts with the document that the previous process published: its nodes have yet to register here.
 func (p *PublisherState) recall(ctx context.Context, store DocumentStore) error {
 	set, err := store.Documents(ctx, Class(p.Member))
 	if err != nil {
@@ -83,7 +81,7 @@ func (p *PublisherState) recall(ctx context.Context, store DocumentStore) error 
 	return nil
 }
 
-// see takes over the current hosts, and reports whether the published document changes.
+// see records the present hosts, and reports whether the published document changes.
 func (p *PublisherState) see(there Nodes) (changed bool) {
 	for host := range p.nodes {
 		if _, ok := there[host]; ok {

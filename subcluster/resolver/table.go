@@ -9,15 +9,14 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Table answers which subclusters have a host or a rack. It is never changed, and
-// safe for concurrent use.
+// Table has the subclusters of each host and rack. It is immutable, and safe for concurrent use.
 type Table struct {
-	at    map[string]int32 // a name in lower case, to a place in sets
+	at    map[string]int32 // lower-case name to index in sets
 	sets  [][]creel.SubclusterID
 	hosts int
 }
 
-// NewTable makes the table of members' published nodes, overruled by a machine list, which may be nil.
+// NewTable makes the table of members' published nodes; a machine list, which may be nil, overrides them.
 func NewTable(members map[creel.SubclusterID]Nodes, overrides []Override) *Table {
 	b := builder{at: map[string]int32{}, of: map[string]int32{}}
 	listed := make(map[string]bool, len(overrides))
@@ -51,8 +50,8 @@ func NewTable(members map[creel.SubclusterID]Nodes, overrides []Override) *Table
 	return &Table{at: b.at, sets: b.sets, hosts: b.hosts}
 }
 
-// Where returns the subclusters that have the host or rack, sorted; nil when the name is unknown. The result must not
-// be changed. A nil Table has no entries.
+// Where returns the subclusters that have the host or rack, sorted; nil for an unknown name. The result must not be
+// changed. A nil Table has no entries.
 func (t *Table) Where(name string) []creel.SubclusterID {
 	if t == nil {
 		return nil
@@ -64,7 +63,7 @@ func (t *Table) Where(name string) []creel.SubclusterID {
 	return t.sets[i]
 }
 
-// Hosts is how many the table knows.
+// Hosts is the number of hosts in the table.
 func (t *Table) Hosts() int {
 	if t == nil {
 		return 0
@@ -72,14 +71,14 @@ func (t *Table) Hosts() int {
 	return t.hosts
 }
 
-// fold returns a name as tables hold it. It makes no copy of one in lower case.
+// fold returns a name in the tables' form. It does not copy a lower-case name.
 func fold(name string) string { return strings.ToLower(name) }
 
-// builder makes a table. Most names are one member's, so equal sets are shared.
+// builder makes a table. Most names belong to one member, so equal sets are shared.
 type builder struct {
 	at    map[string]int32
 	sets  [][]creel.SubclusterID
-	of    map[string]int32 // the ids of a set, joined, to its place in sets
+	of    map[string]int32 // joined ids of a set, to its index in sets
 	hosts int
 }
 

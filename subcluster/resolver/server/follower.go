@@ -21,13 +21,13 @@ type Reader interface {
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
 }
 
-// Follower keeps the table of all members' hosts and racks.
+// Follower maintains the table of all members' hosts and racks.
 type Follower struct {
 	Store Reader
 	View  func() *subcluster.View
-	List  *MachineList  // overrules published nodes; nil: no list
-	Every time.Duration // between looks at the view: 1s
-	// Jitter is the longest wait before a change is read, random each time, so that thousands of proxies do not read
+	List  *MachineList  // overrides published nodes; nil: no list
+	Every time.Duration // between checks of the view: 1s
+	// Jitter is the longest random wait before a changed document is read, so that thousands of proxies do not read
 	// it at the same moment: 2s.
 	Jitter time.Duration
 	Log    *slog.Logger
@@ -39,16 +39,16 @@ type Follower struct {
 // Where returns the subclusters that have the host or rack; see resolver.Table.
 func (f *Follower) Where(name string) []creel.SubclusterID { return f.table.Load().Where(name) }
 
-// Table returns the current table; a nil one has no entries.
+// Table returns the current table; nil has no entries.
 func (f *Follower) Table() *resolver.Table { return f.table.Load() }
 
-// Hosts is how many hosts are known, and Reads how many documents were read.
+// Hosts is the number of known hosts.
 func (f *Follower) Hosts() int { return f.table.Load().Hosts() }
 
-// Reads see Hosts.
+// Reads is the number of documents read.
 func (f *Follower) Reads() int64 { return f.reads.Load() }
 
-// Run follows until ctx ends, and returns nil.
+// Run works until ctx ends, and returns nil.
 func (f *Follower) Run(ctx context.Context) error {
 	if f.Every <= 0 {
 		f.Every = time.Second
@@ -90,7 +90,7 @@ func (f *Follower) round(ctx context.Context, is *resolver.FollowerState) error 
 	return cmp.Or(err, problem)
 }
 
-// read fetches a member's document; if the store does not answer in 2 s it is read later.
+// read fetches a member's document; if the store does not answer within 2 s, it is read later.
 func (f *Follower) read(ctx context.Context, class string) (statestore.DocumentSet, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -16,13 +16,13 @@ import (
 // is read again when the file changes.
 type MachineList struct {
 	path      string
-	at        time.Time // of the file that was read
+	at        time.Time // modification time of the file when read
 	size      int64
 	overrides []resolver.Override
-	fresh     bool // the caller has not seen them
+	fresh     bool // the caller has not received them
 }
 
-// OpenMachineList reads a machine list; a path of "" is none, and returns nil.
+// OpenMachineList reads a machine list; for the path "" it returns nil.
 func OpenMachineList(path string) (*MachineList, error) {
 	if path == "" {
 		return nil, nil
@@ -31,8 +31,8 @@ func OpenMachineList(path string) (*MachineList, error) {
 	return l, l.load()
 }
 
-// Read returns the list as it is now, and whether it is new since the last call. A
-// file that cannot be read leaves the list as it was, with an error.
+// Read returns the present list, and whether it has changed since the last call. If the file cannot be read, it
+// returns the previous list and an error.
 func (l *MachineList) Read() (overrides []resolver.Override, changed bool, err error) {
 	if l == nil {
 		return nil, false, nil
@@ -46,7 +46,7 @@ func (l *MachineList) Read() (overrides []resolver.Override, changed bool, err e
 	return l.overrides, changed, err
 }
 
-// maxList bounds the file, in bytes.
+// maxList limits the file, in bytes.
 const maxList = 32 << 20
 
 func (l *MachineList) load() error {
@@ -59,7 +59,7 @@ func (l *MachineList) load() error {
 	if err != nil {
 		return unreadable(l.path)
 	}
-	l.at, l.size = info.ModTime(), info.Size() // also of a bad one: it is complained of once
+	l.at, l.size = info.ModTime(), info.Size() // even of an invalid file, which is reported once
 	text, err := io.ReadAll(io.LimitReader(f, maxList+1))
 	if err != nil || len(text) > maxList {
 		return unreadable(l.path)

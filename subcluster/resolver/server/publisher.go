@@ -14,18 +14,16 @@ import (
 	"github.com/creelrm/creel/subcluster/resolver"
 )
 
-// Publisher keeps a member's published nodes as they are. A host that has gone stays
-// published for a while: most come back, and each change is read by every router and
-// proxy.
+// Publisher keeps a member's published nodes up to date. A host that is gone stays published for a while, because
+// most return, and every router and proxy reads each change.
 type Publisher struct {
 	Member creel.SubclusterID
 	Store  statestore.Documents
-	// Read returns the member's nodes: those that run, or may come back by themselves.
+	// Read returns the member's nodes that run, or may return by themselves.
 	Read  func(context.Context) (resolver.Nodes, error)
 	Every time.Duration // between reads: 5s
-	// Linger and Verify count rounds: how many a host stays published that is not
-	// there any more (120), and after how many the store is looked at though nothing
-	// changed (12), since it may have been emptied.
+	// Linger and Verify are numbers of rounds: a missing host stays published for Linger rounds (120). After Verify
+	// rounds without a change (12), the store is checked, because it may have been emptied.
 	Linger, Verify int
 	Log            *slog.Logger
 
@@ -76,7 +74,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// round brings the published document up to date.
+// round updates the published document.
 func (p *Publisher) round(ctx context.Context, is *resolver.PublisherState) error {
 	ctx, cancel := context.WithTimeout(ctx, max(p.Every, time.Second))
 	defer cancel()
