@@ -9,17 +9,16 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// queuePlan is the part of the rebalancer's plan in a view that concerns one queue. The zero value means that no plan
-// applies: everything is decided as without one.
+// queuePlan is one queue's part of the rebalancer's plan in a view. The zero value means that no plan applies.
 type queuePlan struct {
 	plan  *subcluster.Plan // of the nodes with label
 	queue *subcluster.QueuePlan
 	label string
 }
 
-// planFor finds the plan of a queue on the nodes that members are chosen for; label returns the label of those nodes
-// at each member, by index. A plan covers only queues that are to follow it. If members would use nodes of different
-// labels, by their queues' defaults, no plan applies: shares of different nodes are not comparable.
+// planFor finds the plan of a queue for a choice among members. label returns the label of the nodes used at a
+// member, by index. A plan covers only queues that follow it. If members would use nodes of different labels, by
+// their queues' defaults, no plan applies: shares of different nodes are not comparable.
 func planFor(view *subcluster.View, q creel.QueuePath, members []int, label func(i int) string) queuePlan {
 	if view == nil || view.Plan == nil || len(members) == 0 {
 		return queuePlan{}
@@ -41,8 +40,9 @@ func planFor(view *subcluster.View, q creel.QueuePath, members []int, label func
 // speaks reports whether the plan covers the queue.
 func (p queuePlan) speaks() bool { return p.queue != nil }
 
-// deficit returns, as shares of WholeOf the plan's label, the queue's entitlement in a member and its use there by
-// the member's last report, plus more that is on its way. Entitled less used is how much it should still get there.
+// deficit returns the queue's entitlement in a member, and its use there by the member's last report, plus more that
+// was sent since. Both are shares of WholeOf(label). entitled - used is the amount that the queue should still get
+// there.
 func (p queuePlan) deficit(m *subcluster.Status, more creel.Resource) (entitled, used float64) {
 	entitled = p.queue.Given(m.ID)
 	if load := p.load(m); load != nil {
@@ -51,12 +51,12 @@ func (p queuePlan) deficit(m *subcluster.Status, more creel.Resource) (entitled,
 	return entitled, part(more, p.plan.Total)
 }
 
-// load returns the member's report of the queue on the nodes of the plan, nil if there is none.
+// load returns the member's report of the queue on the plan's nodes, nil if there is none.
 func (p queuePlan) load(m *subcluster.Status) *subcluster.QueueLoad {
 	return m.Load.FindOn(p.queue.Queue, p.label)
 }
 
-// WholeOf names the whole that shares in a plan for the nodes with a label refer to.
+// WholeOf returns the text for the nodes that a plan's shares refer to.
 func WholeOf(label string) string {
 	if label == "" {
 		return "the federation"
@@ -64,7 +64,7 @@ func WholeOf(label string) string {
 	return "the federation's nodes of label " + label
 }
 
-// containers is how many of a size fit into a share.
+// containers returns the number of containers of a size that fit into a share.
 func (p queuePlan) containers(share float64, size creel.Resource) int64 {
 	one := part(size, p.plan.Total)
 	switch {
@@ -73,11 +73,11 @@ func (p queuePlan) containers(share float64, size creel.Resource) int64 {
 	case one <= 0:
 		return math.MaxInt32
 	}
-	// A hair more, so that an exact multiple stays one.
+	// The small addition keeps exact multiples exact.
 	return int64(min(share/one+1e-6, math.MaxInt32))
 }
 
-// part is an amount as a part of a total by its dominant type.
+// part returns an amount as a part of a total by its dominant type.
 func part(r, total creel.Resource) float64 {
 	s := r.Dominant(total)
 	if math.IsInf(s, 0) || math.IsNaN(s) {

@@ -13,21 +13,20 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// homeRule is one way to choose among the members that can take a submission.
+// homeRule chooses among the members that can take a submission.
 type homeRule interface {
-	name() string // as in documents; the only place for the name
-	// given returns the document's weights; nil when there are none.
+	name() string // as in documents; defined only here
+	// given returns the document's weights, nil if there are none.
 	given() Weights
-	// with returns the rule with other weights; nil when it takes none.
+	// with returns the rule with other weights, nil if the rule takes none.
 	with(Weights) homeRule
-	// choose returns an index into the view's members out of d.in, which has at least one, or -1 if the rule itself
-	// excludes all; and the reason. It may exclude further members, set scores and set the numbers they were made
-	// from.
+	// choose returns one of the indices in d.in, which is not empty, and the reason. It returns -1 if the rule
+	// excludes all members. It may exclude further members, set scores, and set the numbers behind the scores.
 	choose(d *homeDecision, rnd *rand.Rand) (int, string)
 }
 
-// homeDecision is one choice in progress. Each submission looks at every member, but a reason lists only a few. So
-// members are codes and scores here, and their texts are composed once it is known which members are listed (tell).
+// homeDecision is one choice in progress. Each submission examines every member, but a reason lists only a few. So
+// this has only codes and scores, and tell composes texts for the listed members at the end.
 type homeDecision struct {
 	view  *subcluster.View
 	sub   Submission
@@ -39,16 +38,16 @@ type homeDecision struct {
 	score    []float64
 	standing []standing // of balancedHome
 	facts    []facts
-	known    *federationFacts // where facts are from
-	sent     []RecentLoad     // nil: nothing was counted; see sentSince
-	space    []RecentLoad     // where sent is
+	known    *federationFacts // source of facts
+	sent     []RecentLoad     // nil: not counted; see sentSince
+	space    []RecentLoad     // buffer of sent
 
-	// numbers writes the numbers that a member's score was made from; nil: there are none.
+	// numbers writes the numbers behind a member's score; nil: there are none.
 	numbers func(i int, n *Numbers)
 }
 
-// decisions pools finished decisions: with a thousand members one takes 60 kB. The resulting reason shares no memory
-// with its decision.
+// decisions pools finished decisions: with a thousand members a decision takes 60 kB. The resulting reason shares no
+// memory with it.
 var decisions = sync.Pool{New: func() any { return &homeDecision{} }}
 
 func newHomeDecision(view *subcluster.View, s Submission, tried []creel.SubclusterID) *homeDecision {
@@ -69,7 +68,7 @@ func (d *homeDecision) over() {
 	decisions.Put(d)
 }
 
-// cleared is a slice of n zero values, in the place of another where that is large enough.
+// cleared returns a slice of n zero values. It reuses s if s is large enough.
 func cleared[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -81,7 +80,7 @@ func cleared[T any](s []T, n int) []T {
 
 func (d *homeDecision) status(i int) *subcluster.Status { return &d.view.Members[i] }
 
-// readmit restores all members: a cause that excludes every one of them must not reject the submission here.
+// readmit restores all members: a submission must not be rejected here for a cause that excludes every member.
 func (d *homeDecision) readmit() {
 	clear(d.code)
 	d.in = d.in[:0]
@@ -90,7 +89,7 @@ func (d *homeDecision) readmit() {
 	}
 }
 
-// exclude takes members out; why returns "" for those that stay.
+// exclude removes the members for which why returns a code other than "".
 func (d *homeDecision) exclude(why func(i int) Exclusion) {
 	d.in = slices.DeleteFunc(d.in, func(i int) bool {
 		code := why(i)
@@ -136,7 +135,7 @@ func chooseHome(
 	chosen := -1
 	switch {
 	case len(d.in) == 0:
-	case s.Reserved != "": // the reservation was made where the policy then chose
+	case s.Reserved != "": // the member was chosen when the reservation was made
 		chosen, reason.Because = d.in[0], "it holds the reservation"
 	default:
 		chosen, reason.Because = rule.choose(d, rnd)
@@ -173,7 +172,7 @@ func excludedText(all []Candidate) string {
 	return " (" + strings.Join(parts, "; ") + ")"
 }
 
-// filter excludes members that cannot be the home of this submission, whatever the rule.
+// filter excludes members that cannot be the home of this submission under any rule.
 func (d *homeDecision) filter() {
 	here, strict := d.sub.onPlaces()
 	if len(d.tried) == 0 && d.sub.Reserved == "" && !strict && d.known.all(&d.sub.Size) {
@@ -203,8 +202,8 @@ func (d *homeDecision) filter() {
 	})
 }
 
-// onPlaces returns the members that have one of the submission's hosts, or of its racks if no host is known. strict
-// is set if the submission accepts no other place and some member is known to have one.
+// onPlaces returns the members that have one of the submission's hosts, or one of its racks if no host is known.
+// strict is true if the submission accepts no other place and at least one member is known to have one of its places.
 func (s *Submission) onPlaces() (here []creel.SubclusterID, strict bool) {
 	if !s.Strict || s.Where == nil {
 		return nil, false
@@ -231,8 +230,8 @@ func quoted(names []string) string {
 	return fmt.Sprintf("%q", names)
 }
 
-// cannotHold returns why no node of the member could ever run a container of that size and label, "" if one may. A
-// member that reports too little counts as able. For lent see partitionCannotHold.
+// cannotHold returns the reason why no node of the member can ever run a container of that size and label, "" if a
+// node may. Missing reports do not exclude a member. For lent see partitionCannotHold.
 func cannotHold(m *subcluster.Status, size creel.Resource, label string, lent bool) (Exclusion, string) {
 	if m.Load.Labels.Known {
 		return partitionCannotHold(m, size, label, lent)
@@ -268,7 +267,7 @@ func cannotHold(m *subcluster.Status, size creel.Resource, label string, lent bo
 	return "", ""
 }
 
-// missingType is the first named resource type that the queue never has.
+// missingType returns the first named resource type of size that the queue has neither as capacity nor free.
 func missingType(size creel.Resource, q *subcluster.QueueLoad) string {
 	for _, a := range size.Others {
 		if a.Value > 0 && q.Capacity.Get(a.Name) == 0 && q.Free.Get(a.Name) == 0 {
@@ -278,9 +277,9 @@ func missingType(size creel.Resource, q *subcluster.QueueLoad) string {
 	return ""
 }
 
-// fitsSomewhere stops a size or label that no member with nodes has, whatever its state, from excluding every member.
-// Whether such an application is rejected or waits for new nodes is decided by the home, whose limits the view does
-// not contain.
+// fitsSomewhere reports whether at least one member with nodes, in any state, could run the AM. If none could, size
+// and label exclude no member. The home then rejects the application, or lets it wait for new nodes, by limits that
+// the view does not contain.
 func (d *homeDecision) fitsSomewhere() bool {
 	for i := range d.facts {
 		if d.status(i).State != subcluster.StateDeregistered && d.facts[i].nodes && d.holds(i) == "" {
@@ -290,8 +289,8 @@ func (d *homeDecision) fitsSomewhere() bool {
 	return d.view == nil
 }
 
-// mayNameSomewhere stops a label that the queue may not name anywhere from excluding every member: placement rules
-// may put the application into another queue.
+// mayNameSomewhere reports whether the queue may name the label in at least one member. If not, this rule excludes no
+// member: placement rules may put the application into another queue.
 func (d *homeDecision) mayNameSomewhere() bool {
 	for i := range d.facts {
 		if !d.facts[i].barred && d.holds(i) == "" {
@@ -301,9 +300,8 @@ func (d *homeDecision) mayNameSomewhere() bool {
 	return false
 }
 
-// room returns a member's resources for a queue and label: the free, the pending, and the total. A member in slow
-// start by the plan of those nodes counts with a part of its total, and of its free resources with what no queue
-// uses.
+// room returns a member's free, pending and total resources for a queue and label. If the member is in slow start by
+// the plan of those nodes, only a part of its total counts, and free resources are reduced accordingly (counting).
 func room(
 	view *subcluster.View,
 	m *subcluster.Status,
@@ -318,8 +316,8 @@ func room(
 	return free, pending, total, of
 }
 
-// allRoom is room without a plan: from the partition of a label if the member publishes it, else from the queue's own
-// metrics if the member reports them (load), else from the cluster's.
+// allRoom is room without a plan. The source is the partition of the label if the member publishes it. Otherwise it
+// is the queue's metrics if the member reports them (load), and else the cluster's metrics.
 func allRoom(
 	m *subcluster.Status, load *subcluster.QueueLoad, label string,
 ) (free, pending, total creel.Resource, of string) {
@@ -336,8 +334,8 @@ func allRoom(
 	return load.Free, load.Pending, total, "queue"
 }
 
-// counting returns the part of a member's free resources that counts; it is reduced if the member is in slow start by
-// the plan of the nodes with a label.
+// counting returns the part of a member's free resources that counts. It is reduced if the member is in slow start by
+// the plan of the nodes with the label.
 func counting(view *subcluster.View, m *subcluster.Status, label string, free creel.Resource) creel.Resource {
 	counts := view.Plan.In(label).Counts(m.ID)
 	if counts >= 1 {
@@ -348,13 +346,13 @@ func counting(view *subcluster.View, m *subcluster.Status, label string, free cr
 		total, used = p.Total, p.Used
 	}
 	left := total.Scale(int64(counts*1000), 1000).Sub(used)
-	free.MemoryMB = min(free.MemoryMB, max(0, left.MemoryMB)) // further types: the members do not sum them up
+	free.MemoryMB = min(free.MemoryMB, max(0, left.MemoryMB)) // members report no totals of further types
 	free.VCores = min(free.VCores, max(0, left.VCores))
 	return free
 }
 
-// sentSince finds out how much was sent to each member since its last heartbeat. Applications of unknown size count
-// as the member's average one, and at least as their AM.
+// sentSince sets d.sent to the load sent to each member since its last heartbeat. Applications of unknown size count
+// like the member's average application, and at least with their AM.
 func (d *homeDecision) sentSince() {
 	if d.sub.Assumed == nil {
 		return
@@ -376,7 +374,7 @@ func (d *homeDecision) sentSince() {
 	}
 }
 
-// sentTo returns how much was sent to a member, the zero Sent if nothing was counted.
+// sentTo returns the load sent to a member, zero if it was not counted.
 func (d *homeDecision) sentTo(i int) RecentLoad {
 	if d.sent == nil {
 		return RecentLoad{}
@@ -387,7 +385,7 @@ func (d *homeDecision) sentTo(i int) RecentLoad {
 // Weights are the weights of members, as in a document. Nil means the same weight for every member.
 type Weights map[creel.SubclusterID]float64
 
-// of returns the weight of a member: 1 without weights, 0 for one not named.
+// of returns the weight of a member: 1 without weights, 0 for a member that they do not name.
 func (w Weights) of(id creel.SubclusterID) float64 {
 	if w == nil {
 		return 1
@@ -395,7 +393,7 @@ func (w Weights) of(id creel.SubclusterID) float64 {
 	return w[id]
 }
 
-// excludeWeightless takes out members of weight 0.
+// excludeWeightless excludes members of weight 0.
 func (d *homeDecision) excludeWeightless(w Weights) {
 	if w == nil {
 		return

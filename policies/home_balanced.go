@@ -10,14 +10,14 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// balancedHome is creel's own policy. It leaves out members without free capacity while others have some. It scores
-// the rest by the resources free for the queue, less those pending there and those sent there since the last
-// heartbeat. It takes the better of two drawn at random (power of two choices), so that routers with the same view do
-// not all choose the same member.
+// balancedHome is creel's own policy. It leaves out members without free capacity while others have some. The score
+// of a member is the resources free for the queue, less the pending resources and the resources sent there since the
+// last heartbeat. It draws two members at random and takes the one with the better score (power of two choices). So
+// routers with the same view do not all choose the same member.
 //
-// With a plan of the rebalancer, members in which the queue has not used its entitlement go before the others. The
-// score is then that deficit, less what was sent there since the last heartbeat. Free capacity still comes first: no
-// application waits in one member for an entitlement while another has free capacity, unless all are full.
+// With a plan of the rebalancer, members in which the queue has not used its entitlement come first. The score is
+// then the unused entitlement, less the resources sent there since the last heartbeat. Free capacity still takes
+// precedence: no application waits in one member for an entitlement while another has free capacity.
 type balancedHome struct{ weights Weights }
 
 func (balancedHome) name() string { return "balanced" }
@@ -26,10 +26,10 @@ func (b balancedHome) given() Weights { return b.weights }
 
 func (balancedHome) with(weights Weights) homeRule { return balancedHome{weights} }
 
-// standing is a member as balancedHome sees it: its free resources less those pending and those sent.
+// standing is balancedHome's state of a member: its free resources less the pending and the sent resources.
 type standing struct {
 	memory, cores int64 // MB, and cores
-	roomy         bool  // the AM fits into the rest
+	roomy         bool  // the AM fits into these
 }
 
 func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
@@ -70,7 +70,7 @@ func (b balancedHome) choose(d *homeDecision, rnd *rand.Rand) (int, string) {
 	by := ""
 	if plan.speaks() {
 		if by = b.preferEntitled(d, plan); by == "" {
-			plan = queuePlan{} // no score is made from it
+			plan = queuePlan{} // the plan does not affect scores
 		}
 	}
 	d.numbers = func(i int, n *Numbers) { d.balancedNumbers(plan, i, n) }
@@ -96,7 +96,7 @@ func (d *homeDecision) stands(i int) standing {
 		net := d.facts[i].net.Sub(d.sentTo(i).Size)
 		return standing{net.MemoryMB, net.VCores, size.Fits(net) && !net.IsZero()}
 	}
-	// The same for memory and cores alone, which is most of the cost of choosing a home.
+	// The same for memory and cores alone. This case is separate since it is most of the cost of choosing a home.
 	net := r.net
 	if d.sent != nil {
 		net.memory, net.cores = less(net.memory, d.sent[i].Size.MemoryMB), less(net.cores, d.sent[i].Size.VCores)
@@ -105,7 +105,7 @@ func (d *homeDecision) stands(i int) standing {
 	return standing{net.memory, net.cores, fits && net != amount{}}
 }
 
-// less returns a - b, or the least int64 if that overflows: b counts applications that were sent.
+// less returns a - b, or the least int64 if that overflows. b may be large, since it sums all sent applications.
 func less(a, b int64) int64 {
 	if d := a - b; (d > a) == (b < 0) {
 		return d
@@ -113,7 +113,7 @@ func less(a, b int64) int64 {
 	return creel.Resource{MemoryMB: a}.Sub(creel.Resource{MemoryMB: b}).MemoryMB
 }
 
-// balancedNumbers writes the numbers that a member's score was made from.
+// balancedNumbers writes the numbers behind a member's score.
 func (d *homeDecision) balancedNumbers(plan queuePlan, i int, n *Numbers) {
 	*n = d.known.numbers[i]
 	sent := d.sentTo(i)
@@ -123,9 +123,9 @@ func (d *homeDecision) balancedNumbers(plan queuePlan, i int, n *Numbers) {
 	}
 }
 
-// preferEntitled leaves out the members in which the queue has used its entitlement by the plan, as long as there is
-// another, and scores the others by the unused entitlement. It returns how the reason begins, "" if no member remains
-// that way.
+// preferEntitled leaves out the members in which the queue has used its entitlement by the plan, and scores the
+// others by the unused entitlement. It returns the start of the reason. If no member would remain, it changes nothing
+// and returns "".
 func (b balancedHome) preferEntitled(d *homeDecision, plan queuePlan) string {
 	left, any := make([]float64, len(d.code)), false
 	least := part(d.sub.Size, plan.plan.Total)
@@ -154,9 +154,9 @@ func (b balancedHome) preferEntitled(d *homeDecision, plan queuePlan) string {
 
 func score(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-// score measures free resources by their scarcer type. Above zero it is the share of the federation, since a job can
-// use absolute resources. Below zero it is in member sizes, since the waiting time depends on the pending resources
-// in proportion to the size.
+// score measures free resources by their scarcer type. A positive score is a share of the federation, since a job
+// uses absolute resources. A negative score is a share of the member, since the waiting time depends on the pending
+// resources in proportion to the member's size.
 func (s *standing) score(size, federation amount) float64 {
 	if s.memory >= 0 && s.cores >= 0 {
 		return min(share(s.memory, federation.memory), share(s.cores, federation.cores))
@@ -171,7 +171,7 @@ func share(x, of int64) float64 {
 	return float64(x) / float64(of)
 }
 
-// scale applies a weight so that a larger one is better on both sides of zero.
+// scale returns the factor for a weight, so that a larger weight improves positive and negative scores.
 func (s *standing) scale(weight float64) float64 {
 	if s.memory < 0 || s.cores < 0 {
 		return 1 / weight

@@ -9,47 +9,47 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// facts is the data about a member that a view provides to all submissions to a queue with a label. Thousands of
-// submissions are decided over one view. So everything that does not depend on the submission is computed once
-// (factsOf), and the choice of a home compares a few numbers of each member.
+// facts has the data about a member that is common to all submissions to a queue with a label. Thousands of
+// submissions use the same view. So data that does not depend on the submission is computed once (factsOf), and the
+// choice of a home compares a few numbers of each member.
 type facts struct {
 	net    creel.Resource // free less pending
-	most   amount         // that a container can have there
+	most   amount         // largest container there
 	label  string         // of the AM there
-	lacks  Exclusion      // it lacks that label: no container fits
-	misses bool           // it reports queues, and not this one
+	lacks  Exclusion      // set if the member lacks the label, so that no container fits
+	misses bool           // the member reports queues, but not this one
 	barred bool           // asks in the queue may not name the label there (mayName)
-	nodes  bool           // it has some (hasNodes)
+	nodes  bool           // the member has nodes (hasNodes)
 }
 
-// amount is of the two types that every member has, memory in MB and cores.
+// amount has the two types that every member has: memory in MB, and cores.
 type amount struct{ memory, cores int64 }
 
-// roomFacts are the facts that scores are made from, of each member for each submission. They
-// lie together, so that they are quickly read.
+// roomFacts are the facts behind scores. Each submission reads them for every member, so they are contiguous in
+// memory.
 type roomFacts struct {
 	net   amount // free less pending
 	size  amount // of the whole
-	typed bool   // there is something of further types: see facts.net
-	slow  bool   // it starts slowly by the plan
+	typed bool   // there are further types: see facts.net
+	slow  bool   // the member is in slow start by the plan
 }
 
 // federationFacts are the facts of all members of a view, parallel to them.
 type federationFacts struct {
 	of      []facts
 	rooms   []roomFacts
-	numbers []Numbers   // the numbers behind a score, as far as the view has them
-	states  []Exclusion // of each that is not active, its state
-	active  []int       // indices of the others, ascending
+	numbers []Numbers   // the numbers behind a score that come from the view
+	states  []Exclusion // states of the members that are not active
+	active  []int       // indices of the active members, ascending
 	listed  bool        // some member reports the queue
 
-	// Of the active ones:
-	size  amount // of all together
-	least amount // that a container can have in each of them
-	equal bool   // only its size can exclude a submission without further types from some
+	// About the active members:
+	size  amount // total
+	least amount // largest container that fits in each of them
+	equal bool   // for submissions without further types, only the size can exclude a member
 }
 
-// factsOf are the facts for a queue and the label that a submission names, made once for a view.
+// factsOf returns the facts for a queue and the label that a submission names. They are computed once per view.
 func factsOf(view *subcluster.View, q creel.QueuePath, label string) *federationFacts {
 	if view == nil {
 		return &federationFacts{}
@@ -122,15 +122,16 @@ func (k *federationFacts) sizeOf(members []int) amount {
 	return amount{sum.MemoryMB, sum.VCores}
 }
 
-// lacksQueue reports whether a member lacks the queue. A queue that only placement rules know excludes no member.
+// lacksQueue reports whether a member lacks the queue. If no member reports the queue, it may come from placement
+// rules, and excludes no member.
 func (k *federationFacts) lacksQueue(f *facts) bool { return k.listed && f.misses }
 
-// missesQueue reports whether a member reports queues, and not this one, nor one below which it would be made.
+// missesQueue reports whether a member reports queues, but neither this queue nor a parent that would create it.
 func missesQueue(m *subcluster.Status, q creel.QueuePath) bool {
 	return len(m.Load.Queues) > 0 && !m.HasQueue(q)
 }
 
-// all reports whether each active member could be the home of an AM of a size.
+// all reports whether every active member could be the home of an AM of a size.
 func (k *federationFacts) all(size *creel.Resource) bool {
 	return k.equal && len(size.Others) == 0 && size.MemoryMB <= k.least.memory && size.VCores <= k.least.cores
 }
@@ -143,7 +144,7 @@ func (d *homeDecision) sizeOfIn() amount {
 	return d.known.sizeOf(d.in)
 }
 
-// homeLabel is the label at a member of an AM that names one, or none ("").
+// homeLabel returns the label of an AM's nodes at a member. label is the one that the AM names, or "".
 func homeLabel(m *subcluster.Status, q creel.QueuePath, label string) string {
 	if label == "" && m.Load.Labels.AMs != "" {
 		return m.Load.Labels.AMs
@@ -151,8 +152,8 @@ func homeLabel(m *subcluster.Status, q creel.QueuePath, label string) string {
 	return askLabel(m, q, label, false)
 }
 
-// holdsAtMost is the largest container, of memory and cores alone, that a member could ever
-// run with a label, or why it could run none: cannotHold of every such size.
+// holdsAtMost returns the largest container of memory and cores that a member can ever run with a label, or the
+// reason why it can run none. It agrees with cannotHold for every such size.
 func holdsAtMost(m *subcluster.Status, label string) (lacks Exclusion, most amount) {
 	if lacks, _ = cannotHold(m, creel.Resource{}, label, false); lacks != "" {
 		return lacks, most
@@ -163,13 +164,13 @@ func holdsAtMost(m *subcluster.Status, label string) (lacks Exclusion, most amou
 	} else if p := m.Load.Labels.Find(label); p != nil && m.Load.Labels.Known {
 		total = p.Total
 	}
-	if total.MemoryMB == 0 && total.VCores == 0 { // no size is known
+	if total.MemoryMB == 0 && total.VCores == 0 { // the size is unknown
 		return "", amount{math.MaxInt64, math.MaxInt64}
 	}
 	return "", amount{total.MemoryMB, total.VCores}
 }
 
-// holds is cannotHold of the submission at a member, without the text.
+// holds is cannotHold for the submission at a member, without the text.
 func (d *homeDecision) holds(i int) Exclusion {
 	f := &d.facts[i]
 	switch size := &d.sub.Size; {

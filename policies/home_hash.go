@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// hashHome sends a queue always to the same member, by weighted rendezvous hashing: when a member leaves, only its
-// own queues move. It replaces Hadoop's HashBasedRouterPolicy, which remaps nearly all of them.
+// hashHome always sends a queue to the same member, by weighted rendezvous hashing. When a member leaves, only its
+// queues move. It replaces Hadoop's HashBasedRouterPolicy, which moves nearly all queues.
 type hashHome struct{ weights Weights }
 
 func (hashHome) name() string { return "hash" }
@@ -33,8 +33,8 @@ func (h hashHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
 	return best, fmt.Sprintf("queue %q hashes highest with it", d.sub.Queue)
 }
 
-// rendezvous is the score of Thaler and Ravishankar's highest random weight
-// hashing with Schindelhauer's weights: -w / ln(u), u uniform in (0,1).
+// rendezvous returns the score of Thaler and Ravishankar's highest random weight hashing with Schindelhauer's
+// weights: -w / ln(u), u uniform in (0,1).
 func rendezvous(q creel.QueuePath, id creel.SubclusterID, weight float64) float64 {
 	h := uint64(14695981039346656037) // FNV-1a
 	for _, s := range [...]string{string(q), "\x00", string(id)} {
@@ -42,7 +42,7 @@ func rendezvous(q creel.QueuePath, id creel.SubclusterID, weight float64) float6
 			h = (h ^ uint64(s[i])) * 1099511628211
 		}
 	}
-	// FNV leaves neighbours alike in the high bits; mix as splitmix64 does.
+	// FNV hashes of similar keys have similar high bits; mix them as splitmix64 does.
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>27) * 0x94d049bb133111eb
 	h ^= h >> 31

@@ -9,8 +9,9 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// loadHome takes the member with the most available memory, less the memory sent there since its last heartbeat:
-// Hadoop's LoadBasedRouterPolicy without its herd effect. A weight of 0 excludes; other weights do not matter.
+// loadHome takes the member with the most available memory, less the memory sent there since its last heartbeat. This
+// is Hadoop's LoadBasedRouterPolicy without its herd effect. A weight of 0 excludes a member; other weights have no
+// effect.
 type loadHome struct{ weights Weights }
 
 func (loadHome) name() string { return "load" }

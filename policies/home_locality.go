@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// localityHome takes the member that has the host requested for the AM, else the rack; of several places, the one
-// named first. A rack that all members have does not distinguish them. Without such a request, or if no active member
-// has the place, it draws by weight: Hadoop's LocalityRouterPolicy. A strict request that cannot be met excludes all
+// localityHome takes the member that has the host requested for the AM, or else the requested rack. Of several places
+// the first named counts. A rack that all members have is ignored. Without a request, or if no active member has the
+// place, it draws by weight, as Hadoop's LocalityRouterPolicy does. A strict request that cannot be met excludes all
 // members, and is never relaxed silently.
 type localityHome struct{ weights Weights }
 
@@ -62,7 +62,7 @@ func (s *Submission) nearestFirst() []string {
 	return places
 }
 
-// having are the members that are in and have a host or rack.
+// having returns the members in d.in that have a host or rack.
 func (d *homeDecision) having(place string) (here []int) {
 	has := d.sub.Where(place)
 	for _, i := range d.in {

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 )
 
-// priorityHome takes the member of the greatest weight that is up, of equal
-// ones the first by id: Hadoop's PriorityRouterPolicy.
+// priorityHome takes the active member with the greatest weight, of equal weights the first by id. This is Hadoop's
+// PriorityRouterPolicy.
 type priorityHome struct{ weights Weights }
 
 func (priorityHome) name() string { return "priority" }

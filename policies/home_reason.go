@@ -10,14 +10,15 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Bounds on the members that a reason lists. In a large federation only the chosen and the best other candidates are
-// listed with their numbers, and this many of the excluded: a reason is stored for each of some 10,000 submissions.
+// Limits of the members that a reason lists: listedIn candidates with their numbers (the chosen and the best others),
+// and listedOut excluded members. The store has reasons for some 10,000 submissions, so their size matters in a large
+// federation.
 const (
 	listedIn  = 8
 	listedOut = 100
 )
 
-// tell writes the listed members into the reason, by id. chosen is an index, -1 for none.
+// tell writes the listed members into the reason, sorted by id. chosen is an index, -1 for none.
 func (d *homeDecision) tell(r *Reason, chosen int) {
 	var space [listedIn + listedOut]int
 	told := space[:0]
@@ -52,7 +53,7 @@ func (d *homeDecision) tell(r *Reason, chosen int) {
 	}
 }
 
-// mostOf appends the chosen one and the best others that are in, listedIn in all.
+// mostOf appends the chosen member and the best other candidates, at most listedIn in total.
 func (d *homeDecision) mostOf(chosen int, to []int) []int {
 	most := listedIn
 	if chosen >= 0 {
@@ -63,7 +64,7 @@ func (d *homeDecision) mostOf(chosen int, to []int) []int {
 		n     int
 		index [listedIn]int
 		score [listedIn]float64
-		last  float64 // a further one has to score more, once there are this many
+		last  float64 // once the list is full, further members need a higher score
 	}
 	for _, i := range d.in {
 		score := d.score[i]
@@ -71,7 +72,7 @@ func (d *homeDecision) mostOf(chosen int, to []int) []int {
 			continue
 		}
 		at := min(best.n, most-1)
-		for ; at > 0 && best.score[at-1] < score; at-- { // of equals the first by id stays first
+		for ; at > 0 && best.score[at-1] < score; at-- { // equal scores stay in order of id
 			best.index[at], best.score[at] = best.index[at-1], best.score[at-1]
 		}
 		best.index[at], best.score[at] = i, score
@@ -81,7 +82,7 @@ func (d *homeDecision) mostOf(chosen int, to []int) []int {
 	return append(to, best.index[:best.n]...)
 }
 
-// words returns the text for why a member is excluded.
+// words returns the reason why a member is excluded, as text.
 func (d *homeDecision) words(i int, n *Numbers) string {
 	m, code := d.status(i), d.code[i]
 	switch code {
@@ -106,7 +107,7 @@ func (d *homeDecision) words(i int, n *Numbers) string {
 	return code.Text()
 }
 
-// best is the member with the greatest score, the first of equals.
+// best returns the member with the greatest score, the first of equals.
 func (d *homeDecision) best(of []int) int {
 	best := of[0]
 	for _, i := range of[1:] {

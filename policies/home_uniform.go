@@ -7,8 +7,7 @@ import (
 	"math/rand/v2"
 )
 
-// uniformHome draws a member, each with the same chance: Hadoop's
-// UniformRandomRouterPolicy.
+// uniformHome draws a member; all have the same chance. This is Hadoop's UniformRandomRouterPolicy.
 type uniformHome struct{}
 
 func (uniformHome) name() string { return "uniform" }
@@ -31,6 +30,6 @@ func (rejectHome) name() string { return "reject" }
 
 func (rejectHome) given() Weights { return nil }
 
-func (rejectHome) with(Weights) homeRule { return rejectHome{} } // it has no use for them
+func (rejectHome) with(Weights) homeRule { return rejectHome{} } // weights have no effect
 
 func (rejectHome) choose(*homeDecision, *rand.Rand) (int, string) { return -1, "rejected" }

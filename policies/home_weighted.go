@@ -7,9 +7,8 @@ import (
 	"math/rand/v2"
 )
 
-// weightedHome draws a member with a chance in proportion to its weight:
-// Hadoop's WeightedRandomRouterPolicy. The weights of members that are out are
-// shared by the others.
+// weightedHome draws a member with a chance in proportion to its weight. This is Hadoop's WeightedRandomRouterPolicy.
+// Chances refer to the members that are not excluded.
 type weightedHome struct{ weights Weights }
 
 func (weightedHome) name() string { return "weighted" }

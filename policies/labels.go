@@ -12,10 +12,11 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// An ask uses the label that it names. If it names none, the queue's default applies, which may differ between
+// An ask uses the label that it names. If it names none, the queue's default applies. The default may differ between
 // members.
 
-// askLabel is the label that an ask in a queue has at a member. given: it names one, also none.
+// askLabel returns the label of an ask in a queue at a member. given: the ask names label explicitly, which may be
+// "".
 func askLabel(m *subcluster.Status, q creel.QueuePath, label string, given bool) string {
 	if label != "" || given {
 		return label
@@ -26,7 +27,7 @@ func askLabel(m *subcluster.Status, q creel.QueuePath, label string, given bool)
 	return m.Load.Labels.Default(pathIn(m, q))
 }
 
-// pathIn returns the full path of a queue at a member, where clients may name its leaf alone; "" if there is none.
+// pathIn returns the full path of a queue at a member, "" if there is none. Clients may send only the leaf name.
 func pathIn(m *subcluster.Status, q creel.QueuePath) creel.QueuePath {
 	if q == "" || q.IsFull() {
 		return q
@@ -37,7 +38,7 @@ func pathIn(m *subcluster.Status, q creel.QueuePath) creel.QueuePath {
 	return ""
 }
 
-// mayName returns why asks in a queue may not name a label at a member, "" if they may.
+// mayName returns the reason why asks in a queue may not name a label at a member, "" if they may.
 func mayName(m *subcluster.Status, q creel.QueuePath, label string) string {
 	if label == "" || len(m.Load.Labels.Queues) == 0 {
 		return ""
@@ -49,10 +50,10 @@ func mayName(m *subcluster.Status, q creel.QueuePath, label string) string {
 	return fmt.Sprintf("asks in queue %q may not name node label %q there", path, label)
 }
 
-// label is the label of the submission's AM at a member.
+// label returns the label of the submission's AM at a member.
 func (d *homeDecision) label(i int) string { return d.facts[i].label }
 
-// label is the label of the group at a member within reach.
+// label returns the label of the group at a member within reach.
 func (d *splitDecision) label(i int) string {
 	m, ok := d.view.Member(d.reach[i].Member)
 	if !ok {
@@ -61,9 +62,9 @@ func (d *splitDecision) label(i int) string {
 	return askLabel(m, d.queue, d.group.Label, d.group.LabelGiven)
 }
 
-// partitionCannotHold returns why no node of a label's partition could ever run a container of that size, at a member
-// that publishes its labels. lent: resources that shared partitions lend count as without a label, as they do for all
-// containers but AMs.
+// partitionCannotHold returns the reason why no node of a label's partition can ever run a container of that size, at
+// a member that publishes its labels. lent: resources that shared partitions lend count as resources without a label.
+// That is so for all containers but AMs.
 func partitionCannotHold(m *subcluster.Status, size creel.Resource, label string, lent bool) (Exclusion, string) {
 	if label != "" {
 		p := m.Load.Labels.Find(label)
@@ -73,7 +74,7 @@ func partitionCannotHold(m *subcluster.Status, size creel.Resource, label string
 		return cannotFit(size, p.Total, "its nodes of label "+label)
 	}
 	total := m.Load.Metrics.Total()
-	if len(size.Others) > 0 { // further types are reported by queues only, of which there may be hundreds
+	if len(size.Others) > 0 { // only queues report further types, and there may be hundreds of queues
 		for i := range m.Load.Queues {
 			if q := &m.Load.Queues[i]; q.Label == "" {
 				for _, a := range q.Capacity.Add(q.Free).Others {
@@ -101,8 +102,8 @@ func hasNodes(m *subcluster.Status) bool {
 		func(p subcluster.Partition) bool { return !p.Total.IsZero() })
 }
 
-// cannotFit returns why a container does not fit into the total of some nodes. Without nodes the answer is open: some
-// may join.
+// cannotFit returns the reason why a container does not fit into the total of some nodes. Without nodes it returns
+// "": nodes may join.
 func cannotFit(size, total creel.Resource, nodes string) (Exclusion, string) {
 	if total.MemoryMB == 0 && total.VCores == 0 {
 		return "", ""
@@ -118,8 +119,8 @@ func cannotFit(size, total creel.Resource, nodes string) (Exclusion, string) {
 	return "", ""
 }
 
-// refused is the error for a submission that names a label, or needs a resource type, that the federation lacks. It
-// applies only if all members publish their labels and types, and none is known to be missing.
+// refused returns the error for a submission that names a label, or needs a resource type, that the federation lacks.
+// It applies only if all members publish their labels and types, and none is known to be missing.
 func (d *homeDecision) refused() error {
 	if d.sub.Label == "" && len(d.sub.Size.Others) == 0 || d.view == nil || d.view.Freeze != nil {
 		return nil
@@ -150,7 +151,7 @@ func (d *homeDecision) refused() error {
 	return lacking
 }
 
-// noSuchLabel rejects a label, in the words of ResourceManagers if the view has the labels.
+// noSuchLabel returns the error for an unknown label, with the text that ResourceManagers use.
 func noSuchLabel(view *subcluster.View, label string) error {
 	return &creel.Error{
 		Kind: creel.ErrInvalidLabel,
@@ -224,8 +225,8 @@ func some(of []string) string {
 	return strings.Join(of, ", ")
 }
 
-// lacks returns why a member within reach, or home, must not get the group for its label or resource types, "" if it
-// may. A member that publishes nothing is not excluded.
+// lacks returns the reason why a member within reach, which may be home, must not get the group for its label or
+// resource types; "" if it may. A member that publishes nothing is not excluded.
 func (d *splitDecision) lacks(i int) (Exclusion, string) {
 	m, ok := d.view.Member(d.reach[i].Member)
 	if !ok || !m.Load.Labels.Known {
@@ -242,9 +243,9 @@ func (d *splitDecision) lacks(i int) (Exclusion, string) {
 	return "", ""
 }
 
-// nowhere handles a group whose label or resource type home lacks, and that no member can get now. It is sent to no
-// member: home would reject it together with the whole request of the AM. The error is for a label that no member
-// could ever get. For such a resource type home decides, and because is "".
+// nowhere handles a group whose label or resource type home lacks, and that no member can get now. The group is sent
+// to no member: home would reject it together with the whole request of the AM. It returns an error for a label that
+// no member can ever get. For such a resource type home decides, and because is "".
 func (d *splitDecision) nowhere(lacks Exclusion, alone bool) (because string, err error) {
 	label := d.label(d.home)
 	var has []string
@@ -276,8 +277,8 @@ func (d *splitDecision) nowhere(lacks Exclusion, alone bool) (because string, er
 	return e.What, e
 }
 
-// hasTypes reports whether a member is known to have each resource type of the group: one that reports
-// nothing is not.
+// hasTypes reports whether a member is known to have each resource type of the group. A member that reports nothing
+// is not.
 func (d *splitDecision) hasTypes(m *subcluster.Status) bool {
 	types := typesOf(m)
 	return !slices.ContainsFunc(d.group.Size.Others, func(a creel.Amount) bool {

@@ -11,13 +11,11 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A document names members by id, and nothing keeps those names right: one may be misspelt, or its member removed.
-// CheckMembers rejects such a document when it is written; weightsInForce keeps its queue running if it was stored
-// anyway.
+// A document names members by id. An id may be misspelt, or its member removed later. CheckMembers rejects such a
+// document when it is written. If it was stored anyway, weightsInForce keeps its queue running.
 
-// CheckMembers rejects a policy whose weights, of homes or of splits, name an unknown subcluster. Without known
-// members there is nothing to compare with, and every name passes. The error is a *creel.Error of kind
-// creel.ErrInvalidRequest.
+// CheckMembers rejects a policy whose weights, for homes or splits, name an unknown subcluster. If known is empty,
+// every name passes. The error is a *creel.Error of kind creel.ErrInvalidRequest.
 func (p Policy) CheckMembers(known []creel.SubclusterID) error {
 	if len(known) == 0 {
 		return nil
@@ -46,11 +44,11 @@ func (p Policy) CheckMembers(known []creel.SubclusterID) error {
 	)
 }
 
-// Weights returns the policy's weights of members, for its home and its split; nil for rules without weights. Read
-// only.
+// Weights returns the policy's weights for homes and for splits, nil for rules without weights. Callers must not
+// change them.
 func (p Policy) Weights() (home, split Weights) { return p.homeRule().given(), p.splitRule().given() }
 
-// homeRule returns the rule, also of the zero Policy.
+// homeRule returns the home rule, or the default for the zero Policy.
 func (p Policy) homeRule() homeRule {
 	if p.home == nil {
 		return balancedHome{}
@@ -58,7 +56,7 @@ func (p Policy) homeRule() homeRule {
 	return p.home
 }
 
-// splitRule is homeRule of splits.
+// splitRule returns the split rule, or the default for the zero Policy.
 func (p Policy) splitRule() splitRule {
 	if p.split == nil {
 		return balancedSplit{}
@@ -66,9 +64,9 @@ func (p Policy) splitRule() splitRule {
 	return p.split
 }
 
-// weightsInForce returns the weights to decide with. Weights that favour only missing members would stop their queue
-// for good. In that case every member counts equally, except those that the document itself excludes with a 0.
-// fallback is the sentence that opens the decision's reason, empty if the document's weights apply.
+// weightsInForce returns the weights that a decision uses. Weights that favour only missing members would stop their
+// queue for good. In that case all members count equally, except members that the document excludes with a 0.
+// fallback is the first sentence of the decision's reason, empty if the document's weights apply.
 func weightsInForce(given Weights, view *subcluster.View) (in Weights, fallback string) {
 	if given == nil || view == nil || len(view.Members) == 0 {
 		return given, ""
@@ -91,7 +89,7 @@ func weightsInForce(given Weights, view *subcluster.View) (in Weights, fallback 
 		}
 	}
 	slices.Sort(unknown)
-	if len(in) == 0 { // the document has a 0 for every member there is: it means that
+	if len(in) == 0 { // the document excludes every present member with a 0, on purpose
 		return given, ""
 	}
 	return in, fmt.Sprintf(
@@ -100,8 +98,7 @@ func weightsInForce(given Weights, view *subcluster.View) (in Weights, fallback 
 	)
 }
 
-// Excludes reports whether the policy's weights bar a member of a view from becoming the home of any application of
-// its queues.
+// Excludes reports whether the policy's weights prevent a member from becoming the home of applications.
 func (p Policy) Excludes(view *subcluster.View, id creel.SubclusterID) bool {
 	weights, _ := weightsInForce(p.homeRule().given(), view)
 	return weights.of(id) <= 0

@@ -19,8 +19,7 @@ import (
 // maxDocument bounds the size of a document that Parse accepts, in bytes.
 const maxDocument = 256 << 10
 
-// document is the format that creel writes. Unknown keys are rejected, so that a misspelt one is not ignored
-// silently.
+// document is creel's own format. Unknown keys are rejected, so that a misspelt key is not ignored silently.
 type document struct {
 	Home  *ruleDoc `json:"home"`
 	Split *ruleDoc `json:"split"`
@@ -33,9 +32,9 @@ type ruleDoc struct {
 	UAMAt         int64                          `json:"twinAt"`
 }
 
-// hadoopDocument is the format of Hadoop's stores: the class of a policy manager, and its parameters, which may be a
-// JSON object, a string of JSON, or the base64 of one. Parameters without a manager belong to WeightedLocality, the
-// manager that Hadoop's own tools write them for.
+// hadoopDocument is the format of Hadoop's stores: the class of a policy manager, and its parameters. Parameters are
+// a JSON object, a string of JSON, or base64 of JSON. Parameters without a manager belong to WeightedLocality:
+// Hadoop's own tools write them for that manager.
 type hadoopDocument struct {
 	Type    string          `json:"type"`
 	Manager string          `json:"policyManager"`
@@ -50,8 +49,8 @@ type hadoopParams struct {
 	Alpha  json.RawMessage `json:"headroomAlpha"`
 }
 
-// Parse reads a policy document in creel's or Hadoop's format (see the package and hadoopDocument). Omitted parts
-// have their defaults. The error is a *creel.Error of kind creel.ErrInvalidRequest.
+// Parse reads a policy document in creel's or Hadoop's format (see the package and hadoopDocument). Omitted parts get
+// their defaults. The error is a *creel.Error of kind creel.ErrInvalidRequest.
 func Parse(doc []byte) (Policy, error) {
 	if len(doc) > maxDocument {
 		return Policy{}, bad("it is longer than 256 KiB", "weights of some thousand members fit")
@@ -163,7 +162,7 @@ func splitFrom(d ruleDoc) (splitRule, error) {
 	)
 }
 
-// checkWeights takes weights of any scale, of which one at least is positive.
+// checkWeights accepts weights of any scale if at least one is positive.
 func checkWeights(w map[creel.SubclusterID]float64) (Weights, error) {
 	if len(w) == 0 {
 		return nil, nil
@@ -269,8 +268,8 @@ func readParams(raw json.RawMessage, into *hadoopParams) error {
 	return nil
 }
 
-// hadoopWeights reads {"entry":[{"key":{"id":"sc-1"},"value":"1.0"}]}, where a single entry may come without the
-// brackets, and the plain {"sc-1":1.0}.
+// hadoopWeights reads {"entry":[{"key":{"id":"sc-1"},"value":"1.0"}]} and {"sc-1":1.0}. In the first form a single
+// entry may lack the brackets.
 func hadoopWeights(raw json.RawMessage) (Weights, error) {
 	if len(raw) == 0 || string(raw) == "null" || string(raw) == `""` {
 		return nil, nil

@@ -9,19 +9,19 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// PlaceLookup returns the members that have the host or rack of that name, derived from the ResourceManagers' reports;
-// none if it is unknown.
+// PlaceLookup returns the members that have the host or rack of that name by the ResourceManagers' reports; none if
+// it is unknown.
 type PlaceLookup func(name string) []creel.SubclusterID
 
-// Submission is the data about an application that is known when its home is chosen.
+// Submission has the data about an application that is available when its home is chosen.
 type Submission struct {
 	Application creel.ApplicationID
 	Name, User  string
 	Type        string          // "SPARK", "MAPREDUCE"
-	Queue       creel.QueuePath // as the client sent it, maybe a bare leaf
+	Queue       creel.QueuePath // as the client sent it; may be only a leaf name
 	Size        creel.Resource  // of the AM's container
 	Label       string          // node label expression of the AM, "" for the default partition
-	Tags        []string        // the client's
+	Tags        []string        // from the client
 
 	// Places are the hosts and racks requested for the AM's container, nearest first; Strict means that no other
 	// place is accepted.
@@ -30,18 +30,18 @@ type Submission struct {
 
 	// Reservation is the reservation of the application, zero for none.
 	Reservation creel.ReservationID
-	// Reserved is the member that has the reservation, if that is known: no other can be its home.
+	// Reserved is the member that has the reservation, if known: no other member can be the home.
 	Reserved creel.SubclusterID
 
-	// Where resolves Places; nil if nothing can resolve them.
+	// Where resolves Places; nil if they cannot be resolved.
 	Where PlaceLookup
-	// Assumed writes how much this router has sent to each member of a view into a list that is parallel to them. Nil
-	// assumes nothing.
+	// Assumed writes the load that this router has sent to each member of a view into each, which is parallel to
+	// view.Members. Nil: no load is assumed.
 	Assumed func(view *subcluster.View, each []RecentLoad)
 }
 
 // RecentLoad is the number of applications sent to a member since its last heartbeat, and the resources that they may
-// take. The member's load report cannot show them yet.
+// use. The member's load report does not contain them yet.
 type RecentLoad struct {
 	Apps int64
 	Size creel.Resource
@@ -52,15 +52,15 @@ type RecentLoad struct {
 type Policy struct {
 	home    homeRule
 	split   splitRule
-	version int64           // of the document in a Table that it is from; 0: none
-	of      creel.QueuePath // which that was written for
+	version int64           // of its document in a Table; 0: none
+	of      creel.QueuePath // the document's queue
 }
 
 // Default is the policy of queues without a document.
 func Default() Policy { return Policy{home: balancedHome{}, split: balancedSplit{}} }
 
-// homeRules and splitRules are all the rules that a document may name, by name. Lists of names (settings, messages,
-// commands) come from HomeNames and SplitNames.
+// homeRules and splitRules have all rules that a document may name, sorted by name. Settings, messages and commands
+// list the names with HomeNames and SplitNames.
 var (
 	homeRules = []homeRule{
 		balancedHome{},
@@ -89,9 +89,9 @@ func names[R interface{ name() string }](rules []R) []string {
 	return out
 }
 
-// Home chooses a member for a submission. tried are members that have already failed to take it. The reason is filled
-// in either case. The error is of kind creel.ErrNoSubcluster (no member can take it now: try later),
-// creel.ErrNotPermitted (the policy rejects it) or creel.ErrInvalidRequest.
+// Home chooses a member for a submission. tried has the members that did not accept it. The reason is set also with
+// an error. The error is of kind creel.ErrNoSubcluster (no member can take it now: try later), creel.ErrNotPermitted
+// (the policy rejects it) or creel.ErrInvalidRequest.
 func (p Policy) Home(
 	view *subcluster.View,
 	s Submission,
@@ -101,12 +101,12 @@ func (p Policy) Home(
 	return chooseHome(p, view, s, tried, rnd)
 }
 
-// HomeName and SplitName are the names of the two rules, as in documents.
+// HomeName returns the name of the home rule, as in documents.
 func (p Policy) HomeName() string {
 	return p.homeRule().name()
 }
 
-// SplitName see HomeName.
+// SplitName returns the name of the split rule, as in documents.
 func (p Policy) SplitName() string {
 	return p.splitRule().name()
 }

@@ -10,42 +10,42 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Reason explains a decision. It is stored for `creel app why` and printed by String; as JSON its keys are stable.
+// Reason explains a decision. It is stored for `creel app why`; String prints it. Its JSON keys are stable.
 type Reason struct {
 	Policy     string             `json:"policy"`              // name of the rule: "balanced"
-	Version    int64              `json:"version,omitempty"`   // of the document that names it; 0: no document does
+	Version    int64              `json:"version,omitempty"`   // of the document that names the rule; 0: none
 	PolicyOf   creel.QueuePath    `json:"policy_of,omitempty"` // the queue that the document was written for
 	Chosen     creel.SubclusterID `json:"chosen,omitempty"`    // the home; "" if none was chosen, and for splits
 	Because    string             `json:"because"`             // one sentence
 	Candidates []Candidate        `json:"candidates"`          // members of the view, by id
-	LeftOut    int                `json:"left_out,omitempty"`  // how many more there were, if not all are listed
+	LeftOut    int                `json:"left_out,omitempty"`  // number of members that are not listed
 }
 
-// Candidate is one member as the decision saw it.
+// Candidate is one member at the time of the decision.
 type Candidate struct {
 	Member   creel.SubclusterID `json:"member"`
-	Code     Exclusion          `json:"code,omitempty"`     // why a home was out of the question; "" if it was in
+	Code     Exclusion          `json:"code,omitempty"`     // reason why it could not be the home, "" if it could
 	Excluded string             `json:"excluded,omitempty"` // the same as text
-	Score    float64            `json:"score"`              // larger is better, in the rule's own measure
-	Numbers  Numbers            `json:"numbers,omitzero"`   // the numbers the score was made from
+	Score    float64            `json:"score"`              // larger is better; the unit depends on the rule
+	Numbers  Numbers            `json:"numbers,omitzero"`   // the numbers behind the score
 }
 
-// Exclusion is the code of why a member could not be the home. A member that was not
-// active is excluded by the name of its state: draining, suspect, lost, deregistered.
+// Exclusion is the code of the reason why a member could not be the home. For a member that was not active it is the
+// name of its state: draining, suspect, lost, deregistered.
 type Exclusion string
 
 // The other exclusions.
 const (
-	ExcludedTried       Exclusion = "tried"       // it was offered the submission, and did not take it
+	ExcludedTried       Exclusion = "tried"       // it got the submission and did not accept it
 	ExcludedReservation Exclusion = "reservation" // another member has the reservation
-	ExcludedTooLarge    Exclusion = "too_large"   // the AM is larger than all the member has
+	ExcludedTooLarge    Exclusion = "too_large"   // the AM is larger than the member's total
 	ExcludedLabel       Exclusion = "no_label"    // it has no such node label
 	ExcludedResource    Exclusion = "no_resource" // it lacks a resource type that the AM needs
 	ExcludedPlace       Exclusion = "not_there"   // the AM may run only on places that are elsewhere
 	ExcludedQueue       Exclusion = "no_queue"    // it has no such queue
 	ExcludedWeight      Exclusion = "no_weight"   // the policy assigns it no weight
-	ExcludedFull        Exclusion = "full"        // it has no free capacity while others have
-	ExcludedStarting    Exclusion = "starting"    // it starts slowly, and has used its part
+	ExcludedFull        Exclusion = "full"        // it has no free capacity, but other members have
+	ExcludedStarting    Exclusion = "starting"    // it is in slow start, and its part is used
 	ExcludedEntitlement Exclusion = "entitlement" // the queue has used its entitlement there by the plan
 )
 
@@ -80,7 +80,7 @@ func (e Exclusion) Text() string {
 	return "it was " + string(e)
 }
 
-// Out returns Excluded with the numbers behind it: those of a member that is full or in slow start.
+// Out returns Excluded, with the numbers behind it if the member is full or in slow start.
 func (c Candidate) Out() string {
 	if (c.Code == ExcludedFull || c.Code == ExcludedStarting) && !c.Numbers.IsZero() {
 		return c.Excluded + " (" + c.Numbers.String() + ")"
@@ -88,29 +88,28 @@ func (c Candidate) Out() string {
 	return c.Excluded
 }
 
-// Numbers are the numbers that a score was made from. Thousands of reasons are made for one that is read, so the text
-// is composed only on reading.
+// Numbers are the numbers behind a score. Only one of thousands of reasons is ever read, so the text is composed on
+// reading.
 type Numbers struct {
-	// Of names the scope of the numbers: "queue", "cluster", or "label" for the nodes of Label; "memory" if the rule
-	// looks at the cluster's memory alone.
+	// Of is the scope of the numbers: "queue", "cluster", or "label" for the nodes of Label. It is "memory" if the
+	// rule uses only the cluster's memory.
 	Of      string         `json:"of,omitempty"`
 	Label   string         `json:"label,omitempty"`
 	Free    creel.Resource `json:"free,omitzero"`
 	Pending creel.Resource `json:"pending,omitzero"`
-	// Assumed was sent there since its last heartbeat, for Apps applications.
+	// Assumed is the load of the Apps applications sent there since its last heartbeat.
 	Assumed creel.Resource `json:"assumed,omitzero"`
 	Apps    int64          `json:"assumed_apps,omitempty"`
 	// Entitled and Used are shares of the federation, or of its nodes of Label, by the plan; 0 without a plan.
 	Entitled float64 `json:"entitled,omitempty"`
 	Used     float64 `json:"used,omitempty"`
-	// Starting is the part of its size, or of its nodes of Label, that it counts with by the plan;
-	// 0: all.
+	// Starting is the counted part of a member in slow start, of its size or of its nodes of Label; 0: all.
 	Starting float64 `json:"starting,omitempty"`
-	// Text is of rules that go by something else.
+	// Text is set by rules that use other numbers.
 	Text string `json:"text,omitempty"`
 }
 
-// words makes Numbers from a finished text.
+// words makes Numbers from a text.
 func words(format string, args ...any) Numbers { return Numbers{Text: fmt.Sprintf(format, args...)} }
 
 // IsZero reports whether there are no numbers.
@@ -148,7 +147,7 @@ func (n Numbers) String() string {
 	return text
 }
 
-// String is the reason on several lines, the decision first.
+// String returns the reason on several lines, the decision first.
 func (r Reason) String() string {
 	var b strings.Builder
 	b.WriteString(r.Policy)

@@ -2,8 +2,8 @@
 
 package policies
 
-// Schema is the JSON Schema (draft 2020-12) of creel's policy documents, for editors. Parse decides: it also reads
-// Hadoop's documents, which the schema does not cover.
+// Schema is the JSON Schema (draft 2020-12) of creel's policy documents, for editors. Parse accepts more: the schema
+// does not cover Hadoop's documents.
 const Schema = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "title": "Policy of a queue",

@@ -9,83 +9,82 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Group is the part of an AM's asks that a ResourceManager schedules
-// together: one priority, allocation request id and execution type, one size
-// and label. Count containers are still wanted in all; Places are the hosts
-// and racks some of them are wanted on.
+// Group is the part of an AM's asks that a ResourceManager schedules together: with the same priority, allocation
+// request id, execution type, size and label. Count is the total number of containers still wanted. Places has the
+// hosts and racks requested for some of them.
 type Group struct {
 	Count int64          // still wanted and not yet granted by any member
 	Size  creel.Resource // of one container
 	Label string         // node label expression, "" for the default partition
-	// LabelGiven: the ask or its application names that label, or names none explicitly. Otherwise, without a label,
-	// the queue's default applies.
+	// LabelGiven: the ask or its application names Label explicitly, even "". Otherwise an empty Label means the
+	// queue's default.
 	LabelGiven bool
-	Strict     bool // nothing but Places will do
-	// Late: it has waited for so long that a UAM is worth its cost for however few.
+	Strict     bool // only Places are accepted
+	// Late: it has waited for so long that any number of containers is worth a UAM.
 	Late   bool
 	Places []Place
-	// Held are the asks sent to members and not granted yet, by member; a split moves as few of them as it can.
+	// Held has the asks sent to members and not granted yet, by member. A split moves as few of them as possible.
 	Held []Share
-	// From is the member where the asks being placed again wait, though it may get asks still; "" for none.
+	// From is the member where the asks that are placed again wait now; "" for none. It may still get asks.
 	From creel.SubclusterID
-	// Soon means that they have not waited there for long: From reports no free capacity, and all asks waiting there
-	// look elsewhere at the same time.
+	// Soon: the asks have waited there for a short time only. They are placed again since From reports no free
+	// capacity, together with all asks waiting there.
 	Soon bool
 }
 
-// Place is a host or rack and how many of the group's containers are requested there. Members are those that have it;
-// none if the name is unknown.
+// Place is a host or rack, and the number of the group's containers requested there. Members has the members with
+// this place, none if the name is unknown.
 type Place struct {
 	Name    string
 	Count   int64
 	Members []creel.SubclusterID
-	// Strict means that the rack accompanies its hosts (its line does not relax locality): by itself it is not
-	// accepted.
+	// Strict: the rack is only the companion of its hosts (its line does not relax locality), so other nodes of the
+	// rack are not accepted.
 	Strict bool
 }
 
-// Share is the number of a group's containers to ask of one member, an absolute number.
+// Share is the absolute number of a group's containers to ask of one member.
 type Share struct {
 	Member creel.SubclusterID
 	Count  int64
 }
 
-// Reach is one member as a session can use it at this moment, by member id.
+// Reach is the present state of one member for a session. Lists are sorted by member id.
 type Reach struct {
 	Member creel.SubclusterID
 	Home   bool
 	UAM    bool // a UAM is already registered there
-	// Unproven: a UAM that is there, or was recently, has had no grant since it was wanted.
+	// Unproven: the present or a recent UAM there has had no grant since it was wanted.
 	Unproven bool
 	Delivers bool // it has granted the application containers recently
-	Closed   bool // slow, lost, or it refused the UAM: gets no new asks, and the asks it holds move away
-	Stuck    bool // the group has waited there too long: it is no longer worth its places
-	// Headroom is the limit of the member's last answer to this application;
-	// Known is false before the first.
+	Closed   bool // slow, lost, or it refused the UAM: it gets no new asks, and its asks move away
+	Stuck    bool // the group has waited there too long: its places there no longer count
+	// Headroom is the headroom in the member's last answer to this application. Known is false before the first
+	// answer.
 	Headroom creel.Resource
 	Known    bool
-	// Summed: the application asks there in a label's partition, too, and headroom is the sum.
+	// Summed: the application also asks for nodes of a label there, and Headroom is the sum over partitions.
 	Summed bool
-	// MemoryOnly: by its answer to the registration there the member compares memory alone.
+	// MemoryOnly: by its answer to the registration, the member compares only memory.
 	MemoryOnly bool
-	Pending    int64 // containers asked for there and not granted, over all groups of the same label
+	Pending    int64 // containers asked for there and not granted, of all groups with the same label
 }
 
-// Plan is how a group is split. For a policy that hedges (broadcast) the shares add up to more than Group.Count: the
-// first grant wins, and the session lowers the other asks. For all other policies they add up to it exactly.
+// Plan is the split of a group. The shares sum to Group.Count, except for a policy that hedges (broadcast). With
+// hedging the shares sum to more: the first grant wins, and the session lowers the other asks.
 type Plan struct {
-	Shares  []Share // by member, those with 0 left out
+	Shares  []Share // by member, without zero shares
 	Hedged  bool
-	Rooms   bool  // the policy looks for free capacity: asks at a member without any are worth placing again soon
-	Waiting int64 // containers placed again that fit nowhere now
-	// Unplaced containers are sent to no member: home would reject them, and members that would not cannot be asked
-	// now. The shares lack as many.
+	Rooms   bool  // the policy uses free capacity: asks at a member without any should be placed again soon
+	Waiting int64 // containers placed again that do not fit anywhere now
+	// Unplaced containers are sent to no member, and are missing in the shares. Home would reject them, and members
+	// that would accept them cannot be asked now.
 	Unplaced int64
 	Reason   Reason
 }
 
-// Split shares a group over the members within reach, of which exactly one is home. It never loses a container: those
-// that no member can take now are asked of home, unless home would reject their label. The error is of kind
+// Split splits a group over the members within reach. Exactly one of them is home. It never loses a container: home
+// is asked for containers that no member can take now, unless home would reject their label. The error is of kind
 // creel.ErrNotPermitted if the policy rejects asks, creel.ErrInvalidLabel if no member could get them.
 func (p Policy) Split(
 	view *subcluster.View,

@@ -13,26 +13,26 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// balancedSplit is creel's own policy: home first, span on need. Every member in which an application has asks costs
-// a UAM there, a record in that ResourceManager and a heartbeat, so it goes to few:
+// balancedSplit is creel's own policy: home first, other members if needed. Every member with asks of an application
+// costs a UAM there, a record in that ResourceManager and a heartbeat. So asks go to few members:
 //
 //  1. Containers requested on a host or rack are asked of the member that has it.
-//  2. Home is asked for the containers that fit there now.
-//  3. The rest goes to members in which the application already has a UAM: first those with recent grants, of these
-//     first those with the most free capacity.
-//  4. The rest after that goes to new members, as few as can hold it (span).
-//  5. Containers that fit nowhere wait, at home and where the application is by then.
+//  2. Home is asked for as many containers as fit there now.
+//  3. The rest goes to members in which the application already has a UAM. Members with recent grants come first,
+//     ordered by free capacity.
+//  4. The rest after that goes to as few new members as possible (span).
+//  5. Containers that fit nowhere wait, at home and in the members where the application is by then.
 //
-// If the rebalancer has a plan and the queue wants more than its entitlement, another step comes before 2: home is
+// If the rebalancer has a plan and the queue wants more than its entitlement, another step comes before 2. Home is
 // asked within the queue's unused entitlement there, then the members with the largest deficits (entitled less used)
-// within theirs. With any plan, waiting asks go where the deficits are, and beyond them in proportion to the
-// entitlement; they follow the next plan (Group.From).
+// within their deficits. With any plan, waiting asks go to members with deficits, and beyond these in proportion to
+// the entitlement. They follow the next plan (Group.From).
 //
-// Free capacity is the number of containers that fit besides all pending ones: by the last headroom that the member
-// answered, or by the resources that the view shows free for the queue.
+// Free capacity is the number of containers that fit besides all pending ones. It is computed from the last headroom
+// in the member's answers, or from the resources that are free for the queue by the view.
 type balancedSplit struct {
 	weights Weights
-	uamAt   int64 // a new member is worth its cost from this many containers on; 0 means 1
+	uamAt   int64 // least number of containers that is worth a UAM in a new member; 0 means 1
 }
 
 func (balancedSplit) name() string { return "balanced" }
@@ -57,11 +57,11 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 	tell(local, "at their places")
 	n -= local
 	from := d.from()
-	keeps := from >= 0 && !d.reach[from].Stuck // its place, where nothing is better
+	keeps := from >= 0 && !d.reach[from].Stuck // waiting asks stay there if no place is better
 	for _, i := range d.open {
 		d.rooms[i] = max(0, d.room(i)-d.newHere(i))
 		if (keeps || d.group.Soon) && i != from && d.slow(i) {
-			d.rooms[i] = 0 // all waiting asks of the queue are placed again now, and would fill it at once
+			d.rooms[i] = 0 // all waiting asks of the queue are placed again now, and would fill the member at once
 		}
 	}
 	plan := planFor(d.view, d.queue, d.open, d.label)
@@ -98,13 +98,13 @@ func (b balancedSplit) place(d *splitDecision, n int64, rnd *rand.Rand) string {
 	default:
 		b.wait(d, n, stopped)
 		if stopped && from >= 0 && d.reach[from].Unproven {
-			d.waiting = 0 // it is worth moving, though it waits there too: the UAM can be given back then
+			d.waiting = 0 // move the asks even if they wait again: the UAM at from can be released then
 		}
 	}
 	return strings.Join(parts, "; ")
 }
 
-// give assigns to a member as many of n containers as it has free capacity for, and returns how many.
+// give assigns up to n containers to a member, within its free capacity, and returns the number assigned.
 func (d *splitDecision) give(i int, n int64) int64 {
 	k := min(n, d.rooms[i])
 	d.shares[i] += k
@@ -117,9 +117,9 @@ func (d *splitDecision) fresh(i int) bool {
 	return i != d.home && !d.reach[i].UAM && d.shares[i] == 0
 }
 
-// bound is how many UAMs without a grant so far the group may have at a time: the square root, rounded up, of the
-// containers wanted elsewhere than at home. Without it, small free capacity in a hundred members would make a hundred
-// UAMs. So would capacity that views show but members do not have for the application, since waiting asks are placed
+// bound returns the most UAMs without a grant that the group may have at a time. It is the square root, rounded up,
+// of the number of containers wanted outside home. Without it, small free capacity in a hundred members would create
+// a hundred UAMs. So would free capacity in views that the application cannot get, since waiting asks are placed
 // again several times a second.
 func (d *splitDecision) bound() int {
 	return int(math.Ceil(math.Sqrt(float64(d.group.Count - d.shares[d.home]))))
@@ -136,13 +136,13 @@ func (d *splitDecision) mayJoin() bool {
 	return unproven < d.bound()
 }
 
-// mayHave reports whether a member may get n containers: a new one only if they are worth a UAM.
+// mayHave reports whether a member may get n containers. A new member may only if they are worth a UAM.
 func (d *splitDecision) mayHave(i int, n int64) bool {
 	return !d.fresh(i) || n >= d.worth && d.mayJoin()
 }
 
-// deficits are how many containers of the group the queue should still get in each
-// open member by the plan.
+// deficits returns the number of the group's containers that the queue should still get in each open member by the
+// plan.
 func (d *splitDecision) deficits(plan queuePlan) []int64 {
 	out := make([]int64, len(d.reach))
 	for _, i := range d.open {
@@ -154,8 +154,8 @@ func (d *splitDecision) deficits(plan queuePlan) []int64 {
 	return out
 }
 
-// byEntitlement assigns to members the containers that fit there within the queue's entitlement. It returns a text of
-// the members and the number placed.
+// byEntitlement assigns containers to members within the free capacity and the queue's entitlement. It returns a text
+// about the assignment, and the number of containers.
 func (b balancedSplit) byEntitlement(d *splitDecision, plan queuePlan, n int64) (string, int64) {
 	limits := d.deficits(plan)
 	for i := range limits {
@@ -172,8 +172,8 @@ func (b balancedSplit) byEntitlement(d *splitDecision, plan queuePlan, n int64) 
 		100*plan.queue.Entitled, WholeOf(plan.label), strings.Join(at, ", ")), sum(given, nil)
 }
 
-// within assigns to home as many of n containers as its limit allows, then to the members with the largest limits, of
-// which no more new ones than the bound. It returns the numbers assigned.
+// within assigns n containers within the members' limits: first to home, then to the members with the largest limits.
+// New members must satisfy mayHave. It returns the numbers assigned.
 func (b balancedSplit) within(d *splitDecision, limits []int64, n int64) []int64 {
 	given := make([]int64, len(limits))
 	order := slices.Clone(d.open)
@@ -189,17 +189,16 @@ func (b balancedSplit) within(d *splitDecision, limits []int64, n int64) []int64
 	return given
 }
 
-// waitByEntitlement shares n containers that fit nowhere over the members in which the queue should have waiting asks
-// by the plan and lacks them: home, members where the application is, and of others as few as span allows. It reports
+// waitByEntitlement distributes n containers that fit nowhere. They go to the members in which the queue should have
+// more waiting asks by the plan: home, members where the application is, and new members within mayHave. It reports
 // whether there was such a member.
 //
-// If the asks wait in a member already, all waiting asks of the queue are placed again now, each application's by
-// itself. Each moves the same part of its asks: the part of all asks waiting there that has to go. New asks wait as
-// without a plan if the queue has all it should get; the next plan places them again with the others.
+// If the asks already wait in a member, all applications place the queue's waiting asks again now, independently.
+// Each application moves the same part of its asks: the part of all asks waiting there that must leave. If the queue
+// has its entitlement, new asks wait as without a plan; the next plan places them again with the others.
 //
-// A queue that by the plan gets all it wants, and yet has waiting asks, sent them since: the plan is older than the
-// ask. The unused entitlement left somewhere is next to nothing then, and takes that many; the rest waits as without
-// a plan, not all of it there.
+// If a queue gets all its demand by the plan and still has waiting asks, these are newer than the plan. Then almost
+// no entitlement is unused. Members get asks within their deficits only, and the rest waits as without a plan.
 func (b balancedSplit) waitByEntitlement(d *splitDecision, plan queuePlan, n int64, rnd *rand.Rand) bool {
 	at, part, deficits := d.from(), 1.0, d.deficits(plan)
 	if at < 0 && sum(deficits, nil) == 0 {
@@ -212,7 +211,7 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan queuePlan, n int
 			continue
 		}
 		if at < 0 && d.reach[i].Stuck {
-			return false // asks that wait where the queue has an entitlement stay there
+			return false // asks stay where the queue has an entitlement
 		}
 		weights[i] = lacks[i] * max(b.weights.of(d.reach[i].Member), 1e-9)
 		total, lack, order = total+weights[i], lack+lacks[i], append(order, i)
@@ -230,7 +229,7 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan queuePlan, n int
 		if !d.mayHave(i, int64(goes)) {
 			continue
 		}
-		// Fractions of a container are drawn by lot, so that over many applications all members get theirs.
+		// Fractions of a container are rounded at random, so that over many applications each member gets its part.
 		k := int64(gone+goes+lot) - int64(gone+lot)
 		gone += goes
 		if d.slow(i) || !plan.queue.Contended() {
@@ -248,18 +247,18 @@ func (b balancedSplit) waitByEntitlement(d *splitDecision, plan queuePlan, n int
 	}
 	if at >= 0 {
 		d.shares[at] += n - placed
-		d.waiting = n - placed // the others wait too, and are worth moving
+		d.waiting = n - placed // the others wait too, and should be placed again
 		return true
 	}
 	if n > placed {
 		b.wait(d, n-placed, false)
 	}
-	d.waiting = 0 // it is worth moving there, though it waits there too
+	d.waiting = 0 // the move is final, although the asks wait there too
 	return true
 }
 
-// leftovers places n that wait, too few for a UAM in each of the members where they should: in those where the
-// application is by then, else in one drawn by weight, and returns how many.
+// leftovers places n waiting containers that are too few for a UAM in each of the members in order. They go to the
+// members where the application is by then, or else to one drawn by weight. It returns the number placed.
 func (b balancedSplit) leftovers(
 	d *splitDecision,
 	order []int,
@@ -284,7 +283,7 @@ func (b balancedSplit) leftovers(
 	return placed
 }
 
-// drawn returns the position of one of several, drawn by weight; the lot is from 0 to 1.
+// drawn returns a position in of, drawn by weight. lot is a random number from 0 to 1.
 func drawn(of []int, weight func(i int) float64, lot float64) int {
 	total := 0.0
 	for _, i := range of {
@@ -299,16 +298,16 @@ func drawn(of []int, weight func(i int) float64, lot float64) int {
 	return len(of) - 1
 }
 
-// leastMoved is the least part of a member's waiting asks that is worth moving: containers granted there during the
-// move are released. Without it 1.7 to 2.0 % of all grants were released with tasks of a few seconds, and the
+// leastMoved is the least part of a member's waiting asks that moves. Containers granted there during a move are
+// released. Without this limit 1.7 to 2.0 % of all grants were released with tasks of a few seconds, and the
 // shortfall of queues was no smaller (TestOverloadedQueuesGetTheirGuarantee).
 const leastMoved = 0.1
 
-// lacking returns for each open member how many more asks of the queue should wait there; below zero: too many wait
-// there. The target is the plan's deficit there, and beyond it a part in proportion to the entitlement. In that
-// proportion the queue's containers complete, and if it has no asks waiting then, other queues get the resources. In
-// a member in slow start nothing beyond the deficit should wait. At is where the n asks wait, below zero if they are
-// new. Waits is the number waiting in each member.
+// lacking returns for each open member the number of further asks of the queue that should wait there; it is negative
+// if too many wait. The target is the plan's deficit there, and beyond it a part in proportion to the entitlement.
+// The queue's containers complete in that proportion. Without waiting asks at that time, other queues would get the
+// resources. In a member in slow start the target is the deficit alone. at is the member where the n asks wait,
+// negative if they are new. waits has the number waiting in each member.
 func (d *splitDecision) lacking(plan queuePlan, deficits []int64, at int, n int64) (lacks, waits []float64) {
 	lacks, waits = make([]float64, len(d.reach)), make([]float64, len(d.reach))
 	all, due, entitled := 0.0, 0.0, 0.0
@@ -334,14 +333,13 @@ func (d *splitDecision) lacking(plan queuePlan, deficits []int64, at int, n int6
 			lacks[i] += beyond * given(i) / entitled
 		}
 		if at >= 0 && i != at && d.slow(i) {
-			lacks[i] = min(0, lacks[i]) // all waiting asks of the queue are placed again, and would fill it at once
+			lacks[i] = min(0, lacks[i]) // all waiting asks of the queue are placed again, and would fill the member at once
 		}
 	}
 	return lacks, waits
 }
 
-// from returns the index of the member in which the asks being placed wait already, -1 if there is none that may
-// still be asked.
+// from returns the index of the member in which the asks already wait, -1 if there is none or it is not open.
 func (d *splitDecision) from() int {
 	if at := slices.IndexFunc(d.open, func(i int) bool { return d.reach[i].Member == d.group.From }); at >= 0 {
 		return d.open[at]
@@ -349,8 +347,8 @@ func (d *splitDecision) from() int {
 	return -1
 }
 
-// waits returns how many containers of the group's size the queue waits for in a member: the application's own
-// number, or that of the member's last report for the whole queue.
+// waits returns the number of containers of the group's size that the queue waits for in a member. It is the
+// application's number, or the number in the member's last report for the whole queue, whichever is larger.
 func (d *splitDecision) waits(plan queuePlan, i int) int64 {
 	own, all := d.reach[i].Pending+d.newHere(i), int64(0)
 	if m, ok := d.view.Member(d.reach[i].Member); ok {
@@ -361,8 +359,8 @@ func (d *splitDecision) waits(plan queuePlan, i int) int64 {
 	return max(own, all)
 }
 
-// slow reports whether the member is in slow start by the plan: it gets asks that fit into its part, and none that
-// wait.
+// slow reports whether the member is in slow start by the plan. Such a member gets asks that fit into its part, but
+// no waiting asks.
 func (d *splitDecision) slow(i int) bool {
 	return d.view.Plan.In(d.label(i)).Counts(d.reach[i].Member) < 1
 }
@@ -374,8 +372,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// inside returns the open members other than home that cost nothing new, since the application has a UAM there or
-// this split has just added it: first those with recent grants, of these first those with the most free capacity.
+// inside returns the open members other than home that cost no new UAM: the application has one there, or this split
+// just added one. Members with recent grants come first, ordered by free capacity.
 func (d *splitDecision) inside() []int {
 	var in []int
 	for _, i := range d.open {
@@ -391,9 +389,10 @@ func (d *splitDecision) inside() []int {
 }
 
 // span assigns n containers to new members. It returns their names, the number placed, and whether it stopped at the
-// bound. Each member is drawn, by weighted capacity, from those that leave no more members to look for than the
-// largest would: from all that hold n if one does, from all that hold a seventh if the largest holds a bit more. So
-// the members are few, and many applications that decide on the same view do not all take the same ones.
+// bound. It draws each member, by weighted capacity, from the members that need no more further members than the
+// largest one would. If a member can hold all n, it draws from all such members. If the largest holds a bit more than
+// a seventh of n, it draws from all that hold a seventh. So the members are few, and applications that decide on the
+// same view do not all take the same ones.
 func (b balancedSplit) span(d *splitDecision, n int64, rnd *rand.Rand) (names string, placed int64, stopped bool) {
 	left := slices.DeleteFunc(slices.Clone(d.open), func(i int) bool { return !d.fresh(i) || d.rooms[i] < d.worth })
 	worth := func(i int) float64 { return float64(d.rooms[i]) * b.weights.of(d.reach[i].Member) }
@@ -403,7 +402,7 @@ func (b balancedSplit) span(d *splitDecision, n int64, rnd *rand.Rand) (names st
 			stopped = true
 			break
 		}
-		// One that recently had a UAM without a grant comes after the others.
+		// Members where a recent UAM had no grant come last.
 		pool := slices.DeleteFunc(slices.Clone(left), func(i int) bool { return d.reach[i].Unproven })
 		if len(pool) == 0 {
 			pool = left
@@ -425,9 +424,9 @@ func (b balancedSplit) span(d *splitDecision, n int64, rnd *rand.Rand) (names st
 	return strings.Join(chosen, ", "), placed, stopped
 }
 
-// wait shares n containers that fit nowhere over home and the members in which the application is by now, by the
-// shortest wait: by size of the member over its pending resources. proven: not over members without a grant so far.
-// With no asks waiting, these UAMs are released, and others get their turn.
+// wait distributes n containers that fit nowhere over home and the members where the application is by now. Members
+// with the shortest expected wait get most: the weight is the member's size over its pending resources. proven leaves
+// out members without a grant so far. Without waiting asks these UAMs are released, and other members get a turn.
 func (b balancedSplit) wait(d *splitDecision, n int64, proven bool) {
 	weights := make([]float64, len(d.reach))
 	for _, i := range d.open {
@@ -441,7 +440,7 @@ func (b balancedSplit) wait(d *splitDecision, n int64, proven bool) {
 	}
 }
 
-// newHere returns the containers that this split has assigned to a member and that Pending does not count.
+// newHere returns the number of containers that this split assigned to a member and that Pending does not count.
 func (d *splitDecision) newHere(i int) int64 {
 	held := int64(0)
 	for _, h := range d.group.Held {

@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 )
 
-// broadcastSplit asks every open member for all of the group. It corrects Hadoop's BroadcastAMRMProxyPolicy: the plan
-// is hedged, so the session lowers the other members' asks with each grant and releases late containers, and the AM
-// never gets more than it asked for.
+// broadcastSplit asks every open member for all of the group. Unlike with Hadoop's BroadcastAMRMProxyPolicy, the AM
+// never gets more containers than it asked for. The plan is hedged: with each grant the session lowers the other
+// members' asks, and it releases late containers.
 type broadcastSplit struct{ weights Weights }
 
 func (broadcastSplit) name() string { return "broadcast" }

@@ -4,7 +4,7 @@ package policies
 
 import "math/rand/v2"
 
-// homeSplit asks home for everything: Hadoop's HomeAMRMProxyPolicy.
+// homeSplit asks only home. This is Hadoop's HomeAMRMProxyPolicy.
 type homeSplit struct{}
 
 func (homeSplit) name() string { return "home" }
@@ -16,7 +16,7 @@ func (r homeSplit) with(Weights) splitRule { return r }
 func (homeSplit) from(Weights, float64, int64) splitRule { return homeSplit{} }
 
 func (homeSplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
-	// Home even if it is closed: this policy has no other member.
+	// Also if home is closed: this policy uses no other member.
 	clear(d.shares)
 	d.shares[d.home] = d.group.Count
 	return "home is asked for everything"

@@ -10,9 +10,9 @@ import (
 )
 
 // localitySplit asks the member that has the requested host or rack, and spreads requests for any place by weight and
-// headroom: Hadoop's LocalityMulticastAMRMProxyPolicy. alpha is how much of the weight comes from headroom, 0..1; the
-// rest comes from the document's weights. Rounding is by largest remainder and members keep their asks, so an ask
-// that is sent again does not move.
+// headroom. This is Hadoop's LocalityMulticastAMRMProxyPolicy. alpha, 0..1, is the part of the weight that comes from
+// headroom; the rest comes from the document's weights. Rounding is by largest remainder and members keep their asks,
+// so a repeated ask does not move.
 type localitySplit struct {
 	weights Weights
 	alpha   float64
@@ -64,9 +64,9 @@ func (l localitySplit) place(d *splitDecision, n int64, _ *rand.Rand) string {
 	)
 }
 
-// placeLocal places up to n containers at the members that have their places, unless these hold them already, and
-// returns how many. Hosts come first, then racks; members with free capacity first, and the rest waits at the members
-// with its places.
+// placeLocal places up to n containers at members that have their places, less the asks that these members already
+// have. It returns the number placed. Hosts come before racks, and members with free capacity come first. The rest
+// waits at the members with its places.
 func (d *splitDecision) placeLocal(n int64) (placed int64) {
 	if len(d.group.Places) == 0 {
 		return 0
@@ -78,9 +78,9 @@ func (d *splitDecision) placeLocal(n int64) (placed int64) {
 	return placed
 }
 
-// placeOn places up to n containers, of which wanted says how many are requested on places of each member, within the
-// free capacity or beyond it, and returns how many. Data may have replicas in several members, and few members are
-// enough: home, then those where the application is, then the one with capacity for the most.
+// placeOn places up to n containers and returns the number placed. wanted has the number of containers requested on
+// places of each member. beyond: free capacity is no limit. Data may have replicas in several members, so few members
+// are enough: home, then members where the application is, then the member with the most free capacity.
 func (d *splitDecision) placeOn(wanted []int64, n int64, beyond bool) (placed int64) {
 	lacks := make([]int64, len(d.reach))
 	for _, i := range d.worthwhile() {
@@ -92,7 +92,7 @@ func (d *splitDecision) placeOn(wanted []int64, n int64, beyond bool) (placed in
 		placed += k
 	}
 	if from := d.from(); beyond && from >= 0 {
-		k := min(lacks[from], n) // it waits there, and elsewhere it would again
+		k := min(lacks[from], n) // these stay: elsewhere they would wait too
 		give(from, k)
 		d.waiting += k
 	}

@@ -14,20 +14,21 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// splitRule is one way to place containers that no member has been asked for.
+// splitRule places containers that no member has been asked for.
 type splitRule interface {
 	name() string // as documents write it
-	// given returns the document's weights; nil when there are none.
+	// given returns the document's weights, nil if there are none.
 	given() Weights
 	// with returns the rule with other weights.
 	with(Weights) splitRule
-	// from returns the rule with a document's parameters; it ignores those that it does not use.
+	// from returns the rule with a document's parameters; it ignores parameters that it does not use.
 	from(w Weights, alpha float64, uamAt int64) splitRule
-	// place shares n > 0 containers over d.open and adds them to d.shares. Containers that it leaves over go home.
+	// place distributes n > 0 containers over d.open and adds them to d.shares. Containers that it does not place go
+	// to home.
 	place(d *splitDecision, n int64, rnd *rand.Rand) (because string)
 }
 
-// splitDecision is one split while it is made. Slices are parallel to reach.
+// splitDecision is one split in progress. Slices are parallel to reach.
 type splitDecision struct {
 	view    *subcluster.View
 	queue   creel.QueuePath
@@ -36,10 +37,10 @@ type splitDecision struct {
 	home    int
 	open    []int // members that may get containers, ascending; never empty
 	shares  []int64
-	hosts   []int64 // containers wanted on a host that member has
-	racks   []int64 // containers wanted on a rack that it has and not all others have too
-	rooms   []int64 // free capacity left at the members that may get containers, of balancedSplit
-	worth   int64   // a UAM in a new member is worth its cost from this many containers on
+	hosts   []int64 // containers requested on the member's hosts
+	racks   []int64 // containers requested on its racks, except racks that all members have
+	rooms   []int64 // free capacity left at the open members, for balancedSplit
+	worth   int64   // least number of containers that is worth a UAM in a new member
 	waiting int64   // see Plan
 	reasons []Candidate
 }
@@ -100,8 +101,7 @@ func splitGroup(
 		}
 	}
 	if len(d.open) == 0 {
-		// Some member must hold the asks. The home has the application, so they wait there until another member is
-		// back.
+		// Some member must get the asks. Home runs the application, so they wait there until another member is back.
 		d.open = []int{d.home}
 		d.reasons[d.home].Excluded = ""
 	}
@@ -129,7 +129,7 @@ func splitGroup(
 	return plan, nil
 }
 
-// closed returns why a member gets none of this group, "" if it may.
+// closed returns the reason why a member gets no containers of this group, "" if it may get some.
 func (d *splitDecision) closed(i int, weights Weights) string {
 	r := d.reach[i]
 	if r.Closed {
@@ -142,7 +142,7 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 		return why
 	}
 	if r.Home {
-		return "" // the home may be asked whatever the view says: the application runs there
+		return "" // the application runs at home, so home may be asked regardless of the view
 	}
 	m, ok := d.view.Member(r.Member)
 	switch {
@@ -162,14 +162,14 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 	return why
 }
 
-// lacksQueue reports whether a member has not the queue, as federationFacts.lacksQueue has it of homes.
+// lacksQueue reports whether a member lacks the queue; federationFacts.lacksQueue does the same for homes.
 func (d *splitDecision) lacksQueue(m *subcluster.Status) bool {
 	return missesQueue(m, d.queue) &&
 		slices.ContainsFunc(d.view.Members, func(m subcluster.Status) bool { return m.QueueOn(d.queue, "") != nil })
 }
 
-// inTurn closes the members that have held the asks for long, if only certain places are accepted and no member is
-// known to have one of these: any member may, and each gets its turn.
+// inTurn closes the members where the asks have waited for long. It applies if only certain places are accepted and
+// no member is known to have one: any member may have one, so each gets a turn.
 func (d *splitDecision) inTurn() {
 	if !d.group.Strict || len(d.group.Places) == 0 || slices.ContainsFunc(d.group.Places, func(p Place) bool {
 		return !p.Strict && len(p.Members) > 0
@@ -194,10 +194,9 @@ func (d *splitDecision) tells(i int) bool {
 	return ok && m.Load.Nodes != ""
 }
 
-// countLocal counts for each member how many containers are requested on its hosts and on its racks. A host and its
-// rack both name the same containers. A rack that all members have, mostly /default-rack, does not distinguish them.
-// If no other place is accepted, a member in which the group has waited too long counts only while no other has the
-// place.
+// countLocal counts the containers requested on each member's hosts, and on its racks. A host and its rack both count
+// the same containers. A rack that all members have, mostly /default-rack, is ignored. If no other place is accepted,
+// a member in which the group has waited too long counts only while no other member has the place.
 func (d *splitDecision) countLocal() {
 	for _, p := range d.group.Places {
 		turn := d.group.Strict && slices.ContainsFunc(d.open, func(i int) bool {
@@ -217,7 +216,7 @@ func (d *splitDecision) countLocal() {
 	}
 }
 
-// worthwhile returns the open members whose places count.
+// worthwhile returns the open members whose places count: not Stuck, unless the group is strict.
 func (d *splitDecision) worthwhile() []int {
 	return slices.DeleteFunc(slices.Clone(d.open), func(i int) bool { return !d.group.Strict && d.reach[i].Stuck })
 }
@@ -229,8 +228,8 @@ func (d *splitDecision) everywhere(members []creel.SubclusterID) bool {
 }
 
 // hasPlace reports whether the member has one of the group's accepted places, or no member is known to have any. If
-// only hosts are accepted and none is known, their racks indicate where they may be; a member that does not publish
-// its hosts may have them too.
+// only hosts are accepted and none is known, a member with one of their racks may have them. So may a member that
+// does not publish its hosts.
 func (d *splitDecision) hasPlace(i int) bool {
 	for _, strict := range []bool{false, true} {
 		known := false
@@ -250,11 +249,11 @@ func (d *splitDecision) hasPlace(i int) bool {
 	return true
 }
 
-// localAt returns how many of the group's containers are requested on places of a member.
+// localAt returns the number of the group's containers requested on places of a member.
 func (d *splitDecision) localAt(i int) int64 { return max(d.hosts[i], d.racks[i]) }
 
-// sticky leaves asks where they are. It places only new ones, those of a member now closed, and those requested on
-// places of other members. Excess asks are withdrawn, first those that are on none of their places.
+// sticky moves as few asks as possible. It places only new asks, asks of a member now closed, and asks requested on
+// places of other members. Excess asks are withdrawn, first the asks that are not at their places.
 func (d *splitDecision) sticky(rule splitRule, rnd *rand.Rand) string {
 	var kept int64
 	for _, h := range d.group.Held {
@@ -298,7 +297,7 @@ func (d *splitDecision) nearest() []int64 {
 	return d.hosts
 }
 
-// astray returns how many of a member's containers are requested on none of its places.
+// astray returns for each member the number of its asks beyond the containers requested on its places.
 func (d *splitDecision) astray() (each []int64) {
 	wanted := d.nearest()
 	each = make([]int64, len(d.shares))
@@ -308,7 +307,7 @@ func (d *splitDecision) astray() (each []int64) {
 	return each
 }
 
-// takeBack lowers the members' asks by n, first those that are astray, and returns a text of how: in proportion.
+// takeBack lowers the members' asks by n in proportion, first the asks that are astray. It returns a text about that.
 func (d *splitDecision) takeBack(n int64) string {
 	astray := d.astray()
 	first := min(n, sum(astray, nil))
@@ -330,8 +329,8 @@ func (d *splitDecision) takeBack(n int64) string {
 	return "in proportion"
 }
 
-// toPlaces moves astray asks to members that have their places, as far as these hold fewer and have free capacity;
-// all of them if no other place is accepted. It returns how many.
+// toPlaces moves astray asks to members that have their places and free capacity. If no other place is accepted, it
+// moves all of them. It returns the number moved.
 func (d *splitDecision) toPlaces() int64 {
 	n := sum(d.astray(), nil)
 	if n == 0 || len(d.group.Places) == 0 {
@@ -354,7 +353,7 @@ func (d *splitDecision) toPlaces() int64 {
 	return moved
 }
 
-// cost returns the members in which the group costs the application a new UAM, "" if in none.
+// cost returns a text with the members in which the group needs a new UAM, "" if there are none.
 func (d *splitDecision) cost() string {
 	var at []string
 	for i, r := range d.reach {
@@ -368,8 +367,8 @@ func (d *splitDecision) cost() string {
 	return "; at the cost of a UAM in " + some(at)
 }
 
-// rest returns the member for the containers that a rule left over: home while it may be asked, else where the
-// application is already, or the largest.
+// rest returns the member for the containers that a rule did not place: home if it is open, else a member where the
+// application already is, else the largest member.
 func (d *splitDecision) rest() int {
 	if slices.Contains(d.open, d.home) {
 		return d.home
@@ -379,7 +378,8 @@ func (d *splitDecision) rest() int {
 	})
 }
 
-// room returns how many containers of the group the member could start now besides those it has been asked for.
+// room returns the number of the group's containers that the member could start now besides the containers already
+// asked for.
 func (d *splitDecision) room(i int) int64 {
 	r := d.reach[i]
 	free := r.Headroom
@@ -387,7 +387,7 @@ func (d *splitDecision) room(i int) int64 {
 	label := d.label(i)
 	switch {
 	case label != "" && ok && m.Load.Labels.Known:
-		// A headroom covers nodes without a label, or several partitions.
+		// A headroom is for nodes without a label, or the sum of several partitions.
 		f, pending, _, _ := allRoom(m, m.QueueOn(d.queue, label), label)
 		if !r.Home {
 			f = counting(d.view, m, label, f)
@@ -421,8 +421,8 @@ func (d *splitDecision) room(i int) int64 {
 	return max(0, n-r.Pending)
 }
 
-// memoryOnly reports whether the member grants containers by memory alone: by its answers to this application, else
-// by its reports.
+// memoryOnly reports whether the member grants containers by memory alone. It uses the member's answers to this
+// application, or else its reports.
 func (d *splitDecision) memoryOnly(i int) bool {
 	if r := &d.reach[i]; r.Known {
 		return r.MemoryOnly
@@ -431,10 +431,9 @@ func (d *splitDecision) memoryOnly(i int) bool {
 	return ok && !m.Load.ComparesCores()
 }
 
-// Fitting returns how many containers of a size fit into free resources, at a member whose scheduler compares cores
-// or memory alone. None fits if cores are compared and none are free: a headroom without cores then belongs to a
-// member, a queue or a user without any. If memory alone is compared, the headroom's cores are the remainder of a
-// number that is not enforced.
+// Fitting returns the number of containers of a size that fit into free resources. memoryOnly: the member's scheduler
+// does not compare cores, and the headroom's cores mean nothing. Otherwise no container fits if no cores are free:
+// the member, the queue or the user has none left.
 func Fitting(free, size creel.Resource, memoryOnly bool) int64 {
 	n := int64(math.MaxInt32)
 	if size.MemoryMB > 0 {
@@ -460,8 +459,8 @@ func sum(of []int64, only []int) (n int64) {
 	return n
 }
 
-// apportion shares n by weights with rounding by largest remainder (Hamilton), of equal remainders the first; none
-// gets more than its cap if caps is not nil. It hands out all of n unless the caps, or weights of zero, forbid it.
+// apportion divides n by weights, rounded by largest remainder (Hamilton); of equal remainders the first wins. If
+// caps is not nil, no part exceeds its cap. The parts sum to n unless caps or zero weights prevent it.
 func apportion(n int64, weights []float64, caps []int64) []int64 {
 	out := make([]int64, len(weights))
 	for n > 0 {
@@ -497,8 +496,8 @@ func apportion(n int64, weights []float64, caps []int64) []int64 {
 			}
 		}
 		n -= given
-		// Fewer are left than there are members if no cap was hit: one each by remainder. Otherwise another round
-		// shares them among members below their caps.
+		// If no cap was reached, fewer are left than there are members: each goes to the next by remainder. Otherwise
+		// another round divides them among members below their caps.
 		slices.SortStableFunc(parts, func(a, b part) int {
 			switch {
 			case a.frac > b.frac:
@@ -517,7 +516,7 @@ func apportion(n int64, weights []float64, caps []int64) []int64 {
 		if given == 0 && len(parts) == 0 {
 			return out
 		}
-		if given == 0 { // cannot happen with finite weights, but never loop
+		if given == 0 { // impossible with finite weights; prevents an endless loop
 			out[parts[0].i]++
 			n--
 		}

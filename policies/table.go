@@ -9,7 +9,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Table is a set of documents, read once and looked up often. It is immutable.
+// Table has the parsed documents of a view. It is immutable.
 type Table struct {
 	set    subcluster.Policies
 	parsed map[creel.QueuePath]entry
@@ -22,13 +22,13 @@ type entry struct {
 	policy  Policy
 }
 
-// EmptyTable has no document: its policy applies to every queue, and in the tables that NewTable makes from it to
-// every queue that no document covers.
+// EmptyTable returns a table without documents: last applies to every queue. In tables that NewTable makes from it,
+// last applies to every queue that no document covers.
 func EmptyTable(last Policy) *Table { return &Table{last: last} }
 
-// NewTable reads the documents of a view. Documents that previous has already read are taken from it. For a document
-// that cannot be read the queue's last good one stays in force, or else the one above, and Bad reports it. previous
-// may be nil. If nothing has changed, previous itself is returned.
+// NewTable parses the documents of a view. It reuses documents that previous has parsed. If a document is invalid,
+// the queue's last valid one stays in force, or else the parent queue's, and Bad reports the document. previous may
+// be nil. If nothing has changed, NewTable returns previous.
 func NewTable(previous *Table, set subcluster.Policies) *Table {
 	if previous != nil && previous.set.Version == set.Version {
 		return previous
@@ -74,9 +74,9 @@ func NewTable(previous *Table, set subcluster.Policies) *Table {
 	return b
 }
 
-// For returns the policy that applies to a queue and where it was written: the queue's own, else the nearest
-// ancestor's, else that of "root", else that of "*", else the table's last resort, written at "". A bare name is also
-// looked up below root, since clients may send "default" for "root.default".
+// For returns the policy that applies to a queue, and the queue of its document. The document is the queue's own,
+// else the nearest ancestor's, else that of "root", else that of "*". Without a document it returns the table's last
+// resort and "". A bare name is also looked up below root, since clients may send "default" for "root.default".
 func (b *Table) For(q creel.QueuePath) (Policy, creel.QueuePath) {
 	if b == nil {
 		return Default(), ""
@@ -100,7 +100,7 @@ func (b *Table) For(q creel.QueuePath) (Policy, creel.QueuePath) {
 	return b.last, ""
 }
 
-// Bad are the documents that could not be read, each with why, by queue.
+// Bad returns a text for each invalid document, with the reason, sorted by queue.
 func (b *Table) Bad() []string {
 	if b == nil {
 		return nil
