@@ -8,7 +8,7 @@
 //	build       the version
 //	health      /livez, /readyz, /metrics and /version
 //	webserver   a web port: limits, simple authentication, profiles
-//	logs        the process's log and how lines reach stderr
+//	logs        the process's log
 //	tracing     export of spans
 //	role        a router, a proxy, a ResourceManager, simulated nodes and an
 //	            agent, each made from settings

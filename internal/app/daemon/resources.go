@@ -42,7 +42,7 @@ func (h *Resources) Listen(name, address string) (net.Listener, error) {
 		return nil, ListenError(name, address, err)
 	}
 	h.OnClose(func() error {
-		if err := l.Close(); !errors.Is(err, net.ErrClosed) { // a server that ran has closed it
+		if err := l.Close(); !errors.Is(err, net.ErrClosed) { // the server may have closed it already
 			return err
 		}
 		return nil
@@ -50,7 +50,7 @@ func (h *Resources) Listen(name, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// ListenError explains to users why an address cannot be bound.
+// ListenError describes for users why an address cannot be bound.
 func ListenError(name, address string, err error) error {
 	var dns *net.DNSError
 	why, try := err.Error(), "give another address"

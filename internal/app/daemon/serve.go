@@ -18,25 +18,25 @@ import (
 // Options of Serve.
 type Options struct {
 	ReadyFile string        // written once everything serves; "" writes none
-	Array     bool          // the ready file holds an array also of one entry
+	Array     bool          // the ready file is an array even with one entry
 	Drain     time.Duration // for requests in flight after the first signal
 	// Exit ends the process at the second signal; nil: os.Exit.
 	Exit func(code int)
 }
 
-// stopGrace is how long releasing stores and sockets may take in addition to Options.Drain.
+// stopGrace is the time for releasing stores and sockets, in addition to Options.Drain.
 const stopGrace = 5 * time.Second
 
-// Serve runs a service until a signal, a failing task, or ctx ends it. It owns the service: all held resources are
-// released when Serve returns.
+// Serve runs a service until a signal, a failing task, or ctx ends it. It owns the service: it releases all resources
+// before it returns.
 //
-//  1. All tasks are started, in order, and Service.Awaits are awaited.
+//  1. All tasks are started in order, and Service.Awaits are awaited.
 //  2. The ready file is written, the addresses are logged, systemd is notified.
 //  3. First SIGINT or SIGTERM: the service reports not ready, and its tasks are stopped in reverse order within the
 //     drain time.
 //  4. Second signal: the process exits at once.
 //
-// SIGHUP reloads the reloadable parts and ends nothing.
+// SIGHUP reloads the reloadable parts; nothing stops.
 func Serve(ctx context.Context, s *Service, o Options) error {
 	if o.Exit == nil {
 		o.Exit = os.Exit
@@ -82,7 +82,7 @@ func Serve(ctx context.Context, s *Service, o Options) error {
 
 	notify("STOPPING=1")
 	stopped := make(chan error, 1)
-	go func() { stopped <- running.Stop() }() // ends with this function, but for a task that hangs
+	go func() { stopped <- running.Stop() }() // it ends with this function, unless a task hangs
 	select {
 	case closing := <-stopped:
 		err = errors.Join(err, closing)
@@ -126,7 +126,7 @@ func (s *Service) reload(ctx context.Context) {
 	slog.Info("reloaded")
 }
 
-// writeReady puts the file there whole: scripts wait for its name.
+// writeReady creates the file in one step, because scripts wait for its name.
 func writeReady(path string, content any) error {
 	b, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/health"
 )
 
-// Task is a loop of a service. Run blocks until its context ends; to end
-// before is a failure of the whole service.
+// Task is a loop of a service. Run blocks until its context ends; an earlier end is a failure of the whole service.
 type Task struct {
 	Name string
 	Run  func(ctx context.Context) error
@@ -33,17 +32,17 @@ func NewEntry(role string, addresses map[string]string) Entry {
 }
 
 // Service is an assembled daemon: its ports are bound, so that their numbers are known, and nothing runs yet. Its
-// owner calls either Start and then Stop, or Close.
+// owner either calls Start and then Stop, or Close.
 type Service struct {
-	Entries   []Entry // of the daemons in it, for the ready file: one, but for `creel up`
+	Entries   []Entry // its daemons, for the ready file: one, except in `creel up`
 	Health    *health.Health
 	Tasks     []Task                      // in the order of their start
 	Reload    func(context.Context) error // SIGHUP; nil does nothing
-	Awaits    []<-chan struct{}           // the service counts as started when all are closed
+	Awaits    []<-chan struct{}           // the service has started once all are closed
 	Resources                             // released after the last task has ended
 }
 
-// Address of the service's only or first daemon, "" if it does not have it.
+// Address is an address of the service's first daemon, "" if there is none with this name.
 func (s *Service) Address(name string) string { return s.Entries[0].Addresses[name] }
 
 // Add appends a task.
@@ -51,8 +50,8 @@ func (s *Service) Add(name string, run func(ctx context.Context) error) {
 	s.Tasks = append(s.Tasks, Task{Name: name, Run: run})
 }
 
-// AddSelfClosing appends a task that releases its resources when it ends. If the task is never started, release does
-// it.
+// AddSelfClosing adds a task that releases its resources when it ends. If the task is never started, release does
+// that.
 func (s *Service) AddSelfClosing(name string, run func(ctx context.Context) error, release func() error) {
 	var ran atomic.Bool
 	s.OnClose(func() error {
@@ -67,8 +66,8 @@ func (s *Service) AddSelfClosing(name string, run func(ctx context.Context) erro
 	})
 }
 
-// Running is a service with started tasks, one goroutine each. Start starts them; Stop ends them and waits. No other
-// goroutine is made here.
+// Running is a service with started tasks, one goroutine each. Start starts them; Stop ends them and waits. It starts
+// no other goroutine.
 type Running struct {
 	service *Service
 	failed  chan error
@@ -99,11 +98,11 @@ func (s *Service) Start() *Running {
 	return r
 }
 
-// Failed receives the failures of tasks: one is enough to stop the service.
+// Failed receives the tasks' failures: the first one should stop the service.
 func (r *Running) Failed() <-chan error { return r.failed }
 
-// Stop makes the service not ready, ends its tasks one after the other, the last started first, and releases the held
-// resources. It waits for all of that. A second call only waits.
+// Stop makes the service not ready, ends its tasks one after the other, in reverse order of their start, and releases
+// the resources. It waits until all is done. A second call only waits.
 func (r *Running) Stop() error {
 	r.once.Do(func() {
 		if r.service.Health != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package build knows which version of creel this process is.
+// Package build has this process's version of creel.
 package build
 
 import (
@@ -27,8 +27,8 @@ type Info struct {
 //go:embed VERSION
 var next string
 
-// version is set by the linker where there is no repository to read it from, as in an
-// image: -X github.com/creelrm/creel/internal/app/daemon/build.version=v1.2.3
+// version is set by the linker if there is no repository to read it from, as in an image: -X
+// github.com/creelrm/creel/internal/app/daemon/build.version=v1.2.3
 var version string
 
 // Read returns the build information that the Go toolchain stored in this binary.
@@ -57,11 +57,12 @@ func Read() Info {
 	return b
 }
 
-// pseudo matches the version that Go makes of a commit without a tag, such as v0.0.0-20261127194452-dffed05e105e+dirty.
+// pseudo matches the version that Go assigns to a commit without a tag, such as
+// v0.0.0-20261127194452-dffed05e105e+dirty.
 var pseudo = regexp.MustCompile(`^v.*[.-]([0-9]{14})-([0-9a-f]{12})(\+dirty)?$`)
 
 // development returns the version of a build between releases, with the time and the hash of its commit: a commit
-// without a tag is before the next release, not v0.0.0. The version of a release stays.
+// without a tag precedes the next release, so it is not v0.0.0. A release's version stays.
 func development(module string) string {
 	v := "v" + strings.TrimSpace(next) + "-dev"
 	if module == "" {

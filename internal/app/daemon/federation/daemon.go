@@ -9,22 +9,21 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon"
 )
 
-// service is a role, assembled.
+// service is an assembled role.
 type service interface {
 	Start() *daemon.Running
 	Address(name string) string
 }
 
-// Daemon is one daemon of the federation with the way to make it again. It has
-// one owner at a time.
+// Daemon is one daemon of the federation, with a function that assembles it again. It has one owner at a time.
 type Daemon[S service] struct {
 	Name    string
-	Service S // the latest
+	Service S // the latest one
 
 	make    func() (S, error)
 	running *daemon.Running
 	failed  chan<- error
-	ended   chan struct{} // closed by Stop: later failures are not reported
+	ended   chan struct{} // closed by Stop, after which failures are not reported
 	watch   sync.WaitGroup
 }
 
@@ -32,11 +31,11 @@ func newDaemon[S service](name string, failed chan<- error, make func() (S, erro
 	return &Daemon[S]{Name: name, make: make, failed: failed}
 }
 
-// Address is where the daemon listens, by the name of the port.
+// Address is the daemon's address, by the name of the port.
 func (d *Daemon[S]) Address(name string) string { return d.Service.Address(name) }
 
-// Start makes the daemon and starts it, for the first time or after Stop. Its
-// one goroutine passes failures on, and ends with Stop.
+// Start assembles and starts the daemon, for the first time or after Stop. Its one goroutine passes failures on, and
+// ends with Stop.
 func (d *Daemon[S]) Start() error {
 	made, err := d.make()
 	if err != nil {
@@ -56,8 +55,7 @@ func (d *Daemon[S]) Start() error {
 	return nil
 }
 
-// Stop stops the daemon and waits until it has ended. A daemon that is not
-// running stays as it is.
+// Stop stops the daemon and waits until it has ended. If the daemon is not running, nothing happens.
 func (d *Daemon[S]) Stop() error {
 	if d.running == nil {
 		return nil

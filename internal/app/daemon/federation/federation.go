@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package federation runs a whole federation in one process, on loopback: real
-// ResourceManagers, simulated nodes, proxies and routers, which speak the real
-// protocols over real sockets. `creel up`, the demo and the tests use it.
+// Package federation runs a whole federation in one process, on loopback: real ResourceManagers, simulated nodes,
+// proxies and routers, which use the real protocols over real sockets. `creel up`, the demo and the tests use it.
 package federation
 
 import (
@@ -26,21 +25,21 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// Config of a federation. Store, Settings, Subclusters and Log must be given;
-// other zero values take the defaults in brackets.
+// Config of a federation. Store, Settings, Subclusters and Log are required; other zero values mean the defaults in
+// brackets.
 type Config struct {
 	Subclusters, Routers int
-	Nodes                int                            // simulated ones in each subcluster; 0: none
+	Nodes                int                            // simulated nodes in each subcluster; 0: none
 	Name                 func(i int) creel.SubclusterID // [sc-1, sc-2, …]
 	NodeSize             creel.Resource
 	NodeHeartbeat        time.Duration // interval sent to nodes [1 s]
-	Eager                time.Duration // a node sends a heartbeat this soon after a container completed
-	RunTime              time.Duration // of containers that set none [10 ms]
+	Eager                time.Duration // time between a container's completion and the heartbeat that reports it
+	RunTime              time.Duration // of containers without one [10 ms]
 	OnStart              nmserver.Hook
-	Dir                  string // journals, a directory for each subcluster; "" keeps nothing
+	Dir                  string // journals, one directory for each subcluster; "" stores none
 	Store                statestore.Store
 	Settings             *settings.Settings
-	DefaultPorts         bool // YARN's ports for the first router; all others take any
+	DefaultPorts         bool // YARN's ports for the first router; other routers use any free port
 	WithoutProxies       bool
 	Rebalancers          int           // 0: none
 	PlanEvery            time.Duration // between a rebalancer's plans [from settings]
@@ -49,14 +48,15 @@ type Config struct {
 	Poll                 time.Duration // between reads of the store [250 ms]
 	Log                  *slog.Logger
 
-	// ChangeRM and its siblings change a daemon's configuration before its first assembly; nil changes nothing.
+	// ChangeRM and the functions below change a daemon's configuration before its first assembly; nil changes
+	// nothing.
 	ChangeRM     func(i int, c *role.RMConfig)
 	ChangeNodes  func(i int, c *nmrpc.Config)
 	ChangeRouter func(i int, c *role.RouterConfig)
 }
 
-// user is the user name with which routers call members on behalf of their clients. Members accept it: the federation
-// is on loopback only.
+// user is the user as which routers call members for their clients. Members accept it, because the federation is only
+// on loopback.
 const user = "creel"
 
 func (c Config) withDefaults() Config {
@@ -80,7 +80,7 @@ type Federation struct {
 	RMs     []*Daemon[*role.RM]
 	Proxies []*Daemon[*role.Proxy]
 	Routers []*Daemon[*role.Router]
-	// Rebalancers, of which one leads.
+	// Rebalancers; one of them leads.
 	Rebalancers []*Daemon[*role.Rebalancer]
 
 	conf   Config
@@ -118,8 +118,7 @@ func (f *Federation) Entries() (out []daemon.Entry) {
 	return out
 }
 
-// Close stops all daemons: routers first, ResourceManagers last, so that none
-// waits for one that is gone.
+// Close stops all daemons: routers first, ResourceManagers last, so that none waits for an ended one.
 func (f *Federation) Close() error {
 	var errs []error
 	for _, stop := range []func() []error{
@@ -134,7 +133,7 @@ func (f *Federation) Close() error {
 	return errors.Join(errs...)
 }
 
-// stopAll stops daemons of one role at the same time.
+// stopAll stops daemons of one role in parallel.
 func stopAll[S service](list []*Daemon[S]) []error {
 	errs := make([]error, len(list))
 	var all sync.WaitGroup
@@ -249,7 +248,7 @@ func (f *Federation) rmConfig(i int, proxyAt string) (role.RMConfig, error) {
 	id := c.Name(i)
 	r := &out.RM
 	r.ClusterID = string(id)
-	r.Epoch = int64(i+1) * 1000 // keeps container ids of the subclusters apart
+	r.Epoch = int64(i+1) * 1000 // so that container ids of the subclusters differ
 	p := &out.Ports
 	p.Client, p.Scheduler, p.Tracker, p.Admin, out.Web = anyPort, anyPort, anyPort, anyPort, anyPort
 	p.RPC.DrainTime = time.Second
@@ -270,7 +269,7 @@ func (f *Federation) rmConfig(i int, proxyAt string) (role.RMConfig, error) {
 	}
 	out.Membership.Escrow = role.EscrowSettings(c.Settings)
 	out.Membership.Lease, out.Membership.Heartbeat, out.Membership.Proxy = c.Lease, c.Heartbeat, proxyAt
-	out.Membership.TakeOver = true // the names are this process's; without a journal a restart cannot prove it
+	out.Membership.TakeOver = true // this process owns the names; without a journal, a restart cannot prove it
 	if c.ChangeRM != nil {
 		c.ChangeRM(i, &out)
 		out.REST.MaxContainer = out.RM.Machine.MaxAllocation
@@ -278,7 +277,7 @@ func (f *Federation) rmConfig(i int, proxyAt string) (role.RMConfig, error) {
 	return out, nil
 }
 
-// addRebalancer starts one that leads, or waits to.
+// addRebalancer starts a rebalancer, which leads or waits to lead.
 func (f *Federation) addRebalancer(i int) error {
 	c, err := role.RebalancerSettings(f.conf.Settings)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-// queueFile has the queues of a federation that brings its own: three teams
-// with guarantees that the demo's load is not spread by.
+// queueFile has the default queues of the federation: three teams with guarantees, which the demo's load does not
+// follow.
 const queueFile = `<?xml version="1.0"?>
 <configuration>
   <property><name>yarn.scheduler.capacity.root.queues</name><value>default,prod,research</value></property>
@@ -29,8 +29,8 @@ const queueFile = `<?xml version="1.0"?>
 </configuration>
 `
 
-// Settings returns the settings of a federation in one process: defaults for small machines, over them the files in
-// confDir, then defines, then flags. Without a confDir it writes default queues to dir/conf.
+// Settings returns the settings of a federation in one process: defaults for small machines, overridden by the files
+// in confDir, then by defines, then by flags. Without a confDir it writes default queues to dir/conf.
 func Settings(dir, confDir string, defines []string, flags ...settings.Flag) (*settings.Settings, error) {
 	if confDir == "" {
 		confDir = filepath.Join(dir, "conf")
@@ -42,14 +42,14 @@ func Settings(dir, confDir string, defines []string, flags ...settings.Flag) (*s
 		}
 	}
 	own := []string{ // override the files, so that a real cluster's store and journal are never used
-		"creel.rm.data=" + dir, // below it each ResourceManager has a directory of its own
+		"creel.rm.data=" + dir, // each ResourceManager has a separate directory below it
 		"creel.store.url=memory",
 	}
 	s, err := settings.Load(settings.Sources{
 		ConfDir: confDir, Defines: append(own, defines...), Flags: flags,
 		Defaults: map[string]string{
 			"yarn.scheduler.minimum-allocation-mb": "128",
-			"creel.log.level":                      "warn", // so that the printed text stays readable beside the log
+			"creel.log.level":                      "warn", // so that the printed text stays readable
 		},
 	})
 	return s, settings.Invalid(err)

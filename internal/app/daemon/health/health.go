@@ -19,7 +19,7 @@ import (
 	"github.com/creelrm/creel/internal/httpguard"
 )
 
-// Health of one daemon. Checks and figures are added before it is mounted.
+// Health is the health of one daemon. Checks and metrics are added before it is mounted.
 type Health struct {
 	ready    atomic.Bool
 	checks   []check
@@ -28,14 +28,14 @@ type Health struct {
 	requests requestFigures
 }
 
-// State is how a dependency is.
+// State is the state of a dependency.
 type State struct {
-	Text string // in words, with its age
-	Warn bool   // it serves, but an operator should look
-	Err  error  // why the daemon cannot do all that it is for; nil if it can
+	Text string // as text, with its age
+	Warn bool   // it works, but an operator should check it
+	Err  error  // why the daemon cannot do all its tasks; nil if it can
 }
 
-// dependency is one line of /readyz?verbose that /readyz does not ask for.
+// dependency is one line of /readyz?verbose that plain /readyz ignores.
 type dependency struct {
 	name string
 	look func() State
@@ -47,8 +47,7 @@ type check struct {
 	ok   func() error
 }
 
-// New returns a Health that is not ready, with the figures of the Go runtime
-// and of the process.
+// New returns a Health that is not ready, with the metrics of the Go runtime and of the process.
 func New() *Health {
 	h := &Health{registry: prometheus.NewRegistry()}
 	is := build.Read()
@@ -65,33 +64,33 @@ func New() *Health {
 	return h
 }
 
-// SetReady is called when the daemon begins and ends to serve.
+// SetReady is called when the daemon starts and stops serving.
 func (h *Health) SetReady(ready bool) { h.ready.Store(ready) }
 
 // Check adds a condition of readiness; ok must not block.
 func (h *Health) Check(name string, ok func() error) { h.checks = append(h.checks, check{name, ok}) }
 
 // Depend adds a dependency to /readyz?verbose, which reports it and fails with it. Plain /readyz ignores it: while
-// the store is unhealthy a daemon still serves the data it has, and a load balancer should not remove all daemons at
-// once. look must not block.
+// the store is unhealthy, a daemon still serves the data that it has, and a load balancer should not remove all
+// daemons at once. look must not block.
 func (h *Health) Depend(name string, look func() State) {
 	h.depends = append(h.depends, dependency{name, look})
 }
 
-// Register adds figures to /metrics. It panics on a name that is there already.
+// Register adds metrics to /metrics. It panics on a duplicate name.
 func (h *Health) Register(c prometheus.Collector) { h.registry.MustRegister(c) }
 
-// RegisterOf is Register with labels on all figures. An empty value is no label.
+// RegisterOf is Register with labels on all metrics. An empty value means no label.
 func (h *Health) RegisterOf(labels prometheus.Labels, c prometheus.Collector) {
 	prometheus.WrapRegistererWith(labels, h.registry).MustRegister(c)
 }
 
-// Gauge publishes a figure that is read when it is scraped.
+// Gauge adds a metric that is read at each scrape.
 func (h *Health) Gauge(name, help string, f func() float64) {
 	h.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f))
 }
 
-// Counter publishes a running total that is read when it is scraped.
+// Counter adds a running total that is read at each scrape.
 func (h *Health) Counter(name, help string, f func() int64) {
 	h.Register(prometheus.NewCounterFunc(
 		prometheus.CounterOpts{Name: name, Help: help},
@@ -99,29 +98,28 @@ func (h *Health) Counter(name, help string, f func() int64) {
 	))
 }
 
-// Mount puts /livez, /readyz, /version and /metrics on a router, and /prom, where
-// Hadoop's daemons have their figures.
+// Mount adds /livez, /readyz, /version and /metrics to a router, and /prom, the path of Hadoop's daemons for metrics.
 func (h *Health) Mount(r chi.Router) {
 	r.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	r.Get("/readyz", h.readyz)
 	r.Get("/version", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(build.Read()) // an error here is the client's going away
+		json.NewEncoder(w).Encode(build.Read()) // an error means that the client has gone
 	})
-	// GET only: a HEAD route of /metrics makes chi's GetHead take HEAD of any subrouter's
-	// own /metrics, such as /ws/v1/cluster/metrics, for one that has a handler.
+	// Only GET: with a HEAD route of /metrics, chi's GetHead would consider HEAD of a subrouter's own /metrics, such
+	// as /ws/v1/cluster/metrics, to have a handler.
 	figures := promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{})
 	r.Method(http.MethodGet, "/metrics", figures)
 	r.Handle("/prom", httpguard.Reading(figures))
 }
 
-// Line is one of /readyz?verbose.
+// Line is one line of /readyz?verbose.
 type Line struct {
 	Name string
 	State
 }
 
-// Lines are the conditions of readiness, and behind them the dependencies.
+// Lines returns the conditions of readiness, then the dependencies.
 func (h *Health) Lines() (conditions, dependencies []Line) {
 	var serving error
 	if !h.ready.Load() {

@@ -13,10 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// requestBuckets are the upper bounds of latency buckets, in seconds, the same as for RPC.
+// requestBuckets are the upper bounds of latency buckets in seconds, as for RPC.
 var requestBuckets = []float64{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}
 
-// otherRoute is the label of requests that no route took.
+// otherRoute is the label of requests without a route.
 const otherRoute = "none"
 
 // requestFigures are the metrics that Requests records, shared by all HTTP routers of a daemon.
@@ -26,8 +26,8 @@ type requestFigures struct {
 	inFlight prometheus.Gauge
 }
 
-// Requests measures the requests of a router: use it before the router has routes.
-// They are counted by route, never by path, so that no client can add to the series.
+// Requests measures the requests of a router; add it before the routes. It labels them by route, never by path, so
+// that clients cannot add time series.
 func (h *Health) Requests(next http.Handler) http.Handler {
 	f := &h.requests
 	f.once.Do(func() {
@@ -58,7 +58,7 @@ func (h *Health) Requests(next http.Handler) http.Handler {
 	})
 }
 
-// methodOf is a method as a label: one of HTTP's, or "other".
+// methodOf returns a method as a label: an HTTP method, or "other".
 func methodOf(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions,
@@ -68,10 +68,10 @@ func methodOf(m string) string {
 	return "other"
 }
 
-// class is a status as a label: "2xx".
+// class returns a status as a label: "2xx".
 func class(status int) string {
 	if status == 0 {
-		status = http.StatusOK // nothing was written
+		status = http.StatusOK // no status was written
 	}
 	return strconv.Itoa(status/100) + "xx"
 }

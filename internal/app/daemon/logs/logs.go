@@ -19,26 +19,27 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-// Each change writes an audit line, thousands a second under load. Written one by one they took a quarter of a
-// submission's cost, here and in the log's reader. So a line is written at once unless another was written within
-// pause. Otherwise it waits for the rest of that time together with later lines, or until they fill capacity. A
-// warning is written at once, after all buffered lines. If the process is killed, buffered lines are lost.
+// Each change logs an audit line, which is thousands per second under load. Writing each line separately took a
+// quarter of a submission's cost, here and in the log's reader. So a line is written at once unless another was
+// written within pause. Otherwise it waits for the rest of that time, together with later lines, or until they fill
+// capacity. A warning is written at once, after all buffered lines. If the process is killed, buffered lines are
+// lost.
 const (
 	pause    = 5 * time.Millisecond
 	capacity = 64 << 10
 )
 
-// lines writes log lines that come together with one call.
+// lines writes simultaneous log lines with one call.
 type lines struct {
 	out io.Writer
 
 	mu    sync.Mutex
 	held  []byte
-	last  time.Time // of writing
+	last  time.Time // of the last write
 	armed bool      // a timer will write the buffer
 }
 
-// Write takes one line or several, whole.
+// Write takes one or several whole lines.
 func (l *lines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +101,7 @@ func (p flushHandler) WithGroup(name string) slog.Handler {
 type Config struct {
 	Level  string // debug, info, warn or error; "" is info
 	Format string // auto, text or json; "" is auto: text on a terminal
-	Audit  string // creel, or hadoop for the format of that Hadoop daemon's audit logger; "" is creel
+	Audit  string // creel, or hadoop for the format of the same Hadoop daemon's audit logger; "" is creel
 	Role   string // rm, router, ...; "" for several in one process
 }
 
@@ -139,7 +140,7 @@ func (c Config) handler(to *lines, terminal bool) slog.Handler {
 	return flushHandler{h, to}
 }
 
-// SetLevel changes the log level from now on.
+// SetLevel changes the log level at run time.
 func SetLevel(name string) error {
 	var l slog.Level // info
 	if name != "" {
@@ -151,10 +152,10 @@ func SetLevel(name string) error {
 	return nil
 }
 
-// Level is the name of the lowest level that is logged, as SetLevel takes it.
+// Level is the name of the lowest logged level, as in SetLevel.
 func Level() string { return strings.ToLower(level.Level().String()) }
 
-// Flush writes the lines that wait.
+// Flush writes the buffered lines.
 func Flush() { stderr.flush() }
 
 func isTerminal(f *os.File) bool {

@@ -21,11 +21,10 @@ import (
 	resolver "github.com/creelrm/creel/subcluster/resolver/server"
 )
 
-// AgentConfig is all that the agent of a Hadoop ResourceManager needs besides
-// its store.
+// AgentConfig is the configuration of a Hadoop ResourceManager's agent, apart from its store.
 type AgentConfig struct {
-	Member    subcluster.Member // its Epoch is given by the store
-	TakeOver  bool              // takes the name of a member that is alive
+	Member    subcluster.Member // the store issues its Epoch
+	TakeOver  bool              // take over the name of a live member
 	Signer    *subcluster.Signer
 	Heartbeat time.Duration
 	Escrow    Escrow // of queues with a federation-wide maximum
@@ -34,8 +33,7 @@ type AgentConfig struct {
 	Log       *slog.Logger
 }
 
-// AgentSettings reads an agent's configuration, from the directory of the
-// ResourceManager that it speaks for.
+// AgentSettings reads an agent's configuration from its ResourceManager's directory.
 func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 	if err := mayStart(s, settings.Agent); err != nil {
 		return AgentConfig{}, err
@@ -73,7 +71,7 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 	}, nil
 }
 
-// addressesOf reads the addresses of a Hadoop ResourceManager, or of each of an HA pair, from Hadoop's configuration
+// addressesOf reads the addresses of a Hadoop ResourceManager, or of both of an HA pair, from Hadoop's configuration
 // files.
 func addressesOf(s *settings.Settings) (a subcluster.Addresses, err error) {
 	ports := []struct {
@@ -115,14 +113,14 @@ func addressesOf(s *settings.Settings) (a subcluster.Addresses, err error) {
 	return a, nil
 }
 
-// NewAgent assembles the agent of a Hadoop ResourceManager that does not know
-// us: it watches that one's web port and keeps its membership alive.
+// NewAgent assembles the agent of a Hadoop ResourceManager, which is unaware of it: the agent polls its web port and
+// keeps its membership alive.
 func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 	port := remote.NewWebPort(c.Member.Addresses.Web)
 	web := func() *remote.WebMember { return &remote.WebMember{Web: port, Log: c.Log} }
 	nodes := &resolver.Publisher{
 		Member: c.Member.ID, Store: store, Log: c.Log,
-		Every: 30 * time.Second, Linger: 20, Verify: 2, // its list of nodes costs it much
+		Every: 30 * time.Second, Linger: 20, Verify: 2, // its list of nodes is expensive
 		Read: func(ctx context.Context) (places.Nodes, error) { return web().Racks(ctx) },
 	}
 	budgets := &rebalance.Follower{
@@ -174,12 +172,11 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 	return s
 }
 
-// hadoopBudgetPoll is how often preempted resources are counted while a queue has a preemption budget. It is shorter
-// than the interval of preemption rounds, three seconds by default.
+// hadoopBudgetPoll is the pause between counts of preempted resources while a queue has a preemption budget. It is
+// shorter than the interval of preemption rounds, three seconds by default.
 const hadoopBudgetPoll = time.Second
 
-// keeper holds the member's parts of federation-wide maxima by its ResourceManager's own
-// settings.
+// keeper enforces the member's parts of federation-wide maxima by its ResourceManager's settings.
 func (c *AgentConfig) keeper(epoch int64, store statestore.Store, web *remote.WebPort) *rebalance.Keeper {
 	return &rebalance.Keeper{
 		ID: c.Member.ID, Epoch: epoch, Store: store, Every: c.Escrow.Every, Terms: c.Escrow.Terms,

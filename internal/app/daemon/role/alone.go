@@ -13,11 +13,11 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// silentHeartbeats is after how many intervals without a heartbeat the process before this one counts as ended.
+// silentHeartbeats is the number of intervals without a heartbeat after which the previous process counts as ended.
 const silentHeartbeats = 3
 
-// aloneCheck finds a living process that speaks for the member with the same data. The epoch in a data directory
-// proves whose successor a process is, not that the one before has ended: a copy of the directory has it, too.
+// aloneCheck detects a live process that acts for the member with the same data. The epoch in a data directory proves
+// that a process is a successor, but not that its predecessor has ended: a copy of the directory has the epoch too.
 type aloneCheck struct {
 	Store    statestore.Members
 	ID       creel.SubclusterID
@@ -28,15 +28,15 @@ type aloneCheck struct {
 	done    chan struct{} // closed after start
 }
 
-// start runs before a ResourceManager serves. If the store does not answer it returns nil: a ResourceManager serves
-// its nodes and AMs without the store, and again asks before it takes an epoch.
+// start runs before a ResourceManager serves. If the store does not answer, it returns nil: a ResourceManager serves
+// its nodes and AMs without the store, and calls again before it takes an epoch.
 func (c *aloneCheck) start(ctx context.Context) (err error) {
 	defer close(c.done)
 	c.unknown, err = c.look(ctx, false)
 	return err
 }
 
-// again waits for start, and asks a store that did not answer then.
+// again waits for start, and repeats the check if the store did not answer then.
 func (c *aloneCheck) again(ctx context.Context) error {
 	select {
 	case <-c.done:
@@ -50,10 +50,10 @@ func (c *aloneCheck) again(ctx context.Context) error {
 	return err
 }
 
-// look returns an error when heartbeats of the member go on under the epoch that this process has in its data. Of a
-// process that was killed one heartbeat may still arrive, so two must. It returns nil when there has been none for a
-// while, when the store does not know the member, and under another epoch, about which NextEpoch decides. unknown:
-// the store did not answer, and patient is not set.
+// look returns an error if heartbeats of the member continue under the epoch in this process's data. One heartbeat of
+// a killed process may still arrive, so two are needed. It returns nil if there was none for a while, if the store
+// does not know the member, and under another epoch, which NextEpoch judges. unknown: the store did not answer, and
+// patient is not set.
 func (c *aloneCheck) look(ctx context.Context, patient bool) (unknown bool, err error) {
 	if c.Previous == 0 {
 		return false, nil

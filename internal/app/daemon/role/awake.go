@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/pauseclock"
 )
 
-// newClock is the time in which a daemon is awake, with the task that runs it.
+// newClock returns the clock of the time in which a daemon runs, and adds the task that advances it.
 func newClock(s *daemon.Service, log *slog.Logger) *pauseclock.Clock {
 	c := pauseclock.NewClock(time.Now, log)
 	s.Add("clock", c.Run)
@@ -21,7 +21,7 @@ func newClock(s *daemon.Service, log *slog.Logger) *pauseclock.Clock {
 	return c
 }
 
-// countPauses publishes how long a daemon did not run.
+// countPauses adds the metric of the time in which a daemon did not run.
 func countPauses(h *health.Health, paused func() time.Duration) {
 	h.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "creel_process_paused_seconds_total",

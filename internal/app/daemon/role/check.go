@@ -14,8 +14,8 @@ import (
 )
 
 // Check reads everything that a daemon of this role reads at its start: queue files, host lists, racks, policies,
-// secrets, the store's URL. It returns the error with which the daemon would refuse to start. It binds no port and
-// makes no calls.
+// secrets, the store's URL. It returns the error that would stop the daemon's start. It binds no port and makes no
+// calls.
 func Check(s *settings.Settings, role settings.Role) error {
 	switch role {
 	case settings.RM:

@@ -21,23 +21,23 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// The interval between checks of a store's health, the timeout of one check, and the shorter interval after a call
-// without an answer and while the store is unreachable. An outage that clients notice must be visible to operators
-// too.
+// These are the interval between checks of a store's health, the timeout of one check, and the shorter interval after
+// a call without an answer and while the store is unreachable. An outage that clients notice must be visible to
+// operators too.
 const (
 	storeLookEvery = 10 * time.Second
 	storeLookTime  = 5 * time.Second
 	storeLookSoon  = 500 * time.Millisecond
 )
 
-// staleAfter is the age from which a view, or data read from the store, is too old for the daemon to be ready. It
-// counts only time in which this process was running.
+// staleAfter is the age from which a view, or data read from the store, is too old for the daemon to be ready. Pauses
+// of this process do not count.
 const staleAfter = 3 * storeLookEvery
 
 // healthChecker is a store with a health check; the in-memory store has none.
 type healthChecker interface {
 	Health(ctx context.Context) ([]statestore.Finding, error)
-	// Unanswered is how many calls got no answer so far.
+	// Unanswered is the number of calls without an answer so far.
 	Unanswered() int64
 }
 
@@ -55,8 +55,7 @@ type storeHealth struct {
 	last  atomic.Pointer[storeCheck]
 }
 
-// dependOnStore adds the task that looks at the store's health, its metrics, and
-// its line of readiness.
+// dependOnStore adds the task that checks the store's health, its metrics, and its line of readiness.
 func dependOnStore(s *daemon.Service, store statestore.Store, log *slog.Logger) {
 	c, ok := store.(healthChecker)
 	if !ok {
@@ -116,7 +115,7 @@ func (h *storeHealth) run(ctx context.Context) error {
 	}
 }
 
-// look checks once. A finding is logged when it appears and when it disappears.
+// look checks once. A finding is logged when it appears and when it ends.
 func (h *storeHealth) look(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, storeLookTime)
 	defer cancel()
@@ -138,7 +137,7 @@ func (h *storeHealth) look(ctx context.Context) {
 			)
 		}
 		if before != nil {
-			now.found = before.found // nothing is known to have got better
+			now.found = before.found // there is no evidence of an improvement
 		}
 		h.last.Store(now)
 		return
@@ -195,7 +194,7 @@ func (h *storeHealth) state() health.State {
 
 func ago(d time.Duration) string { return d.Round(100*time.Millisecond).String() + " ago" }
 
-// dependOnView adds the lines of the view, and of the members in it.
+// dependOnView adds the lines of the view and of its members.
 func dependOnView(h *health.Health, w *watch.Watcher) {
 	h.Register(viewFigures{w})
 	h.Depend("view", func() health.State { return viewState(w) })
@@ -232,7 +231,7 @@ func viewState(w *watch.Watcher) health.State {
 	return health.State{Text: fmt.Sprintf("serial %d, read %s", v.Serial, ago(age))}
 }
 
-// dependOnKeys adds the line of the keys by which a proxy knows AMs. files may be nil.
+// dependOnKeys adds the line of the keys with which a proxy verifies AMs. files may be nil.
 func dependOnKeys(h *health.Health, c *keys.Cache, files *keys.HadoopFiles) {
 	h.Depend("token keys", func() health.State {
 		began, err := c.Last()
@@ -248,7 +247,7 @@ func dependOnKeys(h *health.Health, c *keys.Cache, files *keys.HadoopFiles) {
 	})
 }
 
-// dependOnJournal adds the line of a ResourceManager's journal, and its figures.
+// dependOnJournal adds the line of a ResourceManager's journal, and its metrics.
 func dependOnJournal(h *health.Health, s *server.Server) {
 	if free, kept := s.JournalFree(); kept {
 		h.Gauge("creel_rm_journal_full", "1 while the disk of the journal is full and new applications are refused.",

@@ -12,9 +12,9 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// emptyStart decides whether a ResourceManager with an empty journal may serve. An empty journal is right for a new
+// emptyStart decides whether a ResourceManager with an empty journal may serve. An empty journal is normal for a new
 // member, and for a member without live applications. Otherwise a disk was replaced or is not mounted, or the
-// directory is wrong. Serving would forget the running applications, so an operator has to confirm first.
+// directory is wrong. Serving would lose the running applications, so an operator must confirm it first.
 func (m *Membership) emptyStart(ctx context.Context, dir string, log *slog.Logger) error {
 	living, one, err := livingAt(ctx, m.Store, m.ID)
 	for ; err != nil; living, one, err = livingAt(ctx, m.Store, m.ID) {
@@ -42,8 +42,7 @@ func (m *Membership) emptyStart(ctx context.Context, dir string, log *slog.Logge
 	}
 }
 
-// livingAt counts the applications that a member is the home of and that have not
-// ended, and returns one of them.
+// livingAt counts the live applications whose home is a member, and returns one of them.
 func livingAt(
 	ctx context.Context,
 	store statestore.Homes,

@@ -14,13 +14,12 @@ import (
 	"github.com/creelrm/creel/statestore/epochs"
 )
 
-// claimTime bounds the claim of a first epoch, which a new ResourceManager waits for.
+// claimTime limits the claim of a first epoch, for which a new ResourceManager waits.
 const claimTime = 10 * time.Second
 
-// firstEpoch is the first epoch of a member: the one that its settings name, or its journal
-// kept, or one that is free. One that the journal kept was claimed, and waits for no store. Nor does
-// a store that does not answer keep a ResourceManager from a start that it can make without: its
-// epoch is claimed later (keepEpoch).
+// firstEpoch is the first epoch of a member: from its settings, from its journal, or a free one. An epoch from the
+// journal was claimed before, and needs no store. A start that needs no claim does not fail if the store is silent:
+// keepEpoch claims the epoch later.
 func (m *Membership) firstEpoch(named, kept int64, before bool, log *slog.Logger) (int64, error) {
 	if kept != 0 && cmp.Or(named, kept) == kept {
 		return kept, nil
@@ -46,7 +45,7 @@ func (m *Membership) firstEpoch(named, kept int64, before bool, log *slog.Logger
 	}
 }
 
-// keepEpoch writes a member's first epoch to the store: for a Hadoop member, for a member that started without the
+// keepEpoch writes a member's first epoch to the store: of a Hadoop member, of a member that started without the
 // store, and after the store came back empty.
 func keepEpoch(
 	ctx context.Context, store statestore.Documents, id creel.SubclusterID, first int64, log *slog.Logger,
@@ -70,5 +69,5 @@ func keepEpoch(
 	}
 }
 
-// epochEvery is how often a member looks whether the store knows its first epoch.
+// epochEvery is the pause between a member's checks that the store has its first epoch.
 const epochEvery = time.Minute

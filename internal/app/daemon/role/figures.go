@@ -70,7 +70,7 @@ func (f viewFigures) Collect(out chan<- prometheus.Metric) {
 	gauge(policyVersion, float64(newest))
 }
 
-// breakerFigures exports which calls to which members are cut off.
+// breakerFigures exports the breakers that are open, by member and kind of call.
 type breakerFigures struct{ of *remote.Pool }
 
 var breakerState = figure("breaker_state", "1 for the state of the breaker of a member's calls: closed, half-open, open.",
@@ -92,7 +92,7 @@ func (f breakerFigures) Collect(out chan<- prometheus.Metric) {
 	})
 }
 
-// waitFigures exports how long container requests waited for their grant.
+// waitFigures exports the times between requests for containers and their grants.
 type waitFigures struct {
 	desc *prometheus.Desc
 	of   func() waitstats.Histogram
@@ -115,8 +115,7 @@ func waitMetric(d *prometheus.Desc, h *waitstats.Histogram) prometheus.Metric {
 var proxyWaits = figure("proxy_grant_wait_seconds",
 	"From an AM's ask to the grant of each container, by any member. An ask that is raised while it waits counts from the mean.")
 
-// subclusterFigures exports metrics of a ResourceManager's subcluster. They are read from its state machine at each
-// scrape.
+// subclusterFigures exports metrics of a ResourceManager's subcluster. Each scrape reads them from its state machine.
 type subclusterFigures struct {
 	query func(context.Context, func(m *rm.Machine, now time.Time)) error
 }
@@ -154,7 +153,7 @@ func (subclusterFigures) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// scrapeTime bounds how long a scrape waits for the machine.
+// scrapeTime limits a scrape's wait for the machine.
 const scrapeTime = 5 * time.Second
 
 // Collect implements prometheus.Collector. It exports nothing if the machine does not answer in time.

@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-// hadoopKeyFiles reads the files in which Hadoop's ResourceManagers keep the keys of AMs' tokens.
+// hadoopKeyFiles returns the files in which Hadoop's ResourceManagers store the keys of AMs' tokens.
 func hadoopKeyFiles(s *settings.Settings) (*keys.HadoopFiles, error) {
 	const key = "creel.proxy.hadoop-key-files"
 	var files []keys.HadoopFile

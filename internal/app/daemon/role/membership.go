@@ -32,7 +32,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// Membership is a ResourceManager's place in a federation.
+// Membership is a ResourceManager's membership in a federation.
 type Membership struct {
 	ID        creel.SubclusterID
 	Store     statestore.Store
@@ -42,12 +42,12 @@ type Membership struct {
 	Proxy     string // published address of this member's AM-RM proxy
 	Escrow    Escrow // of queues with a federation-wide maximum
 	Host      string // published for ports that listen on every interface
-	// Announce changes the published addresses; nil changes nothing. Tests insert a network that can be cut.
+	// Announce changes the published addresses; nil: unchanged. Tests insert a network that they can cut.
 	Announce func(subcluster.Addresses) subcluster.Addresses
-	// TakeOver takes the name of a member that is alive.
+	// TakeOver takes over the name of a live member.
 	TakeOver bool
-	Signer   *subcluster.Signer // of its record and heartbeats; nil: they are not signed
-	// AcceptEmpty lets a ResourceManager with an empty journal serve although the store lists applications of it.
+	Signer   *subcluster.Signer // of its record and heartbeats; nil: unsigned
+	// AcceptEmpty lets a ResourceManager with an empty journal serve although the store lists its applications.
 	AcceptEmpty bool
 }
 
@@ -92,7 +92,7 @@ func membershipSettings(
 	}, nil
 }
 
-// leaseOutlasts refuses a lease that is over before the member's next heartbeat.
+// leaseOutlasts rejects a lease that expires before the member's next heartbeat.
 func leaseOutlasts(s *settings.Settings) error {
 	lease, each := s.Duration("creel.membership.lease"), s.Duration("creel.membership.heartbeat-interval")
 	if lease > each {
@@ -103,14 +103,14 @@ func leaseOutlasts(s *settings.Settings) error {
 		"make it several times that")
 }
 
-// Escrow is how a ResourceManager holds its parts of federation-wide maxima.
+// Escrow configures the enforcement of a ResourceManager's parts of federation-wide maxima.
 type Escrow struct {
 	Terms    escrow.Terms
 	Every    time.Duration
 	Recovery time.Duration
 }
 
-// EscrowSettings reads it.
+// EscrowSettings reads an Escrow.
 func EscrowSettings(s *settings.Settings) Escrow {
 	return Escrow{
 		Terms: escrow.Terms{
@@ -123,16 +123,16 @@ func EscrowSettings(s *settings.Settings) Escrow {
 	}
 }
 
-// NewMembership is a membership in a federation on loopback, with the secret in the store. The caller sets Lease and
-// Heartbeat.
+// NewMembership returns a membership in a federation on loopback, with the secret in the store. The caller sets Lease
+// and Heartbeat.
 func NewMembership(id creel.SubclusterID, store statestore.Store) (*Membership, error) {
 	secret, err := clusterSecret(store, "")
 	terms := Escrow{Terms: escrow.DefaultTerms(), Every: 500 * time.Millisecond, Recovery: time.Minute}
 	return &Membership{ID: id, Store: store, Secret: secret, Escrow: terms}, err
 }
 
-// reachable is the address by which others reach a port: the one it listens on,
-// with the member's host where that is every interface.
+// reachable returns the address of a port for other machines: the bound one, or with the member's host if that is
+// every interface.
 func (m *Membership) reachable(bound string) string {
 	host, port, err := net.SplitHostPort(bound)
 	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsUnspecified() || m.Host == "" {
@@ -141,8 +141,7 @@ func (m *Membership) reachable(bound string) string {
 	return net.JoinHostPort(m.Host, port)
 }
 
-// hostOf is the host of a configured address, or this machine's name where that
-// names every interface.
+// hostOf returns the host of a configured address, or this machine's name if the address is every interface.
 func hostOf(configured string) (string, error) {
 	host, _, err := net.SplitHostPort(configured)
 	if ip := net.ParseIP(host); err == nil && host != "" && (ip == nil || !ip.IsUnspecified()) {
@@ -151,11 +150,11 @@ func hostOf(configured string) (string, error) {
 	return os.Hostname()
 }
 
-// witnessPoll is how often a ResourceManager reads the list of members and whether it is drained, in addition to the
-// store's notifications. The end of a drain is accepted only after a longer time.
+// witnessPoll is the pause between a ResourceManager's reads of the list of members and of its drain, in addition to
+// the store's notifications. The end of a drain is accepted only after a longer time.
 const witnessPoll = 10 * time.Second
 
-// budgetPoll is how often it reads the remaining preemption budgets of queues: more often than plans are made.
+// budgetPoll is the pause between reads of the remaining preemption budgets of queues: shorter than between plans.
 const budgetPoll = 2 * time.Second
 
 // join adds to a ResourceManager the tasks that keep it a member.
@@ -255,8 +254,8 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, alone *aloneCheck, 
 	r.Add("token keys", func(ctx context.Context) error { return m.publishKeys(ctx, r.Server, log) })
 }
 
-// awaitAccepted has a service count as started when the store does not refuse its member: when it has accepted the
-// registration, or cannot be asked. A ResourceManager serves its nodes and AMs without the store.
+// awaitAccepted delays the start of a service until the store accepts the registration of its member, or does not
+// answer. A ResourceManager serves its nodes and AMs without the store.
 func awaitAccepted(s *daemon.Service, agent *remote.Agent) {
 	accepted := make(chan struct{})
 	s.Awaits = append(s.Awaits, accepted)
@@ -268,8 +267,8 @@ func awaitAccepted(s *daemon.Service, agent *remote.Agent) {
 	}
 }
 
-// stay keeps a ResourceManager a member. If another process took its name, it continues to serve its AMs, because
-// exiting would end their work.
+// stay keeps the membership of a ResourceManager alive. If another process took its name, it continues to serve its
+// AMs, because exiting would end their work.
 func stay(ctx context.Context, agent *remote.Agent, log *slog.Logger) error {
 	err := agent.Run(ctx)
 	if errors.Is(err, creel.ErrStale) {
@@ -281,8 +280,7 @@ func stay(ctx context.Context, agent *remote.Agent, log *slog.Logger) error {
 	return err
 }
 
-// publishKeys keeps the federation's proxies able to recognise this
-// ResourceManager's AMs.
+// publishKeys publishes this ResourceManager's token keys, with which the federation's proxies verify its AMs.
 func (m *Membership) publishKeys(ctx context.Context, d *server.Server, log *slog.Logger) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -336,7 +334,7 @@ func (p *probe) tell(ctx context.Context) ([]byte, error) {
 func (p *probe) changed(ctx context.Context) bool {
 	limit, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	far := false // read only where there is an answer: the machine may write it after the time is over
+	far := false // read only after an answer: the machine may write it after the timeout
 	err := p.server.Query(limit, func(m *rm.Machine, _ time.Time) { far = p.loads.Changed(m) })
 	return err == nil && far
 }

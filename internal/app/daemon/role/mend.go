@@ -21,12 +21,12 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// memberQueues changes the queues of members by their scheduler-conf.
+// memberQueues changes the queues of members through their scheduler-conf.
 type memberQueues struct {
 	member func(creel.SubclusterID) (*remote.Member, error)
 }
 
-// call sends a request to a member. A rejection is reported with the member's own message.
+// call sends a request to a member. A rejection has the member's message.
 func (q memberQueues) call(
 	ctx context.Context,
 	id creel.SubclusterID,
@@ -117,8 +117,7 @@ func (q memberQueues) RemoveQueues(
 // mendEvery is how often a router checks for drift if automatic repair is on.
 const mendEvery = time.Minute
 
-// addMends adds the loop that repairs drift automatically: drift that two successive checks found. One router at a
-// time does it.
+// addMends adds the loop that repairs drift found by two checks in a row. One router at a time repairs.
 func (r *Router) addMends(o *operator.Operator, m *mover, user string) {
 	r.Add("drift of queues", func(ctx context.Context) error {
 		tick := time.NewTicker(mendEvery)

@@ -28,7 +28,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// moveLease is how long a router that moves applications does so alone.
+// moveLease is the lease of the router that moves applications.
 const moveLease = 10 * time.Second
 
 // moveTerms reads the limits for moves from the settings.
@@ -45,7 +45,7 @@ func moveTerms(s *settings.Settings) rebalancer.MoveTerms {
 // mover moves waiting applications between members.
 type mover struct {
 	store statestore.Store
-	homes router.Homes // the store's, past every cache
+	homes router.Homes // the store's, without caches
 	pool  *remote.Pool
 	view  func() *subcluster.View
 	// policy returns a queue's policy in a view.
@@ -53,7 +53,7 @@ type mover struct {
 	terms  rebalancer.MoveTerms
 	name   string
 	log    *slog.Logger
-	over   [2]atomic.Int64 // moves that happened, and those that came to nothing
+	over   [2]atomic.Int64 // completed moves, and abandoned ones
 }
 
 // addMoves adds the loop of a router that moves waiting applications.
@@ -80,7 +80,7 @@ func (m *mover) count(d moves.FinishedMove) {
 	}
 }
 
-// member is the client of a member of the view.
+// member returns the client of a member in the view.
 func (m *mover) member(id creel.SubclusterID) (*remote.Member, error) {
 	status, ok := m.view().Member(id)
 	if !ok {
@@ -92,7 +92,7 @@ func (m *mover) member(id creel.SubclusterID) (*remote.Member, error) {
 	return m.pool.Member(status), nil
 }
 
-// steps are the calls of a move.
+// steps returns the calls of a move.
 func (m *mover) steps(s *server.Server) router.Mover[*yarnrpc.MovedApplication] {
 	at := func(
 		do func(context.Context, *remote.Member, creel.ApplicationID, int64) error,
@@ -155,14 +155,14 @@ func (m *mover) steps(s *server.Server) router.Mover[*yarnrpc.MovedApplication] 
 	}
 }
 
-// lead takes the lease under which one router at a time moves applications.
+// lead acquires the lease under which one router at a time moves applications.
 func (m *mover) lead(ctx context.Context) (_ context.Context, done func(), ok bool) {
 	return m.leadAs(ctx, "moves", moveLease)
 }
 
 // leadAs acquires a lease and renews it until the work under it is done. The context ends if another process has the
-// lease, or if it could not be renewed before it expired. A process that was paused for longer may continue for a
-// moment: the store rejects writes under a lease that another process has taken.
+// lease, or if it could not be renewed before it expired. A process that was paused for longer may continue briefly:
+// the store rejects writes under a lease that another process has taken.
 func (m *mover) leadAs(
 	ctx context.Context,
 	name string,
@@ -171,7 +171,7 @@ func (m *mover) leadAs(
 	until := time.Now().Add(ttl)
 	lease, err := m.store.Acquire(ctx, name, m.name, ttl)
 	if err != nil {
-		return nil, nil, false // another does, or the store is away
+		return nil, nil, false // another process leads, or the store is away
 	}
 	under, cancel := context.WithCancel(statestore.Under(ctx, lease))
 	ended := make(chan struct{})
@@ -185,11 +185,11 @@ func (m *mover) leadAs(
 		<-ended
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = m.store.Release(bye, lease) // it runs out by itself otherwise
+		_ = m.store.Release(bye, lease) // else it expires
 	}, true
 }
 
-// renew renews a lease that lasts until then, and returns when it is over.
+// renew renews a lease that lasts until then, and returns when it is lost.
 func (m *mover) renew(ctx context.Context, lease statestore.Lease, until time.Time, ttl time.Duration) {
 	tick := time.NewTicker(ttl / 3)
 	defer tick.Stop()
@@ -317,8 +317,8 @@ func past(s moves.Situation) (out []rebalancer.PastMove) {
 	return out
 }
 
-// allowed reads which queues have opted out, and whether plans are paused, which pauses
-// moves out of loaded members too.
+// allowed returns the queues that have opted out, and whether plans are paused, which also pauses moves out of loaded
+// members.
 func (m *mover) allowed(ctx context.Context) (optout func(creel.QueuePath) bool, may bool, err error) {
 	control, err := m.store.Documents(ctx, rebalancer.ControlClass)
 	if err != nil {
@@ -365,8 +365,8 @@ func (m *mover) preview(ctx context.Context, as creel.SubclusterID) ([]rebalance
 	return m.chosen(ctx, s, as)
 }
 
-// elsewhere are the members that may have an application that its home does not know:
-// the home of now, past every cache, and the two of a move.
+// elsewhere returns the members that may have an application that its home does not know: the current home, read
+// without caches, and the two members of a move.
 func (m *mover) elsewhere(
 	ctx context.Context,
 	app creel.ApplicationID,

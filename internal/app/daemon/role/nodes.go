@@ -17,10 +17,10 @@ import (
 	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 )
 
-// NodesConfig is all that the simulated NodeManagers of one process need.
+// NodesConfig is the configuration of the simulated NodeManagers of one process.
 type NodesConfig struct {
 	Farm nmrpc.Config
-	// Scheduler is where the AMs of `creel run`, which simulated nodes play, find their scheduler or proxy.
+	// Scheduler is the address of the scheduler or proxy for the AMs of `creel run`, which simulated nodes simulate.
 	Scheduler string
 	Web       string // address to listen on
 	WebServer webserver.Config
@@ -57,7 +57,7 @@ func NodesSettings(s *settings.Settings) (NodesConfig, error) {
 	return c, nil
 }
 
-// Nodes are simulated NodeManagers, assembled.
+// Nodes are assembled simulated NodeManagers.
 type Nodes struct {
 	daemon.Service
 	Farm *nmrpc.Farm

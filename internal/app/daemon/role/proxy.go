@@ -34,23 +34,23 @@ import (
 	resolver "github.com/creelrm/creel/subcluster/resolver/server"
 )
 
-// ProxyConfig is all that an AM-RM proxy needs besides its store.
+// ProxyConfig is the configuration of an AM-RM proxy, apart from its store.
 type ProxyConfig struct {
-	Name         string // in the store; of two with the same name one is refused
+	Name         string // in the store; of two proxies with the same name, one is rejected
 	Address, Web string // to listen on
 	User         string // submits and kills UAMs for their owners; "" acts as the owner
 	Session      amrmproxy.Config
-	Policy       policies.Policy // of queues without a document
+	Policy       policies.Policy // for queues without a document
 	CallTime     time.Duration
-	Mailbox      int // events that wait for one attempt
-	Sessions     int // attempts at once
+	Mailbox      int // limit of events that wait for one attempt
+	Sessions     int // limit of concurrent attempts
 	Poll         time.Duration
 	SecretFile   string
 	HadoopKeys   *keys.HadoopFiles // of AMs' tokens; nil: none
 	RPC          hrpc.Config
 	WebServer    webserver.Config
 	Machines     *resolver.MachineList    // overrides the node lists that members publish
-	Interceptors []hrpc.ClientInterceptor // of calls to members
+	Interceptors []hrpc.ClientInterceptor // for calls to members
 	Traces       trace.TracerProvider     // of applications; nil: none
 	Log          *slog.Logger
 }
@@ -113,7 +113,7 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 	}, nil
 }
 
-// Proxy is an AM-RM proxy, assembled.
+// Proxy is an assembled AM-RM proxy.
 type Proxy struct {
 	daemon.Service
 	Proxy   *server.Server

@@ -24,14 +24,14 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// RebalancerConfig is all that a rebalancer needs besides its store.
+// RebalancerConfig is the configuration of a rebalancer, apart from its store.
 type RebalancerConfig struct {
 	Name      string // unique name of this rebalancer
 	Every     time.Duration
 	Lease     time.Duration
-	MaxChange float64       // of a weight in one plan
-	SlowStart time.Duration // from nothing to all of a member's size
-	// Capacities of queues in members follow the plan.
+	MaxChange float64       // largest change of a weight in one plan
+	SlowStart time.Duration // time for a member's counted size to grow from zero to all
+	// Capacities: queues' capacities in members follow the plan.
 	Capacities bool
 	DryRun     bool
 	Audit      rebalance.Audit
@@ -75,7 +75,7 @@ func RebalancerSettings(s *settings.Settings) (RebalancerConfig, error) {
 	}, nil
 }
 
-// Rebalancer is one, assembled.
+// Rebalancer is an assembled rebalancer.
 type Rebalancer struct {
 	daemon.Service
 	Leader *rebalance.Leader
@@ -126,8 +126,8 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 	return r, keepRecord(&r.Service, store, c.Name, c.Log)
 }
 
-// queueShares are the metrics of each queue in the plan that was published last. On nodes with a
-// label it is named by subcluster.QueueOn, and parts are of these nodes.
+// queueShares are the metrics of each queue in the last published plan. On labelled nodes, subcluster.QueueOn names
+// the queue, and shares are of these nodes.
 type queueShares struct{ leader *rebalance.Leader }
 
 var (
@@ -173,7 +173,7 @@ func (q queueShares) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// invariantFigures are the metrics of invariants that were held against members' reports.
+// invariantFigures are the metrics of invariants checked against members' reports.
 type invariantFigures struct{ leader *rebalance.Leader }
 
 var (
@@ -190,7 +190,7 @@ func (a invariantFigures) Describe(out chan<- *prometheus.Desc) {
 }
 
 func (a invariantFigures) Collect(out chan<- prometheus.Metric) {
-	// Where nothing is audited each has been checked zero times: an alert that reads them finds them.
+	// If no audit has run, report zero checks, so that an alert finds the metrics.
 	checked, broken := map[string]int64{}, map[string]int64{}
 	if x := a.leader.Audited(); x != nil {
 		for _, i := range x.Invariants {

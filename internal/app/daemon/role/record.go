@@ -16,14 +16,14 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// A daemon keeps its record in the store each recordEvery, and within recordLook of a change
-// of its readiness. The record of one that died is listed for recordLife.
+// A daemon renews its record in the store once per recordEvery, and within recordLook of a change of its readiness.
+// The record of a dead daemon is listed for recordLife.
 const (
 	recordEvery = 10 * time.Second
 	recordLook  = time.Second
 	recordLife  = 3 * recordEvery
-	recordTime  = 5 * time.Second // of one call
-	recordWhy   = 1000            // bytes of why it is not ready
+	recordTime  = 5 * time.Second // limit of one call
+	recordWhy   = 1000            // bytes of the reason for not being ready
 )
 
 // record is the state that a daemon publishes in the store.
@@ -32,14 +32,14 @@ type record struct {
 	store  statestore.Daemons
 	log    *slog.Logger
 	daemon statestore.Daemon
-	kept   time.Time // last tried
-	away   bool      // the store did not take it then
+	kept   time.Time // time of the last try
+	away   bool      // the store did not accept it
 	lost   ratelog.Line
 }
 
-// keepRecord adds the task that keeps the record of an assembled daemon. It ends last, so
-// that a daemon that drains is listed, as one that is not ready. name is unique in its kind
-// among the daemons of a process; "": the address of its client port.
+// keepRecord adds the task that renews the record of an assembled daemon. The task ends last, so that a draining
+// daemon is listed as not ready. name is unique among the process's daemons of a kind; "": the address of the client
+// port.
 func keepRecord(s *daemon.Service, store statestore.Daemons, name string, log *slog.Logger) error {
 	host, err := hostOf("")
 	if err != nil {
@@ -60,7 +60,7 @@ func keepRecord(s *daemon.Service, store statestore.Daemons, name string, log *s
 	return nil
 }
 
-// fromElsewhere is an address that was listened on with the host's name in place of "all".
+// fromElsewhere returns a bound address with the host's name if it is every interface.
 func fromElsewhere(address, host string) string {
 	at, port, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(at); err != nil || at != "" && (ip == nil || !ip.IsUnspecified()) {
@@ -100,7 +100,7 @@ func notReady(s *daemon.Service) (line, why string) {
 	return "", ""
 }
 
-// keep tries once. A store that is away costs the daemon nothing but its record.
+// keep tries once. If the store is away, the daemon only loses its record.
 func (r *record) keep(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, recordTime)
 	defer cancel()
@@ -125,5 +125,5 @@ func (r *record) drop(ctx context.Context) {
 	}
 	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	_ = r.store.DropDaemon(bye, r.daemon) // it expires otherwise
+	_ = r.store.DropDaemon(bye, r.daemon) // else it expires
 }

@@ -17,11 +17,10 @@ import (
 type refusal struct {
 	key     string
 	roles   []settings.Role
-	example string // a value that is refused, for the test and the page made from it
+	example string // a rejected value, for the test and the generated page
 	why     string
 	try     string
-	// refused reports whether the settings ask for it. A reason that it returns
-	// goes after why.
+	// refused reports whether the settings have such a value. The returned reason follows why.
 	refused func(s *settings.Settings) (bool, string)
 }
 
@@ -31,7 +30,7 @@ var (
 	onWeb     = append(slices.Clone(onServers), settings.Rebalancer) // with a web port and no other
 )
 
-// is reports whether an enumeration or boolean has a value.
+// is reports whether a setting of type enumeration or boolean has a value.
 func is(key, value string) func(*settings.Settings) (bool, string) {
 	return func(s *settings.Settings) (bool, string) {
 		if row, _ := settings.Find(key); row.Type == settings.Bool {
@@ -41,7 +40,7 @@ func is(key, value string) func(*settings.Settings) (bool, string) {
 	}
 }
 
-// unreadable reports whether a file is named that cannot be read.
+// unreadable reports whether the setting names a file that cannot be read.
 func unreadable(key string) func(*settings.Settings) (bool, string) {
 	return func(s *settings.Settings) (bool, string) {
 		path := s.String(key)
@@ -52,12 +51,12 @@ func unreadable(key string) func(*settings.Settings) (bool, string) {
 		if err != nil {
 			return true, fileReason(err)
 		}
-		f.Close() // it was only read
+		f.Close() // it was only opened for reading
 		return false, ""
 	}
 }
 
-// refusals are all of them, in the order of the page in docs.
+// refusals are all refusals, in the order of the page in docs.
 var refusals = []refusal{
 	{
 		key: "hadoop.security.authentication", roles: onServers, example: "kerberos",
@@ -223,8 +222,7 @@ var refusals = []refusal{
 	},
 }
 
-// mayStart refuses settings with which a daemon of this role must not start,
-// with everything that is wrong at once.
+// mayStart rejects settings with which a daemon of this role must not start, and reports all of them at once.
 func mayStart(s *settings.Settings, role settings.Role) error {
 	var errs []error
 	for _, r := range refusals {

@@ -22,7 +22,7 @@ func machineList(s *settings.Settings) (*resolver.MachineList, error) {
 	return list, nil
 }
 
-// addResolver adds the task that knows which subcluster has which host.
+// addResolver adds the task that maintains the table of hosts' subclusters.
 func addResolver(
 	s *daemon.Service,
 	store statestore.Store,

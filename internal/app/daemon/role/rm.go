@@ -28,20 +28,20 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// RMConfig is all that a ResourceManager needs.
+// RMConfig is the configuration of a ResourceManager.
 type RMConfig struct {
 	RM    server.Config
-	Ports rmrpc.Config // where its protocols listen
+	Ports rmrpc.Config // addresses of its protocols
 	Web   string       // address to listen on
 	REST  rest.Config
-	// AllowedHosts are names under which browsers may come over loopback.
+	// AllowedHosts are names that browsers may use over loopback.
 	AllowedHosts []string
 	WebServer    webserver.Config
-	Membership   *Membership // nil: it is alone
+	Membership   *Membership // nil: not in a federation
 	Log          *slog.Logger
 }
 
-// subcluster is its id as a member, "" without a federation.
+// subcluster returns its id as a member, "" outside a federation.
 func (c *RMConfig) subcluster() creel.SubclusterID {
 	if c.Membership == nil {
 		return ""
@@ -49,12 +49,11 @@ func (c *RMConfig) subcluster() creel.SubclusterID {
 	return c.Membership.ID
 }
 
-// Member reports whether the settings of a ResourceManager make it a member of
-// a federation: whether they name a store.
+// Member reports whether the settings of a ResourceManager make it a member of a federation, by naming a store.
 func Member(s *settings.Settings) bool { return s.String("creel.store.url") != "memory" }
 
-// RMSettings reads a ResourceManager's configuration. store is the federation's;
-// nil leaves the ResourceManager alone.
+// RMSettings reads a ResourceManager's configuration. store is the federation's; with nil, the ResourceManager joins
+// none.
 func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) {
 	if err := mayStart(s, settings.RM); err != nil {
 		return RMConfig{}, err
@@ -106,7 +105,7 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 	return c, nil
 }
 
-// RM is a ResourceManager, assembled.
+// RM is an assembled ResourceManager.
 type RM struct {
 	daemon.Service
 	Server *server.Server
@@ -197,7 +196,7 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	return r, nil
 }
 
-// proxyTimeout is for how long the web proxy waits for an AM; 0: without end.
+// proxyTimeout is the time for which the web proxy waits for an AM; 0: no limit.
 func proxyTimeout(s *settings.Settings) time.Duration {
 	wait := s.Duration("yarn.resourcemanager.proxy.connection.timeout")
 	if !s.Bool("yarn.resourcemanager.proxy.timeout.enabled") {

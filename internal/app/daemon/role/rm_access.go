@@ -40,8 +40,7 @@ var machineGroups = []string{
 	"JniBasedUnixGroupsMapping", "JniBasedUnixGroupsMappingWithFallback", "ShellBasedUnixGroupsMapping",
 }
 
-// groupMapping finds how groups are looked up; ok is false for a class that creel does not
-// have the like of.
+// groupMapping returns the look-up of groups; ok is false for a class that creel does not support.
 func groupMapping(s *settings.Settings) (lookup func(user string) []string, ok bool) {
 	class := s.String("hadoop.security.group.mapping")
 	switch name := class[strings.LastIndex(class, ".")+1:]; {
@@ -76,7 +75,7 @@ func administrators(s *settings.Settings, g *groups.Groups) func(user string) bo
 	return func(user string) bool { return acl.All || acl.Allows(user, g.Of(user)) }
 }
 
-// allows returns a function that evaluates access lists in Hadoop's format.
+// allows returns a function that evaluates access lists in Hadoop's format for a user.
 func allows(g *groups.Groups) func(user string) func(acl string) bool {
 	return func(user string) func(string) bool {
 		groups := sync.OnceValue(func() []string { return g.Of(user) })

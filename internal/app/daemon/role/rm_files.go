@@ -24,7 +24,7 @@ const (
 	maxHostFileDepth = 32
 )
 
-// hostLists reads the files of hosts that the settings name.
+// hostLists reads the host files named in the settings.
 func hostLists(s *settings.Settings) (h server.Hosts, err error) {
 	if h.Include, _, err = hostFile(s.String("yarn.resourcemanager.nodes.include-path")); err != nil {
 		return server.Hosts{}, err
@@ -37,8 +37,8 @@ func hostLists(s *settings.Settings) (h server.Hosts, err error) {
 	return h, nil
 }
 
-// hostFile reads host names: as XML if the file's name ends in .xml, as in Hadoop, and otherwise as words of which a #
-// begins a comment. An empty path is an empty list; an absent file is an error. timeouts are those of the XML form.
+// hostFile reads host names: from XML if the file's name ends in .xml, as in Hadoop, and otherwise as words, where #
+// starts a comment. An empty path is an empty list; a missing file is an error. Only the XML form has timeouts.
 func hostFile(path string) (hosts []string, timeouts map[string]time.Duration, err error) {
 	if path == "" {
 		return nil, nil, nil
@@ -88,9 +88,9 @@ func hostsOfXML(b []byte) (hosts []string, timeouts map[string]time.Duration, er
 		return nil, nil, fmt.Errorf("line %d: %w", line, err)
 	}
 	timeouts = map[string]time.Duration{}
-	var name, timeout *strings.Builder // of the open <host>, once begun
-	var in *strings.Builder            // the one to which text belongs
-	depth, host, field := 0, 0, 0      // host and field: the depths of the open elements
+	var name, timeout *strings.Builder // of the open <host>, once started
+	var in *strings.Builder            // the builder for the current text
+	depth, host, field := 0, 0, 0      // host and field: depths of the open elements
 	for roots := 0; ; {
 		tok, err := dec.Token()
 		switch {

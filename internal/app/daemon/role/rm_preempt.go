@@ -22,7 +22,7 @@ const (
 // yarn.scheduler.fair.update-interval-ms.
 const fairInterval = 500 * time.Millisecond
 
-// preemptionConfig is how containers are taken back, by the scheduler named.
+// preemptionConfig returns the configuration of preemption for the configured scheduler.
 func preemptionConfig(s *settings.Settings, file []settings.Property) (queues.Preemption, error) {
 	f := overrides{s: s, file: map[string]settings.Property{}}
 	for _, p := range file {
@@ -114,8 +114,8 @@ func (f *overrides) text(key string) string {
 	return v
 }
 
-// victimsOf sets which containers queues lose first, from creel.scheduler.QUEUE.preemption.victims in the site files.
-// CapacityScheduler's own setting comes from the queue file.
+// victimsOf sets the containers that queues lose first, from creel.scheduler.QUEUE.preemption.victims in the site
+// files. CapacityScheduler's own setting comes from the queue file.
 func victimsOf(s *settings.Settings, file []settings.Property, q *queues.Queue, path string) {
 	key := "creel.scheduler." + path + ".preemption.victims"
 	text := ""

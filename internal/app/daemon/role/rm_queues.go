@@ -26,7 +26,7 @@ func fairScheduler(s *settings.Settings) bool {
 	return schedulerName(s) == "FairScheduler"
 }
 
-// increment is the step in which FairScheduler rounds allocations: by default 1024 MiB, 1 vcore, and 1 of any other
+// increment is the step to which FairScheduler rounds allocations: by default 1024 MiB, 1 vcore, and 1 of any other
 // type. The key of the type overrides the older keys of memory and vcores.
 func increment(s *settings.Settings, types []creel.ResourceType) (creel.Resource, error) {
 	step := creel.NewResource(
@@ -76,7 +76,7 @@ func queueOptions(s *settings.Settings) queueconf.Options {
 	return opt
 }
 
-// QueueConfig reads the queue file of the scheduler that is named.
+// QueueConfig reads the configured scheduler's queue file.
 func QueueConfig(s *settings.Settings, reload bool) (queueconf.Config, error) {
 	if fairScheduler(s) {
 		path, data, err := s.FairSchedulerFile()
@@ -96,7 +96,7 @@ func QueueConfig(s *settings.Settings, reload bool) (queueconf.Config, error) {
 	return capacityQueues(s, found)
 }
 
-// capacityQueues makes queues of the properties that describe them.
+// capacityQueues makes queues from properties.
 func capacityQueues(s *settings.Settings, found []settings.Property) (queueconf.Config, error) {
 	opt := queueOptions(s)
 	props := make([]queueconf.Property, len(found))
@@ -116,7 +116,7 @@ func capacityQueues(s *settings.Settings, found []settings.Property) (queueconf.
 	return withSettings(s, found)(queueconf.ReadCapacity(props, opt))
 }
 
-// mutationPolicy is the last part of the class name that decides which users may change queues.
+// mutationPolicy is the last part of the name of the class that decides which users may change queues.
 func mutationPolicy(s *settings.Settings) string {
 	class := s.String("yarn.scheduler.configuration.mutation.acl-policy.class")
 	return class[strings.LastIndexByte(class, '.')+1:]

@@ -20,9 +20,8 @@ import (
 
 const defaultRack = "/default-rack"
 
-// racks finds the rack of a host: from the table where one is named, else from
-// the script where one is; nil where neither is, and every host is in the
-// default rack.
+// racks returns the look-up of a host's rack: from the configured table, else from the script; nil without both:
+// every host is in the default rack.
 func racks(s *settings.Settings) (func(host string) string, error) {
 	class := s.String("net.topology.node.switch.mapping.impl")
 	script, table := s.String("net.topology.script.file.name"), s.String("net.topology.table.file.name")
@@ -52,7 +51,7 @@ func racks(s *settings.Settings) (func(host string) string, error) {
 	return nil, nil
 }
 
-// rackTable reads "host rack" lines.
+// rackTable parses "host rack" lines.
 func rackTable(path string) (func(host string) string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -78,7 +77,7 @@ func rackTable(path string) (func(host string) string, error) {
 	}, lines.Err()
 }
 
-// rackScript asks a program for racks, once for each host.
+// rackScript runs a program for racks, once for each host.
 type rackScript struct {
 	program string
 
@@ -86,12 +85,11 @@ type rackScript struct {
 	found map[string]string
 }
 
-// scriptTime is how long the program may take for one host; a node waits for it
-// when it registers.
+// scriptTime limits the program's run for one host; a registering node waits for it.
 const scriptTime = 10 * time.Second
 
-// rack runs the program with the host as its argument. Where that fails the host
-// is in the default rack until it is asked for again, as with Hadoop's.
+// rack runs the program with the host as its argument. If that fails, the host is in the default rack until the next
+// look-up, as in Hadoop.
 func (r *rackScript) rack(host string) string {
 	r.mu.Lock()
 	known, ok := r.found[host]

@@ -71,7 +71,7 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		return server.Queues{Spec: q.Queues, Placement: q.Placement}, err
 	}
 	c.Mutable = mutableQueues(s)
-	// Paths of host lists, proxy users and administrators are reread from the files; -D still overrides them.
+	// Paths of host lists, proxy users and administrators are read again from the files; -D still overrides them.
 	again := s.Reload
 	c.Hosts = func() (server.Hosts, error) {
 		fresh, err := again()
@@ -100,7 +100,7 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 	return c, ports, nil
 }
 
-// machineConfig is the scheduler's part of the settings.
+// machineConfig reads the scheduler's part of the settings.
 func machineConfig(s *settings.Settings) (rm.Config, error) {
 	m := rm.Defaults()
 	for _, name := range s.List("yarn.resource-types") {
@@ -207,7 +207,7 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	return m, nil
 }
 
-// heartbeatScaling reads how heartbeat intervals follow the CPU use of nodes; nil if scaling is off. It rejects
+// heartbeatScaling reads the dependence of heartbeat intervals on nodes' CPU use; nil if scaling is off. It rejects
 // values with which Hadoop's ResourceManager would not start.
 func heartbeatScaling(s *settings.Settings) (*server.Scaling, error) {
 	const nodes = "yarn.resourcemanager.nodemanagers.heartbeat-interval-"
@@ -233,7 +233,7 @@ func heartbeatScaling(s *settings.Settings) (*server.Scaling, error) {
 	return c, nil
 }
 
-// labelSource returns how nodes get their labels; a label provider is refused at the start.
+// labelSource returns the source of nodes' labels; a label provider prevents the start.
 func labelSource(s *settings.Settings) rm.LabelSource {
 	distributed := s.String("yarn.node-labels.configuration-type") == "distributed"
 	switch {

@@ -47,48 +47,47 @@ import (
 	resolver "github.com/creelrm/creel/subcluster/resolver/server"
 )
 
-// RouterConfig is all that a router needs besides its store.
+// RouterConfig is the configuration of a router, apart from its store.
 type RouterConfig struct {
 	Client, Admin, Web string // addresses to listen on
 	Poll               time.Duration
-	HomeTTL            time.Duration      // for which an ended application's home is remembered
-	Policy             policies.Policy    // of queues without a document
+	HomeTTL            time.Duration      // time for which an ended application's home is remembered
+	Policy             policies.Policy    // for queues without a document
 	Signer             *subcluster.Signer // verifies members; nil accepts all
-	Remote             remote.Config      // how members are called; KindOf is set here
-	SubmitTime         time.Duration      // of one submission, over all members it tries
+	Remote             remote.Config      // configuration of calls to members; KindOf is set here
+	SubmitTime         time.Duration      // limit of one submission, over all members that it tries
 	UnclearWait        time.Duration      // for a member that cannot disown, see router.UnclearWait
 	MaxSubmission      int64              // bytes
-	GivesParts         bool               // lists by RPC without the members that did not answer
-	LastParts          time.Duration      // for which lists have them of members that do not answer
-	ListsUAMs          bool               // lists have UAMs without their home's report
-	MaxTries           int                // subclusters that one submission is offered to at most
+	GivesParts         bool               // lists by RPC may lack members that did not answer
+	LastParts          time.Duration      // time for which lists include the last applications of silent members
+	ListsUAMs          bool               // lists include UAMs without their home's report
+	MaxTries           int                // limit of subclusters that one submission is sent to
 	Homes, Decisions   int                // remembered
 	Dashboard          bool
-	WebProxy           bool     // AMs' pages are reached through the router
-	AllowedHosts       []string // names under which browsers may come over loopback
-	StaticUser         string   // user of REST requests without a name
-	// Allows evaluates access lists. nil: REST queries members in the name of each viewer.
+	WebProxy           bool     // the router proxies AMs' pages
+	AllowedHosts       []string // names that browsers may use over loopback
+	StaticUser         string   // user of REST requests without a user
+	// Allows evaluates access lists. nil: REST queries members as each viewer.
 	Allows func(user string) func(acl string) bool
-	// Settings are those in force, for administrators to see; nil shows none.
+	// Settings are the settings in force, for administrators; nil shows none.
 	Settings   func() []rest.SettingDoc
-	SecretFile string          // with the cluster's secret, which seals the keys of tokens; "": it is in the store
+	SecretFile string          // of the cluster's secret, which seals the token keys; "": the secret is in the store
 	TokenLives token.Lifetimes // of delegation tokens
 	Pages      servlets.Config // the standard pages of Hadoop's daemons
 	RPC        hrpc.Config
 	WebServer  webserver.Config
 	Log        *slog.Logger
 	Traces     trace.TracerProvider // of claims; nil: none
-	Seed       uint64               // of the policies' random choices; 0: any
+	Seed       uint64               // of the policies' random choices; 0: a random seed
 	// MayAdmin reports whether a user may change the federation; nil: every user may. ReloadAdmin reloads its list.
 	MayAdmin    func(user string) bool
 	ReloadAdmin func() (func(user string) bool, error)
 	// Refreshes are the router's own reloads at refresh calls, by name.
 	Refreshes map[string]func() error
 	Moves     rebalancer.MoveTerms  // limits for moves of waiting applications
-	Mend      bool                  // drift of the members' queues is mended unasked
+	Mend      bool                  // repair drift of the members' queues automatically
 	Machines  *resolver.MachineList // overrides the node lists that members publish
-	// Wrap stands between the router and the homes of the store; nil: nothing
-	// does. Tests stop a submission there.
+	// Wrap wraps the homes of the store; nil: no wrapper. Tests use it to stop a submission there.
 	Wrap func(server.Homes) server.Homes
 }
 
@@ -182,7 +181,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 	return c, nil
 }
 
-// Router is one, assembled.
+// Router is an assembled router.
 type Router struct {
 	daemon.Service
 	Server  *server.Server
@@ -321,7 +320,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		User: c.Remote.User, StaticUser: c.StaticUser, Allows: c.Allows, Tokens: delegation, Daemons: store,
 	})
 	documents.Mount(mux)
-	// The documents alone check tokens: health, figures and pages are not to be had by showing one.
+	// Only the REST API accepts delegation tokens: health, metrics and pages do not.
 	byToken.NotFound(webserver.DisallowAnonymous)
 	documents.Mount(byToken)
 	c.WebServer.Login = webserver.Login{Shown: rest.ShowsToken, Handler: byToken}
@@ -339,7 +338,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	return r, keepRecord(&r.Service, store, "", c.Log)
 }
 
-// settingsInForce lists the router's configuration.
+// settingsInForce lists the settings in force.
 func settingsInForce(s *settings.Settings) (out []rest.SettingDoc) {
 	for _, e := range s.Effective(false) {
 		out = append(out, rest.SettingDoc{Key: e.Key, Value: e.Value, Origin: e.Origin, Status: e.Status})
@@ -360,7 +359,7 @@ func (r *Router) readiness() (out []rest.ReadyLine) {
 	return out
 }
 
-// knows asks a member whether it has an application.
+// knows reports whether a member has an application.
 func (r *Router) knows(ctx context.Context, id creel.SubclusterID, app creel.ApplicationID) (bool, error) {
 	m, err := r.Server.Member(id)
 	if err != nil {
@@ -382,8 +381,8 @@ func newPool(c RouterConfig) *remote.Pool {
 	return remote.NewPool(c.Remote)
 }
 
-// addRPC binds an RPC port of the router and adds the task that serves it.
-// login, if there is one, lets clients in by token too.
+// addRPC binds an RPC port of the router and adds the task that serves it. If login is set, clients may also log in
+// by token.
 func (r *Router) addRPC(
 	name, setting, address string, c RouterConfig, s hrpc.Service, login hrpc.TokenFunc,
 ) (bound string, err error) {

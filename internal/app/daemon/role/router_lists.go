@@ -20,16 +20,16 @@ import (
 )
 
 // A member remembers tens of thousands of ended applications, and tidy and reconcile read the list every few minutes.
-// They read live applications and those that ended since the previous read. The whole list is read at first, after a
-// ResourceManager's restart, and each wholeEvery as a safeguard.
+// They read live applications and those that ended since the previous read. The whole list is read first, after a
+// ResourceManager's restart, and once per wholeEvery as a safeguard.
 const (
 	wholeEvery = time.Hour
-	// overlap is by how much the next look begins before the newest end of the last one: an end is dated
-	// before it is durable and shown.
+	// overlap is the time by which the next read starts before the newest end of the previous one, because an end is
+	// dated before it is durable and listed.
 	overlap = time.Minute
 )
 
-// lists are the applications of members.
+// lists has the applications of members.
 type lists struct {
 	ask func(context.Context, *subcluster.Status, *yarnpb.GetApplicationsRequestProto) (
 		*yarnpb.GetApplicationsResponseProto, error)
@@ -38,13 +38,13 @@ type lists struct {
 	of map[creel.SubclusterID]*memberList
 }
 
-// memberList is the state that one read of a member's list leaves for the next. It is immutable: reads call the
-// member without a lock, and of two concurrent reads the first to finish stores its result.
+// memberList is the state that one read of a member's list passes to the next. It is immutable. Reads call the member
+// without a lock, and of two concurrent reads the first to finish stores its result.
 type memberList struct {
 	epoch int64
-	whole time.Time // when the whole list was read
-	seen  time.Time // when this look was over
-	until int64     // the newest end that was seen, in ms of the member's clock
+	whole time.Time // time of the last whole read
+	seen  time.Time // end of this read
+	until int64     // newest end seen, in ms of the member's clock
 	ended map[creel.ApplicationID]statestore.ReportedApplication
 }
 
@@ -59,7 +59,7 @@ func newLists(pool *remote.Pool) *lists {
 }
 
 // member lists a member's applications. Ended ones come first, including some that its ResourceManager may have
-// forgotten since the whole list was read, then live ones.
+// dropped since the last whole read, then live ones.
 func (l *lists) member(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error) {
 	l.mu.Lock()
 	last := l.of[m.ID]
@@ -76,8 +76,8 @@ func (l *lists) member(ctx context.Context, m *subcluster.Status) ([]statestore.
 		next = &memberList{epoch: m.Epoch, whole: began, ended: none}
 		living = next.sort(all)
 	} else {
-		// Live applications first: one that ends between the two calls is in both answers, and counts as live until
-		// the next read.
+		// Read live applications first: one that ends between the two calls is in both answers, and counts as live
+		// until the next read.
 		lives, err := l.ask(ctx, m, &yarnpb.GetApplicationsRequestProto{ApplicationStates: livingStates})
 		if err != nil {
 			return nil, err
@@ -97,7 +97,7 @@ func (l *lists) member(ctx context.Context, m *subcluster.Status) ([]statestore.
 	return next.with(living), nil
 }
 
-// keep stores the result of a read if the list it was based on is still the current one. It also drops members
+// keep stores the result of a read if the list that it continues is still the current one. It also drops members
 // without a recent read: they were removed.
 func (l *lists) keep(id creel.SubclusterID, last, next *memberList) {
 	l.mu.Lock()
@@ -138,7 +138,7 @@ var livingStates = []yarnpb.YarnApplicationStateProto{
 	yarnpb.YarnApplicationStateProto_RUNNING,
 }
 
-// getApplications asks a member for applications.
+// getApplications requests a member's applications.
 func getApplications(
 	ctx context.Context, m *remote.Member, request *yarnpb.GetApplicationsRequestProto,
 ) (*yarnpb.GetApplicationsResponseProto, error) {
@@ -154,8 +154,8 @@ func getApplications(
 	return &list, proto.Unmarshal(b, &list)
 }
 
-// reportedApplication is an application of a member's list, unmanaged ones included; false for a UAM with an id of
-// its own, which has no home.
+// reportedApplication converts an application of a member's list, unmanaged ones included; ok is false for a UAM with
+// a separate id, which has no home.
 func reportedApplication(a *yarnpb.ApplicationReportProto) (statestore.ReportedApplication, bool) {
 	if _, ok := router.UAMOf(a.GetUnmanagedApplication(), a.GetApplicationTags()); ok {
 		return statestore.ReportedApplication{}, false

@@ -26,8 +26,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// addRebuild adds the loop of a router that writes homes back into a store which
-// came back empty. The store in memory cannot: it goes with its process.
+// addRebuild adds a router's loop that restores the homes of a store which came back empty. The in-memory store
+// cannot come back empty: it ends with its process.
 func (r *Router) addRebuild(store statestore.Store, pool *remote.Pool, clock *pauseclock.Clock, log *slog.Logger) {
 	s, ok := store.(rebuild.Store)
 	if !ok {
@@ -75,8 +75,7 @@ func (r *Router) addTidy(store tidy.Store, ttl time.Duration, lists *lists, log 
 	}).Run)
 }
 
-// addReconcile adds the loop of a router that looks for applications which live
-// where they are not at home.
+// addReconcile adds a router's loop that finds applications away from their home.
 func (r *Router) addReconcile(store reconcile.Store, pool *remote.Pool, lists *lists, log *slog.Logger) {
 	loop := reconcile.New(store, reconcile.Config{
 		View:  r.Watcher.View,
@@ -102,7 +101,7 @@ func (r *Router) addReconcile(store reconcile.Store, pool *remote.Pool, lists *l
 	r.Add("reconcile", loop.Run)
 }
 
-// reported asks a member for all applications that it reports.
+// reported returns all applications that a member reports.
 func reported(
 	pool *remote.Pool,
 ) func(context.Context, *subcluster.Status) ([]statestore.ReportedApplication, error) {
@@ -111,7 +110,7 @@ func reported(
 	}
 }
 
-// applicationsOf is the whole list of a member, ended and unmanaged ones included.
+// applicationsOf returns a member's whole list, including ended and unmanaged applications.
 func applicationsOf(ctx context.Context, m *remote.Member) (out []statestore.ReportedApplication, err error) {
 	list, err := getApplications(ctx, m, &yarnpb.GetApplicationsRequestProto{})
 	for _, r := range list.GetApplications() {

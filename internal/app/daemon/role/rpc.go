@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// RPCLimits are the limits that all Hadoop RPC servers of a daemon share. threads are the keys of those servers'
-// handler thread counts in Hadoop.
+// RPCLimits are the limits that all Hadoop RPC servers of a daemon share. threads are the keys of Hadoop's handler
+// thread counts of those servers.
 func RPCLimits(s *settings.Settings, threads ...string) hrpc.Config {
 	connections := s.Int("ipc.server.max.connections")
 	if connections == 0 {
@@ -39,8 +39,8 @@ func RPCLimits(s *settings.Settings, threads ...string) hrpc.Config {
 	return c
 }
 
-// maxCalls is how many calls may be in flight on a server. It is the capacity of Hadoop's call queue, if a queue size
-// or a thread count is configured. Otherwise it is 0, hrpc's own default: a call in flight needs no thread here, so
+// maxCalls limits the calls in flight on a server. If a queue size or a thread count is configured, it is the
+// capacity of Hadoop's call queue. Otherwise it is 0, hrpc's own default: a call in flight needs no thread here, so
 // Hadoop's defaults would reject calls that creel can serve.
 func maxCalls(s *settings.Settings, threads []string) int {
 	const queue = "ipc.server.handler.queue.size"
@@ -63,8 +63,8 @@ func origin(s *settings.Settings, key string) string {
 	return v.Origin.Source
 }
 
-// watchedServer makes a server whose calls are counted for /metrics and, if they change something, written to the
-// audit log. name is the metrics' label.
+// watchedServer makes a server that counts calls for /metrics and audits those that change something. name is the
+// metrics' label.
 func watchedServer(name string, c hrpc.Config, h *health.Health) (*hrpc.Server, error) {
 	m := telemetry.NewMetrics(name, c.Services)
 	c.Interceptors = append(slices.Clone(c.Interceptors), m.Interceptor(), telemetry.Audit(c.Logger, yarnrpc.Audited))

@@ -20,12 +20,11 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// minSecret is how many bytes a secret must have, 128 bits at least.
+// minSecret is the minimum length of a secret in bytes: 128 bits.
 const minSecret = 16
 
-// secretFrom reads creel.cluster.secret-file, and makes it where there is none:
-// 256 random bits, as text that can be copied, for its owner's eyes alone (0600). It is
-// never put into the store.
+// secretFrom reads creel.cluster.secret-file, and creates it if it is missing: 256 random bits, as text that can be
+// copied, readable only by its owner (0600). The secret is never stored in the store.
 func secretFrom(file string) ([]byte, error) {
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		if err := makeSecret(file); err != nil {
@@ -61,8 +60,8 @@ func members(s *daemon.Service, store statestore.Store, signer *subcluster.Signe
 	return source
 }
 
-// checkSecret returns the error that secretFrom would return, as far as it can be known without creating the file:
-// the user who checks a configuration may not be the daemon's user.
+// checkSecret returns the error that secretFrom would return, as far as possible without creating the file: a
+// configuration may be checked by a user other than the daemon's.
 func checkSecret(file string) error {
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		_, err := readSecret(file)
@@ -90,8 +89,8 @@ func readSecret(file string) ([]byte, error) {
 	return b, err
 }
 
-// makeSecret makes the file whole or not at all. Of daemons that start at the
-// same moment the first one's stays.
+// makeSecret creates the complete file or none. If several daemons start at the same time, the first one's secret
+// stays.
 func makeSecret(file string) error {
 	temporary, err := os.CreateTemp(filepath.Dir(file), ".secret-*") // its mode is 0600
 	if err != nil {

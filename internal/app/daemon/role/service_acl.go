@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// The protocols that a daemon serves, each with the prefix of its access list's key.
+// The protocols of each daemon, with the prefix of their access lists' keys.
 var (
 	rmProtocols = map[string]string{
 		yarnrpc.ApplicationClientProtocolName:             "security.applicationclient.protocol",
@@ -34,7 +34,7 @@ var (
 )
 
 // serviceACLs are Hadoop's service-level authorization (hadoop-policy.xml): the users and machines that may use a
-// protocol, whatever the calls are.
+// protocol at all.
 type serviceACLs struct {
 	settings  *settings.Settings
 	protocols map[string]string
@@ -48,8 +48,8 @@ type serviceACL struct {
 	machines, blockedAround httpguard.Machines
 }
 
-// newServiceACLs reads the lists even if they are not in force, so that mistakes in them are reported before they
-// matter. It returns nil while hadoop.security.authorization is off.
+// newServiceACLs reads the lists even if they are not in force, so that mistakes in them are reported early. It
+// returns nil while hadoop.security.authorization is off.
 func newServiceACLs(s *settings.Settings, protocols map[string]string, g *groups.Groups) (*serviceACLs, error) {
 	a := &serviceACLs{settings: s, protocols: protocols, groups: g}
 	lists, err := a.read(s)
@@ -75,7 +75,8 @@ func (a *serviceACLs) refresh() error {
 
 func (a *serviceACLs) read(s *settings.Settings) (map[string]serviceACL, error) {
 	const byDefault = "security.service.authorization.default"
-	// its returns the key of a protocol's own list if there is one. An existing empty list allows no user.
+	// its returns the key of a protocol's list if there is one, else of the default. An existing empty list allows no
+	// user.
 	its := func(service, end string) string {
 		if _, ok := s.Lookup(service + end); ok {
 			return service + end
@@ -100,7 +101,7 @@ func (a *serviceACLs) read(s *settings.Settings) (map[string]serviceACL, error) 
 	return out, nil
 }
 
-// notAuthorized is why a client may not speak a protocol, in Hadoop's words.
+// notAuthorized is the reason why a client may not use a protocol, in Hadoop's words.
 type notAuthorized string
 
 func (why notAuthorized) Error() string { return string(why) }
@@ -129,7 +130,7 @@ func (a *serviceACLs) named(acl queues.ACL, who *hrpc.Identity) bool {
 		len(acl.Groups) > 0 && acl.Allows(who.User, a.groups.Of(who.User))
 }
 
-// described is a client as Hadoop writes him.
+// described returns a client in Hadoop's form.
 func described(who *hrpc.Identity) string {
 	switch {
 	case who.RealUser != "":

@@ -13,14 +13,14 @@ import (
 	"github.com/creelrm/creel/statestore/redis"
 )
 
-// countedStore is a store on Redis with the figures of its operations. The store in the
-// memory of a process has none: its operations are function calls.
+// countedStore is a store on Redis with metrics of its operations. The in-memory store has none, because its
+// operations are function calls.
 type countedStore struct {
 	*redis.Store
 	figures *storeFigures
 }
 
-// storeFigures are shared by all daemons of a process that share a store.
+// storeFigures are shared by all daemons of a process that use the same store.
 type storeFigures struct{ took *prometheus.HistogramVec }
 
 func newStoreFigures() *storeFigures {

@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/router/server"
 )
 
-// tracedHomes has a span for each claim and move of a submission that is traced.
+// tracedHomes makes a span for each claim and move of a traced submission.
 type tracedHomes struct {
 	server.Homes
 	tracer trace.Tracer

@@ -17,8 +17,8 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// webSettings reads the settings of all web ports. crossOrigin are the daemon's own settings that allow pages of
-// other origins to read it.
+// webSettings reads the settings of all web ports. crossOrigin are the daemon's own settings that permit access by
+// pages of other origins.
 func webSettings(s *settings.Settings, crossOrigin ...string) webserver.Config {
 	return webserver.Config{
 		ReadHeaderTimeout: s.Duration("creel.http.read-header-timeout"),
@@ -38,7 +38,7 @@ func wrapped(s *settings.Settings, crossOrigin []string) func(http.Handler) http
 		on = s.Bool(key) || on
 	}
 	origins, err := originsOf(s)
-	if err != nil { // it stops the start
+	if err != nil { // it prevents the start
 		on = false
 	}
 	return func(h http.Handler) http.Handler {
@@ -80,7 +80,7 @@ func addWeb(d *daemon.Service, name, address string, h http.Handler, c webserver
 	return l.Addr().String(), nil
 }
 
-// addSite is addWeb with pages; nil: there are none.
+// addSite is addWeb with pages; nil for no pages.
 func addSite(
 	d *daemon.Service, name, address string, mux *chi.Mux, site *pages.Site, c webserver.Config,
 ) (bound string, err error) {
@@ -88,27 +88,26 @@ func addSite(
 		site.Mount(mux)
 	}
 	bound, err = addWeb(d, name, address, mux, c)
-	if site != nil { // after the web server, so that its streams end before it waits for them
+	if site != nil { // after the web server, so that its streams end before the server waits for them
 		d.Add("pages", site.Run)
 	}
 	return bound, err
 }
 
-// addHealthWeb is addWeb for a daemon that has nothing to show but its health.
+// addHealthWeb is addWeb for a daemon that only serves its health.
 func addHealthWeb(d *daemon.Service, name, address string, c webserver.Config) (bound string, err error) {
 	mux := chi.NewRouter()
 	d.Health.Mount(mux)
 	return addWeb(d, name, address, mux, c)
 }
 
-// AddProfiles adds /debug/pprof on a port of its own where creel.debug.address
-// asks for it. It is taken on loopback only.
+// AddProfiles adds /debug/pprof on a separate port if creel.debug.address is set. The port must be on loopback.
 func AddProfiles(d *daemon.Service, s *settings.Settings) error {
 	address := s.Address("creel.debug.address")
 	if address == "" {
 		return nil
 	}
-	if !webserver.Loopback(address) { // mayStart has logged the reason; `creel up` does not call it
+	if !webserver.Loopback(address) { // mayStart has reported the reason; `creel up` does not call it
 		return s.Problem("creel.debug.address", "it is not on loopback", "give 127.0.0.1:6060")
 	}
 	bound, err := addWeb(d, "creel.debug.address", address, webserver.Profiles(),
@@ -130,7 +129,7 @@ func daemonPages(s *settings.Settings, g *groups.Groups) servlets.Config {
 	}
 }
 
-// properties are the settings in force as /conf shows them.
+// properties returns the settings in force in the form of /conf.
 func properties(s *settings.Settings) []servlets.Property {
 	var out []servlets.Property
 	for _, e := range s.Effective(true) {

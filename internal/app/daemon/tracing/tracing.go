@@ -30,11 +30,10 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-// On reports whether spans go anywhere. Where they do not, servers have no
-// interceptor for them, and calls pay nothing.
+// On reports whether spans are exported. If not, servers have no interceptor for them, and calls pay nothing.
 func On(s *settings.Settings) bool { return endpoint(s) != "" }
 
-// endpoint returns where spans are sent: creel.trace.endpoint, or OpenTelemetry's environment variables.
+// endpoint returns the destination of spans: creel.trace.endpoint, or OpenTelemetry's environment variables.
 func endpoint(s *settings.Settings) string {
 	if to := cmp.Or(s.String("creel.trace.endpoint"), os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")); to != "" {
 		return to
@@ -45,16 +44,16 @@ func endpoint(s *settings.Settings) string {
 	return ""
 }
 
-// SetUp has this process's spans sent to that endpoint, by OTLP over
-// HTTP, until the returned function has sent the last of them. A caller that
-// brings a trace decides whether it is sampled; of the others creel.trace.sample is.
+// SetUp exports this process's spans to that endpoint, by OTLP over HTTP. The returned function sends the last of
+// them and stops. For a call with a trace, the caller decides on sampling; of the others the fraction
+// creel.trace.sample is sampled.
 func SetUp(ctx context.Context, s *settings.Settings, role string) (stop func(), err error) {
 	if !On(s) {
 		return func() {}, nil
 	}
 	to := endpoint(s)
 	if u, err := url.Parse(to); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		// The exporter would log Go's words, and send to its own default.
+		// Otherwise the exporter would log Go's message, and send to its default endpoint.
 		return nil, s.Problem("creel.trace.endpoint", fmt.Sprintf("traces cannot be sent to %q", to),
 			"give a URL such as http://127.0.0.1:4318/v1/traces (OTEL_EXPORTER_OTLP_ENDPOINT: without the path)")
 	}
@@ -92,7 +91,7 @@ func ServerInterceptors(s *settings.Settings) []hrpc.Interceptor {
 	return []hrpc.Interceptor{telemetry.Trace(otel.GetTracerProvider())}
 }
 
-// ClientInterceptors returns the interceptors of every client that makes calls on behalf of others.
+// ClientInterceptors returns the interceptors of every client that makes calls for others.
 func ClientInterceptors(s *settings.Settings) []hrpc.ClientInterceptor {
 	if !On(s) {
 		return nil
@@ -100,7 +99,7 @@ func ClientInterceptors(s *settings.Settings) []hrpc.ClientInterceptor {
 	return []hrpc.ClientInterceptor{telemetry.TraceClient(otel.GetTracerProvider())}
 }
 
-// Provider makes the spans of applications; nil where they go nowhere.
+// Provider makes the spans of applications; nil if spans are not exported.
 func Provider(s *settings.Settings) api.TracerProvider {
 	if !On(s) {
 		return nil
@@ -108,9 +107,9 @@ func Provider(s *settings.Settings) api.TracerProvider {
 	return otel.GetTracerProvider()
 }
 
-// Handler goes around a web server: a span for each request that YARN's documents or
-// creel's own answer, the child of the caller's. The dashboard's stream, health and
-// figures have none: they are asked for again and again. nil where spans go nowhere.
+// Handler wraps a web server. It makes a span for each request for YARN's or creel's documents, as a child of the
+// caller's span. The dashboard's stream, health and metrics have none, because they are requested repeatedly. It is
+// nil if spans are not exported.
 func Handler(s *settings.Settings) func(http.Handler) http.Handler {
 	if !On(s) {
 		return nil
@@ -124,14 +123,14 @@ func Handler(s *settings.Settings) func(http.Handler) http.Handler {
 	}
 }
 
-// named are the documents that spans are named by.
+// named are the documents that spans are named after.
 var named = map[string]bool{
 	"apps": true, "nodes": true, "scheduler": true, "metrics": true, "queues": true, "policies": true,
 	"subclusters": true, "overview": true, "rebalancer": true, "containers": true, "reservation": true,
 }
 
-// documents returns the kind of document that a path requests, without names chosen by clients; "" if the path is not
-// traced.
+// documents returns the kind of document that a path requests, without names chosen by clients; "" for a path without
+// spans.
 func documents(path string) string {
 	for _, base := range [...]string{"/ws/v1/cluster/", "/api/v1/"} {
 		if rest, ok := strings.CutPrefix(path, base); ok {
@@ -148,7 +147,7 @@ func documents(path string) string {
 	return ""
 }
 
-// Transport goes around the client of members' web servers; nil where spans go nowhere.
+// Transport wraps the client of members' web servers; nil if spans are not exported.
 func Transport(s *settings.Settings) func(http.RoundTripper) http.RoundTripper {
 	if !On(s) {
 		return nil

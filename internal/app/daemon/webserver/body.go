@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// slowest is the minimum speed of a request body in bytes a second, after the time allowed for headers. maxBodyTime
-// bounds bodies of unknown length.
+// slowest is the minimum speed of a request body in bytes a second, after the time permitted for headers. maxBodyTime
+// limits bodies of unknown length.
 const (
 	slowest     = 64 << 10
 	maxBodyTime = time.Minute
 )
 
-// connKey is where a request's context has its connection.
+// connKey is the key of the connection in a request's context.
 type connKey struct{}
 
 // boundBodies closes connections whose bodies arrive too slowly. Otherwise a handler that reads a body, and the
@@ -38,7 +38,7 @@ func boundBodies(next http.Handler, first time.Duration) http.Handler {
 		}
 		control := http.NewResponseController(w)
 		if control.SetReadDeadline(time.Now().Add(limit)) == nil {
-			bound := *r // the server has to find its own body in its own request
+			bound := *r // the server needs its own body in its own request
 			body := &boundBody{ReadCloser: r.Body, control: control, conn: c}
 			bound.Body = body
 			r = &bound
@@ -48,17 +48,17 @@ func boundBodies(next http.Handler, first time.Duration) http.Handler {
 	})
 }
 
-// boundBody takes the limit away when the body is here: the server goes on reading
-// while the request is served, to see the client go.
+// boundBody removes the limit once the whole body has arrived: the server keeps reading while it serves the request,
+// to detect that the client has gone.
 type boundBody struct {
 	io.ReadCloser
 	control *http.ResponseController
-	conn    *conn // nil if its listener is another
-	ended   bool  // all of it is here
-	slow    bool  // its time was over first
+	conn    *conn // nil for another listener
+	ended   bool  // all of it has arrived
+	slow    bool  // its time expired first
 }
 
-// left is called when the handler has returned: the server then reads the rest of the body.
+// left is called after the handler has returned: the server then reads the rest of the body.
 func (b *boundBody) left() {
 	if b.conn != nil && !b.ended {
 		b.conn.waited()
@@ -77,7 +77,7 @@ func (b *boundBody) Read(p []byte) (int, error) {
 	}
 	if err == io.EOF {
 		b.ended = true
-		b.control.SetReadDeadline(time.Time{}) // an error here is the client's going away
+		b.control.SetReadDeadline(time.Time{}) // an error means that the client has gone
 	}
 	return n, err
 }

@@ -19,7 +19,7 @@ func Profiles() http.Handler {
 	return mux
 }
 
-// Loopback reports whether host:port is on this machine only. Profiles are served only there, because they show a
+// Loopback reports whether host:port is only on this machine. Profiles are served only there, because they show a
 // process's memory.
 func Loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)

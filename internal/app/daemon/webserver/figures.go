@@ -12,8 +12,7 @@ import (
 	"github.com/creelrm/creel/internal/ratelog"
 )
 
-// Figures counts the connections of a web port that were not served to their end.
-// It is a prometheus.Collector.
+// Figures counts the connections of a web port that were closed early. It is a prometheus.Collector.
 type Figures struct {
 	refusedCount, slowCount atomic.Uint64
 	refusedLine, slowLine   ratelog.Line
@@ -21,7 +20,7 @@ type Figures struct {
 	refusedDesc, slowDesc *prometheus.Desc
 }
 
-// NewFigures returns figures that are all zero.
+// NewFigures returns figures with zero counts.
 func NewFigures() *Figures {
 	return &Figures{
 		refusedDesc: prometheus.NewDesc("creel_http_connections_refused_total",

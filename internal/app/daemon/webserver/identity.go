@@ -14,18 +14,16 @@ import (
 	"github.com/creelrm/creel/internal/username"
 )
 
-// cookieName is the cookie of Hadoop's simple authentication. It identifies a client that sent user.name once. Some
-// clients, such as yarn-api-client, require it.
+// cookieName is the cookie of Hadoop's simple authentication. It identifies a client that has sent user.name once.
+// Some clients, such as yarn-api-client, require it.
 const cookieName = "hadoop.auth"
 
 // cookieAge is Hadoop's hadoop.http.authentication.token.validity default.
 const cookieAge = 10 * time.Hour
 
-// identify is simple authentication around a handler. A user.name in the query
-// sets the cookie; a request with only the cookie is as if it had the user.name,
-// so that members see it too, through any router. The cookie proves no more
-// than user.name does, which is why it carries no signature. Requests with neither,
-// other than for health, go to anonymous.
+// identify adds simple authentication to a handler. A user.name in the query sets the cookie. A request with only the
+// cookie is handled as if it had the user.name, so that members see it too, through any router. The cookie proves no
+// more than user.name does, so it has no signature. Requests with neither go to anonymous, except those for health.
 func identify(next, anonymous http.Handler) http.Handler {
 	var last atomic.Pointer[setCookie]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +69,7 @@ func identify(next, anonymous http.Handler) http.Handler {
 	})
 }
 
-// shortNames returns a query with the users that the names of user.name and doAs stand for.
+// shortNames returns a query in which user.name and doAs have short user names.
 func shortNames(raw string) (string, error) {
 	long := false
 	for name, value := range query.Pairs(raw) {
@@ -102,7 +100,7 @@ func namesUser(parameter string) bool {
 }
 
 // anonymous serves requests without a user name. If anonymous requests are disallowed, those with another login go to
-// its handler, which rejects requests without a valid one.
+// its handler, which rejects an invalid one.
 func anonymous(next http.Handler, c Config) http.Handler {
 	switch {
 	case !c.RefuseAnonymous:
@@ -125,12 +123,12 @@ func DisallowAnonymous(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "Anonymous requests are disallowed: add ?user.name=", http.StatusForbidden)
 }
 
-// setCookie is the header that stores a client's name in a cookie. Frequent requests of a name get the same cookie
+// setCookie is the header that stores a client's name in a cookie. Frequent requests with a name get the same cookie
 // within a second.
 type setCookie struct {
 	name   string
 	second int64
-	header []string // never modified
+	header []string // immutable
 }
 
 func newCookie(name string, now time.Time) *setCookie {
@@ -146,7 +144,7 @@ func newCookie(name string, now time.Time) *setCookie {
 	}
 }
 
-// cookieUser is the user of a cookie that has not expired, "" for none.
+// cookieUser returns the user of an unexpired cookie, "" for none.
 func cookieUser(r *http.Request) string {
 	if len(r.Header["Cookie"]) == 0 {
 		return ""

@@ -18,25 +18,23 @@ import (
 	"github.com/creelrm/creel/internal/sockwait"
 )
 
-// maxQuiet is how many connections of a port may be there that the server waits for:
-// for the headers of a first or of another request, or for more of a body. Above it
-// those that have been waited for longest are closed, when that was for longer than
-// quietTime: honest ones that begin need a round trip, and many that come at once a
-// moment more.
+// maxQuiet is the number of connections of a port for whose bytes the server waits: for the headers of a first or a
+// later request, or for more of a body. Above it, the connections with the longest wait are closed if that exceeds
+// quietTime: an honest client needs a round trip to start, and many at the same time a little more.
 const (
 	maxQuiet  = 512
 	quietTime = 250 * time.Millisecond
 )
 
-// listener hands connections to an http.Server once the headers of their first request have arrived. A server's
-// connection has two buffers and a deep stack; a connection without a request has neither here. It also bounds the
-// number of connections. Above the limit a new one is rejected, and the one that has been idle longest is closed for
-// others.
+// listener passes connections to an http.Server once the headers of their first request have arrived. A server's
+// connection has two buffers and a deep stack; a connection without a request has neither here. It also limits the
+// number of connections. Above the limit, a new connection is rejected, and the one that has been idle longest is
+// closed.
 type listener struct {
 	net.Listener
 	wait time.Duration // for the headers of the first request
-	most int           // connections, waiting and served
-	each int           // of one remote address
+	most int           // limit of connections, waiting and served
+	each int           // limit for one remote address
 	told *Figures
 
 	ready chan net.Conn
@@ -45,12 +43,12 @@ type listener struct {
 
 	mu    sync.Mutex
 	open  map[*conn]struct{}
-	from  map[netip.Addr]int // how many of open an address has
-	quiet list.List          // *conn, those that are waited for, the longest first
+	from  map[netip.Addr]int // number of open connections by address
+	quiet list.List          // *conn: the awaited ones, longest wait first
 	done  bool
 }
 
-// conn is a connection that is counted.
+// conn is a counted connection.
 type conn struct {
 	net.Conn
 	l    *listener
@@ -59,9 +57,9 @@ type conn struct {
 
 	// Guarded by l.mu.
 	closed bool
-	served bool          // a request has come
+	served bool          // a request has arrived
 	place  *list.Element // in l.quiet
-	since  time.Time     // it is there
+	since  time.Time     // time of its entry there
 }
 
 func (c *conn) Close() error {
@@ -78,7 +76,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// leave takes a connection from the quiet. The lock is held.
+// leave removes a connection from the quiet list. The caller holds the lock.
 func (c *conn) leave() {
 	if c.place != nil {
 		c.l.quiet.Remove(c.place)
@@ -86,7 +84,7 @@ func (c *conn) leave() {
 	}
 }
 
-// enter makes a connection the last of the quiet. The lock is held.
+// enter moves a connection to the end of the quiet list. The caller holds the lock.
 func (c *conn) enter() {
 	c.leave()
 	if c.closed {
@@ -103,18 +101,18 @@ func (c *conn) enter() {
 		if !longest.served {
 			c.l.told.tooSlow(longest, "no request had come, and there were many like it")
 		}
-		longest.Conn.Close() // its handler finds it closed and drops it
+		longest.Conn.Close() // its handler notices and drops it
 	}
 }
 
-// waited is called when the server begins to wait for bytes of a connection.
+// waited is called when the server starts to wait for bytes of a connection.
 func (c *conn) waited() {
 	c.l.mu.Lock()
 	c.enter()
 	c.l.mu.Unlock()
 }
 
-// came is called when they are here.
+// came is called when bytes have arrived.
 func (c *conn) came() {
 	c.l.mu.Lock()
 	c.leave()
@@ -144,7 +142,7 @@ func newListener(l net.Listener, wait time.Duration, most, each int, told *Figur
 	return out
 }
 
-// Accept returns the next connection of which a request has come.
+// Accept returns the next connection with a request.
 func (l *listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.ready:
@@ -154,7 +152,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends the listener and all connections of which no request has come.
+// Close ends the listener and all connections without a request.
 func (l *listener) Close() error {
 	err := l.Listener.Close()
 	l.mu.Lock()
@@ -200,7 +198,7 @@ func (l *listener) accept() {
 	}
 }
 
-// admit counts a connection, or refuses it above the limit.
+// admit counts a connection, or rejects it above the limit.
 func (l *listener) admit(c *conn) bool {
 	l.mu.Lock()
 	many, mine := len(l.open), l.from[c.from]
@@ -217,7 +215,7 @@ func (l *listener) admit(c *conn) bool {
 		why = fmt.Sprintf("%s has %d connections to this port, the limit of one address: close some", c.from, mine)
 	}
 	l.told.refused(c, why)
-	c.Conn.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)) // a new socket takes it at once
+	c.Conn.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)) // a new socket accepts it at once
 	fmt.Fprintf(c.Conn, "HTTP/1.1 %d %s\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: text/plain\r\n"+
 		"Content-Length: %d\r\n\r\n%s\n", http.StatusServiceUnavailable, "Service Unavailable", len(why)+1, why)
 	c.Conn.Close()
@@ -232,7 +230,7 @@ func addressOf(c net.Conn) netip.Addr {
 	return netip.Addr{}
 }
 
-// await hands a connection over when the headers of its first request are here.
+// await passes a connection on when the headers of its first request have arrived.
 func (l *listener) await(c *conn) {
 	c.Conn.SetReadDeadline(time.Now().Add(l.wait))
 	begun, err := awaitRequest(c.Conn)
@@ -244,8 +242,8 @@ func (l *listener) await(c *conn) {
 	}
 }
 
-// awaitRequest keeps the stack flat while it waits: nothing that needs more is called
-// before. begun see sockwait.WaitForRequest.
+// awaitRequest keeps the stack shallow while it waits, by calling nothing deep before. For begun see
+// sockwait.WaitForRequest.
 func awaitRequest(nc net.Conn) (begun bool, err error) {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {

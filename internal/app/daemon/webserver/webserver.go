@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webserver serves a daemon's web port: limits against slow clients,
-// Hadoop's simple authentication, and the profiles of a process on a port of
-// their own.
+// Package webserver serves a daemon's web port: limits against slow clients, Hadoop's simple authentication, and the
+// profiles of a process on a separate port.
 package webserver
 
 import (
@@ -14,30 +13,30 @@ import (
 	"time"
 )
 
-// Config of a web port. Zero values take the defaults in brackets.
+// Config is the configuration of a web port. Zero values mean the defaults in brackets.
 type Config struct {
 	ReadHeaderTimeout time.Duration                   // for a client to send its headers [10 s]
 	IdleTimeout       time.Duration                   // of a connection between two requests [2 min]
-	DrainTime         time.Duration                   // for answers on their way at the end [5 s]
+	DrainTime         time.Duration                   // for answers in progress at the end [5 s]
 	RefuseAnonymous   bool                            // 403 for requests without user.name, cookie or another login
-	Login             Login                           // beside user.name, where RefuseAnonymous is set [none]
+	Login             Login                           // beside user.name, if RefuseAnonymous is set [none]
 	MaxConnections    int                             // 503 above [20,000]
 	MaxPerAddress     int                             // of one remote address, 503 above [half of MaxConnections]
 	Wrap              func(http.Handler) http.Handler // around the handler of each port [nothing]
-	Figures           *Figures                        // of the port [of its own]
+	Figures           *Figures                        // of the port [separate ones]
 }
 
 // Login is an identification other than user.name, such as a delegation token.
 type Login struct {
-	// Shown reports whether a request has one, good or bad.
+	// Shown reports whether a request has one, valid or not.
 	Shown func(*http.Request) bool
-	// Handler serves the requests that have one and no user.name. It checks the login at
-	// every path that it serves, and refuses all others by DisallowAnonymous.
+	// Handler serves requests that have one and no user.name. It checks the login at every path that it serves, and
+	// rejects all others by DisallowAnonymous.
 	Handler http.Handler
 }
 
-// Task serves handler on a listener until its context ends; then answers on
-// their way have the drain time. It closes the listener.
+// Task serves handler on a listener until its context ends; then answers in progress have the drain time. It closes
+// the listener.
 func Task(l net.Listener, handler http.Handler, c Config) func(context.Context) error {
 	first := cmp.Or(c.ReadHeaderTimeout, 10*time.Second)
 	server := &http.Server{
