@@ -17,29 +17,29 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// auditor inspects every ResourceManager of a running federation: its own invariants, how many applications ended,
-// and how far queues are from their federation-wide guarantees. It is not safe for concurrent use.
+// auditor checks every ResourceManager of a running federation: its invariants, its number of ended applications, and
+// how far its queues are from their federation-wide guarantees. It is not safe for concurrent use.
 type auditor struct {
 	fed             *federation.Federation
 	ended, running  int64
 	checked, broken int64
-	owed            map[creel.QueuePath]float64 // of the queues' guarantees, by dominant share, at the look before
-	from, to        time.Time                   // room and shortfalls are of looks between them; zero: of all
-	errors          []float64                   // shortfalls, one for each queue and look that was owed something
-	looks, full     int                         // in all, and those at which hardly any room was left
-	inUse           float64                     // the sum of the looks' shares in use
+	owed            map[creel.QueuePath]float64 // unmet parts of guarantees at the previous look, as shares
+	from, to        time.Time                   // room and shortfalls are measured between them; zero: always
+	errors          []float64                   // shortfalls, one for each queue and look with an unmet entitlement
+	looks, full     int                         // number of looks, and of looks with hardly any free resources
+	inUse           float64                     // sum of the looks' fractions in use
 	texts           []string
 	each            []struct{ ended, running int64 } // last known, by subcluster
 
 	documents statestore.Documents // the federation's queue tree
 	granted   []grantTable         // last known, by subcluster
-	maxima    int64                // moments at which maxima were held against it
-	fullest   float64              // the most that was used of one
-	also      func() error         // asked at each look if it is not nil
+	maxima    int64                // number of checks against maxima
+	fullest   float64              // highest use of any maximum, as a fraction
+	also      func() error         // if not nil, called at each look
 	tally     invariants.Tally     // of the federation's invariants
 }
 
-// fullShare is the share of all room in use from which a look counts as full.
+// fullShare is the fraction of all resources in use from which a look counts as full.
 const fullShare = 0.98
 
 func newAuditor(fed *federation.Federation, documents statestore.Documents) *auditor {
@@ -58,11 +58,11 @@ func (a *auditor) broke(format string, args ...any) {
 // queueUse is one queue over all subclusters.
 type queueUse struct {
 	guaranteed, used, demand creel.Resource
-	// needs is each user's use plus pending asks. An application that waits for its AM asks for nothing yet.
+	// needs has each user's use plus pending asks. An application that waits for its AM has no asks yet.
 	needs map[string]creel.Resource
 }
 
-// look asks all ResourceManagers once. One that is down keeps its last counts.
+// look queries all ResourceManagers once. For one that is down, the last counts remain.
 func (a *auditor) look(ctx context.Context) {
 	queues := map[creel.QueuePath]*queueUse{}
 	var total, used creel.Resource
@@ -112,7 +112,7 @@ func (a *auditor) look(ctx context.Context) {
 		})
 		cancel()
 		if err != nil {
-			continue // it is down, or busy: its invariants are looked at when it is back
+			continue // down or busy: its invariants are checked when it is back
 		}
 		a.each[i].ended, a.each[i].running = ended, running
 		a.checked++
@@ -149,8 +149,8 @@ func (a *auditor) look(ctx context.Context) {
 	a.shortfalls(queues, total, now)
 }
 
-// byDocument replaces the sum of a queue's capacities in the members, which follow the plan, by its guarantee in the
-// federation's queue tree.
+// byDocument sets a queue's guarantee from the federation's queue tree, in place of the sum of its capacities in the
+// members, which follow the plan.
 func byDocument(queues map[creel.QueuePath]*queueUse, tree *rebalancer.Tree) {
 	if tree == nil {
 		return
@@ -162,7 +162,7 @@ func byDocument(queues map[creel.QueuePath]*queueUse, tree *rebalancer.Tree) {
 	}
 }
 
-// withinLimits reduces demand to the part that the federation's user limits allow.
+// withinLimits reduces demand to the part that the federation's user limits permit.
 func withinLimits(queues map[creel.QueuePath]*queueUse, tree *rebalancer.Tree) {
 	if tree == nil {
 		return
@@ -174,13 +174,13 @@ func withinLimits(queues map[creel.QueuePath]*queueUse, tree *rebalancer.Tree) {
 	}
 }
 
-// counts reports whether a look at that time is one of those that figures are of.
+// counts reports whether a look at this time counts for the figures.
 func (a *auditor) counts(at time.Time) bool {
 	return !at.Before(a.from) && (a.to.IsZero() || at.Before(a.to))
 }
 
-// shortfalls compares each queue's use with the part of its entitlement that was already due at the previous sample
-// and still is: a container asked for a moment ago is not late.
+// shortfalls compares each queue's use with the part of its entitlement that was already due at the previous look and
+// still is: a container requested a moment ago is not late.
 func (a *auditor) shortfalls(queues map[creel.QueuePath]*queueUse, total creel.Resource, at time.Time) {
 	before := a.owed
 	counts := a.counts(at)

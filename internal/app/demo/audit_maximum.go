@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// grantTable is one ResourceManager's grants of queues with a federation-wide maximum or user limit, in total and per
-// user.
+// grantTable has one ResourceManager's grants of queues with a federation-wide maximum or user limit, in total and
+// per user.
 type grantTable map[creel.QueuePath]queueGrants
 
 type queueGrants struct {
@@ -22,7 +22,7 @@ type queueGrants struct {
 	users map[string]creel.Resource
 }
 
-// tree is the federation's queue tree, nil if there is none, or none that can be read.
+// tree returns the federation's queue tree, nil if there is none or it cannot be parsed.
 func (a *auditor) tree(ctx context.Context) *rebalancer.Tree {
 	set, err := a.documents.Documents(ctx, rebalancer.TreeClass)
 	if err != nil {
@@ -42,7 +42,7 @@ func (a *auditor) tree(ctx context.Context) *rebalancer.Tree {
 
 // maximum compares the grants of all ResourceManagers of a queue, and of a user in it, with the federation's maximum
 // and user limit, at one moment: each ResourceManager is paused in turn until the last has been read. One that is
-// down counts with its last known grants, because its containers keep running. If one does not answer in time there
+// down counts with its last known grants, because its containers keep running. If one does not answer in time, there
 // is no such moment, and nothing is checked.
 func (a *auditor) maximum(ctx context.Context, tree *rebalancer.Tree) {
 	if tree == nil {

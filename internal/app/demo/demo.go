@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package demo replays a part of a recorded day on a federation in this process. It submits over REST as users would,
-// simulates the AMs, optionally stops daemons on the way, and audits every ResourceManager. It ends with a Summary
+// Package demo replays a part of a recorded day on a federation in this process. It submits over REST like users,
+// simulates the AMs, optionally stops daemons meanwhile, and audits every ResourceManager. It ends with a Summary
 // that states whether each application finished exactly once.
 package demo
 
@@ -28,21 +28,20 @@ import (
 // Config of a demo.
 type Config struct {
 	Day      Day
-	Faults   bool         // kill and restore a subcluster, a router and the rebalancer on the way
-	Compare  bool         // play the day first without a rebalancer, and report both results
-	Keep     bool         // stay up after the summary, until the context ends
+	Faults   bool         // kill and restart a subcluster, a router and the rebalancer during the day
+	Compare  bool         // first replay the day without a rebalancer, and report both results
+	Keep     bool         // continue after the summary until the context ends
 	Defines  []string     // -D of the daemons
-	Out      io.Writer    // progress and the verdict, for people
-	Terminal bool         // Out is one: progress is a bar
-	Log      *slog.Logger // nil: a file that a bad verdict keeps
-	Repeat   string       // the command that plays this again
+	Out      io.Writer    // progress and the verdict
+	Terminal bool         // Out is a terminal: progress is a bar
+	Log      *slog.Logger // nil: a file that is kept after a bad verdict
+	Repeat   string       // the command that repeats this run
 
-	broken func() error // asked at each look, by tests
+	broken func() error // called at each look, by tests
 }
 
-// Run plays the day and calls done with the figures and whether the verdict is
-// good, once, before it stays up. It returns the first error that keeps it from
-// a verdict; a bad verdict is none, and leaves its evidence.
+// Run replays the day and calls done once with the figures and whether the verdict is good, before a Keep phase. It
+// returns the first error that prevents a verdict; a bad verdict is no error, and leaves its evidence.
 func Run(ctx context.Context, c Config, done func(s *Summary, good bool) error) error {
 	if !c.Compare {
 		return c.run(ctx, 1, nil, done)
@@ -67,8 +66,7 @@ func Run(ctx context.Context, c Config, done func(s *Summary, good bool) error) 
 	return c.run(ctx, 1, without, done)
 }
 
-// run plays the day once; without are the figures of the same day without a rebalancer,
-// if it was played.
+// run replays the day once; without has the figures of the same day without a rebalancer, if that was replayed.
 func (c *Config) run(
 	ctx context.Context, rebalancers int, without *Summary, done func(*Summary, bool) error,
 ) error {
@@ -184,7 +182,7 @@ func (c *Config) run(
 	return nil
 }
 
-// welcome prints what was started and what will be played.
+// welcome prints the started daemons and the load to come.
 func (c *Config) welcome(fed *federation.Federation, jobs []workload.Job, took time.Duration) {
 	fmt.Fprintf(c.Out, "%d subclusters of %d simulated nodes, %d routers, up in %v\n",
 		c.Day.Subclusters, c.Day.Nodes, len(fed.Routers), took.Round(time.Millisecond))
@@ -226,13 +224,13 @@ func bound(ctx context.Context, store statestore.Documents, day Day) error {
 	return err
 }
 
-// researchPercent of the federation is the maximum of the research queue.
+// researchPercent is the maximum of the research queue, in percent of the federation.
 const researchPercent = 45
 
 var nodeSize = creel.NewResource(8192, 8)
 
-// skew sends the research queue's applications mostly to the first
-// subclusters, so that use and guarantee fall apart over the federation.
+// skew sends the research queue's applications mostly to the first subclusters, so that use and guarantee diverge
+// over the federation.
 func skew(ctx context.Context, store statestore.Policies, subclusters int) error {
 	weights := map[string]float64{}
 	for i := range subclusters {

@@ -16,7 +16,7 @@ import (
 	"github.com/creelrm/creel/internal/workload"
 )
 
-// Submission is the outcome of a day that was submitted to a federation running elsewhere.
+// Submission is the outcome of a day submitted to a federation that runs elsewhere.
 type Submission struct {
 	Jobs      int     `json:"jobs"`
 	Accepted  int     `json:"accepted"`
@@ -26,8 +26,8 @@ type Submission struct {
 }
 
 // SubmitElsewhere submits the jobs of a day, at their times, to a federation that runs elsewhere on simulated nodes,
-// through its routers' web addresses. It prints its progress every ten seconds. That federation does not know the
-// day, so each job is submitted as by `creel run`: one container per task, all asked for at once, each running as
+// through its routers' web addresses. It prints its progress every ten seconds. That federation has no data about the
+// day, so each job is submitted as by `creel run`: one container per task, all requested at once, each running as
 // long as the job's average task.
 func SubmitElsewhere(ctx context.Context, day Day, routers []string, out io.Writer) (*Submission, error) {
 	jobs, durations, err := day.Plan()
@@ -81,7 +81,7 @@ func SubmitElsewhere(ctx context.Context, day Day, routers []string, out io.Writ
 	return result, nil
 }
 
-// asCommand is the specification with which creel run would submit a job.
+// asCommand returns the specification with which creel run would submit a job.
 func asCommand(j workload.Job, d *workload.Durations) shell.Spec {
 	var all time.Duration
 	for i := range j.Maps {

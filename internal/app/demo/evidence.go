@@ -12,10 +12,10 @@ import (
 	"sync"
 )
 
-// mostLog bounds the log that a demo keeps, in bytes.
+// mostLog limits the log of a demo, in bytes.
 const mostLog = 64 << 20
 
-// cappedWriter is a file that takes so many bytes and drops the rest.
+// cappedWriter is a file that accepts a limited number of bytes and drops the rest.
 type cappedWriter struct {
 	mu   sync.Mutex
 	f    *os.File
@@ -30,7 +30,7 @@ func openLog(dir string) (*cappedWriter, error) {
 	return &cappedWriter{f: f, left: mostLog}, nil
 }
 
-// Write takes whole lines while there is room.
+// Write writes whole lines while there is space.
 func (c *cappedWriter) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,8 +47,8 @@ func (c *cappedWriter) Write(p []byte) (int, error) {
 
 func (c *cappedWriter) close() { c.f.Close() }
 
-// keepEvidence stores data for diagnosing a bad verdict in dir, next to the ResourceManagers' journals and the
-// daemons' log. It prints the path and how to repeat the run.
+// keepEvidence stores data for the diagnosis of a bad verdict in dir, next to the ResourceManagers' journals and the
+// daemons' log. It prints the path and the command that repeats the run.
 func keepEvidence(c *Config, dir string, s *Summary, said []string) error {
 	err := WriteFile(filepath.Join(dir, "summary.json"), s)
 	list := func(name string, lines []string) {
@@ -65,7 +65,7 @@ func keepEvidence(c *Config, dir string, s *Summary, said []string) error {
 	return err
 }
 
-// lineRecorder is a writer that also keeps the lines it passes on, the first of them.
+// lineRecorder is a writer that also stores the first lines it forwards.
 type lineRecorder struct {
 	io.Writer
 	mu    sync.Mutex

@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/federation"
 )
 
-// runFaults takes down a subcluster, a router and the rebalancer on the way and brings them
-// back, on the same ports and journals.
+// runFaults kills a subcluster, a router and the rebalancer during the day and restarts them, with the same ports and
+// journals.
 func runFaults(
 	ctx context.Context,
 	fed *federation.Federation,

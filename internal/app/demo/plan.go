@@ -16,22 +16,22 @@ import (
 	"github.com/creelrm/creel/internal/workload/traces"
 )
 
-// Day describes which part of which recorded day is played, and on how many nodes.
+// Day describes the replayed part of a recorded day, and the nodes.
 type Day struct {
 	Trace       string  // a recorded day's built-in name, one of workload.Shapes, or a file with SWIM's columns
 	Hours       string  // FROM-TO
-	Speed       float64 // compression of time; 0 makes it last about two minutes, and is set by Plan
+	Speed       float64 // compression of time; Plan replaces 0 by a value for about two minutes
 	Subclusters int
 	Nodes       int // of each subcluster
-	Machines    int // by which recorded bytes are scaled [all nodes]
+	Machines    int // number for scaling the recorded bytes [all nodes]
 	Seed        uint64
-	Steady      time.Duration // after the day, queues want more than there is for so long; 0: they do not
+	Steady      time.Duration // time after the day in which queues want more than exists; 0: none
 }
 
-// demoSeconds is how long the submissions of a demo last by default.
+// demoSeconds is the default duration of a demo's submissions.
 const demoSeconds = 100
 
-// steadyLasts is how long tasks of the steady part run.
+// steadyLasts is the run time of tasks in the steady part.
 const steadyLasts = 30 * time.Second
 
 // Plan makes the jobs to submit.
@@ -62,7 +62,7 @@ func (d *Day) Plan() ([]workload.Job, *workload.Durations, error) {
 		Users:     12,
 		Seed:      d.Seed,
 		Floor:     5 * time.Millisecond,
-		// Skewed against the guarantees (prod 50, research 30, default 20) on purpose.
+		// Deliberately skewed against the guarantees (prod 50, research 30, default 20).
 		Queues: []workload.Share{
 			{Queue: "root.research", Weight: 55},
 			{Queue: "root.prod", Weight: 25},
@@ -86,10 +86,10 @@ func (d *Day) Plan() ([]workload.Job, *workload.Durations, error) {
 	return jobs, durations, nil
 }
 
-// steady makes the jobs of the steady part. Tasks last seconds, so that a container asked for a second ago and
-// missing is late. There are always more tasks than free resources. Each queue wants more than its guarantee (prod
-// 50, research 30, default 20). Research, whose applications are mostly in the first subclusters, exceeds it least
-// and stays below its maximum.
+// steady makes the jobs of the steady part. Tasks last seconds, so a missing container that was requested a second
+// ago is late. There are always more tasks than free resources. Each queue wants more than its guarantee (prod 50,
+// research 30, default 20). Research, whose applications are mostly in the first subclusters, exceeds it least and
+// stays below its maximum.
 func (d *Day) steady() []workload.Job {
 	c := workload.ContendedLoad{
 		Slots: d.Subclusters * d.Nodes * int(nodeSize.VCores),

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// screen is a demo's output. On a terminal the last line is a progress bar, below the other lines. Elsewhere a line
-// of progress is printed every ten seconds.
+// screen is a demo's output. On a terminal, the last line is a progress bar below the other lines. Otherwise a
+// progress line is printed every ten seconds.
 type screen struct {
 	mu       sync.Mutex
 	out      io.Writer
 	terminal bool
 	bar      string        // content of the terminal's last line
-	told     time.Duration // of the last line elsewhere
+	told     time.Duration // time of the last progress line without a terminal
 }
 
 const (
-	tellEvery = 10 * time.Second // elsewhere than on a terminal
+	tellEvery = 10 * time.Second // without a terminal
 	barWidth  = 24
 )
 
@@ -39,13 +39,13 @@ func (s *screen) Write(lines []byte) (int, error) {
 
 const clearLine = "\r\x1b[K"
 
-// state is how far a demo is.
+// state is the progress of a demo.
 type state struct {
-	after                   time.Duration // since it began
-	last                    time.Duration // when its last job is due
+	after                   time.Duration // since the start
+	last                    time.Duration // due time of the last job
 	jobs, accepted          int
 	running, ended          int64
-	containers, lastSeconds int64 // granted, in all and in the last second
+	containers, lastSeconds int64 // granted: total, and in the last second
 }
 
 // show prints the progress if it is due.
@@ -64,7 +64,7 @@ func (s *screen) show(p state) {
 	}
 }
 
-// done takes the bar away.
+// done removes the bar.
 func (s *screen) done() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (p *state) bar() string {
 }
 
 // left describes the remaining work: submissions take as long as the compressed day, and applications still running
-// then end in their own time.
+// then take their own time.
 func (p *state) left() string {
 	if wait := (p.last - p.after).Round(time.Second); wait > 0 {
 		return fmt.Sprintf("submits for %v more", wait)

@@ -32,7 +32,7 @@ import (
 // jobKey is the environment variable with a simulated AM's job number.
 const jobKey = "CREEL_JOB"
 
-// replay submits the jobs of a day and plays their AMs.
+// replay submits the jobs of a day and simulates their AMs.
 type replay struct {
 	documents statestore.Documents // of the federation
 
@@ -40,7 +40,7 @@ type replay struct {
 	durations *workload.Durations
 	client    *hrpc.Client
 	nodes     int                      // of each subcluster
-	before    int64                    // applications that had ended before
+	before    int64                    // applications that ended before
 	schedule  atomic.Pointer[[]string] // the proxies' addresses, by subcluster
 
 	ams    sync.WaitGroup
@@ -48,13 +48,13 @@ type replay struct {
 	cancel context.CancelFunc
 
 	mu       sync.Mutex
-	runs     map[creel.ApplicationID]int // AMs that played their job to its end
+	runs     map[creel.ApplicationID]int // AMs that completed their job
 	plays    map[creel.AttemptID]*load.AM
 	granted  map[creel.SubclusterID]int64
 	waits    *hdrhistogram.Histogram // us from ask to grant
-	submits  *hdrhistogram.Histogram // us from when a submission was due
+	submits  *hdrhistogram.Histogram // us from a submission's due time
 	accepted []creel.ApplicationID
-	troubles []string // failures of AMs, the first few
+	troubles []string // the first few failures of AMs
 
 	playing, submitting atomic.Int64
 	grants              atomic.Int64
@@ -79,7 +79,7 @@ func newReplay(jobs []workload.Job, d *workload.Durations) *replay {
 	return r
 }
 
-// close ends the AMs that still play, and waits for them.
+// close ends the AMs still running, and waits for them.
 func (r *replay) close() {
 	r.cancel()
 	r.ams.Wait()
@@ -167,8 +167,8 @@ func (r *replay) observe(o load.Observation) {
 	r.waits.RecordValue(min(o.Waited.Microseconds(), r.waits.HighestTrackableValue())) // always within range
 }
 
-// submitter hands one job in over REST, as a user's script would: a new id,
-// the submission, and the same again at the other router until it is taken.
+// submitter submits a job over REST, like a user's script: a new id, the submission, and the same at the other router
+// until one accepts it.
 type submitter struct {
 	http    *http.Client
 	routers []string
@@ -183,8 +183,8 @@ func newSubmitter(routers []string, am func(j workload.Job, at int) (key, value 
 	}
 }
 
-// submitAll submits the jobs at their times and reports each outcome, from goroutines of its own. It returns when all
-// outcomes have been reported, or ctx is over.
+// submitAll submits the jobs at their times and reports each outcome, from separate goroutines. It returns when all
+// outcomes have been reported, or ctx has ended.
 func (s *submitter) submitAll(ctx context.Context, jobs []workload.Job, began time.Time,
 	tell func(id creel.ApplicationID, due time.Time, err error)) {
 	limit := make(chan struct{}, 256)
@@ -223,7 +223,7 @@ func (s *submitter) post(ctx context.Context, router, path string, body []byte) 
 	return resp.StatusCode, answer, err
 }
 
-// submit returns the id under which a router took the job.
+// submit returns the id with which a router accepted the job.
 func (s *submitter) submit(ctx context.Context, j workload.Job, at int) (creel.ApplicationID, error) {
 	var id string
 	var last error
@@ -290,8 +290,8 @@ func (r *replay) play(ctx context.Context, fed *federation.Federation, c *Config
 	return r.playAll(ctx, fed, c, audit, c.Faults, said)
 }
 
-// playSteady does so with the jobs of the steady part. Its audit is of the time from a third of
-// it, when all room is in use and queues wait, until the last submission.
+// playSteady does the same with the jobs of the steady part. Its audit starts after a third of it, when all resources
+// are in use and queues wait, and ends at the last submission.
 func (r *replay) playSteady(ctx context.Context, fed *federation.Federation, c *Config,
 	said io.Writer) (*Summary, error) {
 	audit := newAuditor(fed, r.documents)
@@ -360,7 +360,7 @@ func (r *replay) playAll(ctx context.Context, fed *federation.Federation, c *Con
 	return r.summarise(ctx, fed, audit, began, out)
 }
 
-// follow shows progress until all is over, nothing moves any more, or ctx ends.
+// follow shows progress until all has ended, nothing changes any more, or ctx ends.
 func (r *replay) follow(
 	ctx context.Context,
 	fed *federation.Federation,
@@ -420,7 +420,7 @@ func (r *replay) follow(
 	}
 }
 
-// summarise counts the outcomes of all applications that a router accepted, from the ResourceManagers' own reports.
+// summarise counts the outcomes of all applications that a router accepted, from the ResourceManagers' reports.
 func (r *replay) summarise(
 	ctx context.Context,
 	fed *federation.Federation,

@@ -30,18 +30,18 @@ type Summary struct {
 		P99 float64 `json:"p99"`
 	} `json:"submit_ms"`
 	Room struct { // of all nodes together
-		InUse float64 `json:"in_use"` // on average, of one
-		Full  int     `json:"full"`   // looks at which hardly any was left
+		InUse float64 `json:"in_use"` // fraction, average over the looks
+		Full  int     `json:"full"`   // looks with hardly any free resources
 		Looks int     `json:"looks"`
 	} `json:"room"`
-	EntitlementError struct { // of resources that had been due for a second
+	EntitlementError struct { // of resources due for at least a second
 		Mean    float64 `json:"mean"`
 		P99     float64 `json:"p99"`
-		Samples int     `json:"samples"` // queues and looks
+		Samples int     `json:"samples"` // number of queues and looks
 	} `json:"entitlement_error"`
-	Maximum struct { // of queues with one for the whole federation
-		Checked int64   `json:"checked"` // moments
-		Fullest float64 `json:"fullest"` // the most used, of one
+	Maximum struct { // of queues with a federation-wide maximum
+		Checked int64   `json:"checked"` // number of checks
+		Fullest float64 `json:"fullest"` // highest use of any maximum, as a fraction
 	} `json:"maximum"`
 	Invariants struct {
 		Checked int64 `json:"checked"`
@@ -53,11 +53,11 @@ type Summary struct {
 	Seed        uint64              `json:"seed"`
 	Speed       float64             `json:"speed"`
 
-	Steady  *Summary `json:"steady,omitempty"`             // the steady part after the day, alone
-	Without *Summary `json:"without_rebalancer,omitempty"` // the same day played without one
+	Steady  *Summary `json:"steady,omitempty"`             // the steady part after the day
+	Without *Summary `json:"without_rebalancer,omitempty"` // the same day without a rebalancer
 }
 
-// good reports whether each application reached its end exactly once and nothing was broken.
+// good reports whether each application reached its end exactly once and no invariant was broken.
 func (s *Summary) good() bool {
 	a := &s.Applications
 	return a.Submitted > 0 && a.Finished+a.Failed == a.Submitted && a.Lost == 0 && a.Doubled == 0 &&
@@ -136,7 +136,7 @@ func (s *Summary) Print(w io.Writer) bool {
 	return good
 }
 
-// beside shows the benefit of the rebalancer: the same day without it and with it.
+// beside shows the benefit of the rebalancer: the same day without and with it.
 func (s *Summary) beside(w io.Writer, o *Summary) {
 	fmt.Fprintf(w, "%-42s %12s %12s\n", "the same day", "without it", "with it")
 	row := func(what, unit string, without, with float64) {

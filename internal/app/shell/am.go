@@ -28,11 +28,11 @@ type AM struct {
 	Scheduler string // address of ApplicationMasterProtocol: a proxy's, or the ResourceManager's
 	Attempt   creel.AttemptID
 	Token     token.Token // of the kind AMRMToken
-	Simulated bool        // the nodes execute nothing
+	Simulated bool        // the nodes run no programs
 }
 
-// Run runs the command in all its containers and returns when the application is finished. Failed containers cause no
-// error: the application's final status and diagnostics report them.
+// Run runs the command in all its containers and returns when the application has finished. Failed containers cause
+// no error: the application's final status and diagnostics report them.
 func (s Spec) Run(ctx context.Context, m AM) error {
 	job := NewJob(s, m.Simulated)
 	launch := s.launch(m.Simulated)
@@ -74,11 +74,11 @@ func FromEnvironment(getenv func(string) string, read func(string) ([]byte, erro
 	return s, m, nil
 }
 
-// NewClient makes the client with which AMs call.
+// NewClient makes the client for AMs' calls.
 func NewClient() *hrpc.Client { return hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}) }
 
-// Hook plays the AMs of `creel run` on simulated nodes. Other containers are
-// left to their time. Close ends the AMs that run.
+// Hook simulates the AMs of `creel run` on simulated nodes. Other containers keep their simulated run time. Close
+// ends the running AMs.
 type Hook struct {
 	scheduler string
 	client    *hrpc.Client

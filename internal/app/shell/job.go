@@ -13,7 +13,7 @@ import (
 // Priority of the containers' ask.
 const priority = 0
 
-// maxTold bounds the failures that the diagnostics name.
+// maxTold limits the failures that the diagnostics name.
 const maxTold = 5
 
 // Job decides the actions of a Spec's AM. It performs no I/O and has one owner. It asks for the containers, starts
@@ -29,7 +29,7 @@ type Job struct {
 	ended    int
 	failed   int
 	told     []string // of the first failures
-	sent     int      // the count that the ResourceManager knows; -1: none
+	sent     int      // last count sent to the ResourceManager; -1: none
 	finished bool
 }
 
@@ -41,19 +41,19 @@ func NewJob(s Spec, simulated bool) *Job {
 	}
 }
 
-// Outstanding is how many containers it still wants and has.
+// Outstanding returns the numbers of containers that it still wants and has.
 func (j *Job) Outstanding() (wants, holds int) { return j.wants, len(j.running) }
 
-// Share is how much is done, from 0 to 1.
+// Share is the finished fraction of the job, 0 to 1.
 func (j *Job) Share() float32 { return float32(j.ended) / float32(j.containers) }
 
-// Registered asks for all that is still wanted.
+// Registered asks for all containers that are still wanted.
 func (j *Job) Registered() workload.Steps {
 	j.sent = -1
 	return j.settle(workload.Steps{})
 }
 
-// Allocated books an answer of the scheduler.
+// Allocated processes an answer of the scheduler.
 func (j *Job) Allocated(grants []workload.Grant, ended []workload.Completion) workload.Steps {
 	var s workload.Steps
 	for _, e := range ended {
@@ -61,7 +61,7 @@ func (j *Job) Allocated(grants []workload.Grant, ended []workload.Completion) wo
 	}
 	for _, g := range grants {
 		if j.wants == 0 || j.finished {
-			s.Releases = append(s.Releases, g.Container) // more than was asked for
+			s.Releases = append(s.Releases, g.Container) // more than requested
 			continue
 		}
 		j.wants--
@@ -72,10 +72,10 @@ func (j *Job) Allocated(grants []workload.Grant, ended []workload.Completion) wo
 	return j.settle(s)
 }
 
-// NotStarted records the reason for a following StartFailed.
+// NotStarted records the reason for the next StartFailed.
 func (j *Job) NotStarted(c creel.ContainerID, reason string) { j.reasons[c] = reason }
 
-// StartFailed books a container that its node did not start, as failed.
+// StartFailed counts a container that its node did not start as failed.
 func (j *Job) StartFailed(c creel.ContainerID) workload.Steps {
 	var s workload.Steps
 	if _, ok := j.running[c]; ok {
@@ -91,7 +91,7 @@ func (j *Job) StartFailed(c creel.ContainerID) workload.Steps {
 func (j *Job) end(e workload.Completion) {
 	node, ok := j.running[e.Container]
 	if !ok {
-		return // one that was given back
+		return // it was released
 	}
 	delete(j.running, e.Container)
 	j.ended++
@@ -108,7 +108,7 @@ func (j *Job) end(e workload.Completion) {
 	}
 }
 
-// settle asks where the count changed, and ends the job when all have ended.
+// settle asks if the count has changed, and ends the job when all containers have ended.
 func (j *Job) settle(s workload.Steps) workload.Steps {
 	if j.finished {
 		return s
@@ -124,7 +124,7 @@ func (j *Job) settle(s workload.Steps) workload.Steps {
 	return s
 }
 
-// diagnostics is how it ended, in one line.
+// diagnostics describes the outcome in one line.
 func (j *Job) diagnostics() string {
 	var b strings.Builder
 	if j.failed == 0 {
@@ -141,10 +141,10 @@ func (j *Job) diagnostics() string {
 	return b.String()
 }
 
-// maxReason bounds, in bytes, the reported reason of one container's end.
+// maxReason limits, in bytes, the reported reason of one container's end.
 const maxReason = 300
 
-// brief is the informative part of a node's report, on one line: the last lines, with the command's own error output.
+// brief returns the informative part of a node's report on one line: the last lines, with the command's error output.
 func brief(report string) string {
 	var said []string
 	for line := range strings.Lines(report) {

@@ -16,10 +16,10 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// EnvSpec is the variable of the AM's environment that holds the Spec.
+// EnvSpec is the environment variable with the Spec, in the AM's environment.
 const EnvSpec = "CREEL_SHELL"
 
-// Bounds of a Spec: the capacity of one AM and one message.
+// Limits of a Spec: the capacity of one AM and one message.
 const (
 	MaxContainers = 100_000
 	maxSpec       = 64 << 10
@@ -27,7 +27,7 @@ const (
 
 // Spec describes a run of `creel run`.
 type Spec struct {
-	// Command is a program with its arguments, or one line for the shell.
+	// Command is a program with its arguments, or one shell line.
 	Command    []string          `json:"command"`
 	Containers int               `json:"containers"`
 	MemoryMB   int64             `json:"memory_mb"` // of each container
@@ -64,12 +64,11 @@ func (s Spec) Check() error {
 	return nil
 }
 
-// Encode is the Spec as the environment carries it: in letters that no launch
-// script changes.
+// Encode returns the Spec as text for the environment, in letters that no launch script changes.
 func (s Spec) Encode() string {
 	b, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // texts and numbers only
+		panic(err) // it has only texts and numbers
 	}
 	return base64.RawURLEncoding.EncodeToString(b)
 }
@@ -89,8 +88,7 @@ func Decode(text string) (s Spec, err error) {
 // Size is the size of each container.
 func (s Spec) Size() creel.Resource { return creel.NewResource(s.MemoryMB, s.VCores) }
 
-// line is the command as the shell of a node reads it: several words are kept
-// apart as they were given, one is a line of its own.
+// line returns the command for a node's shell: several words stay separate, a single one is a shell line.
 func (s Spec) line() string {
 	if len(s.Command) == 1 {
 		return s.Command[0]
@@ -102,7 +100,7 @@ func (s Spec) line() string {
 	return strings.Join(words, " ")
 }
 
-// Quote writes a word so that a shell reads it as it is.
+// Quote quotes a word so that a shell reads it unchanged.
 func Quote(word string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
 	if word != "" && strings.Trim(word, plain) == "" {
@@ -111,15 +109,14 @@ func Quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// inQuotes writes text for the double quotes into which a NodeManager's launch
-// script puts a command.
+// inQuotes escapes text for the double quotes into which a NodeManager's launch script puts a command.
 var inQuotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`")
 
-// Logs are where a NodeManager finds a container's output.
+// Logs redirects a container's output to the files that a NodeManager serves.
 const Logs = " 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
 
-// launch is the launch context of each container. Simulated nodes execute nothing; there the environment predicts the
-// command's exit, if the command shows it.
+// launch returns the launch context of each container. Simulated nodes run no programs; there the environment
+// predicts the command's exit code, if the command shows it.
 func (s Spec) launch(simulated bool) *pb.ContainerLaunchContextProto {
 	env := map[string]string{}
 	if simulated {
@@ -146,8 +143,7 @@ func (s Spec) launch(simulated bool) *pb.ContainerLaunchContextProto {
 	return l
 }
 
-// exitCode is the exit code of a command that is nothing but its end: "false",
-// "exit 3", and the same by "sh -c".
+// exitCode returns the exit code of a command that only exits: "false", "exit 3", and the same by "sh -c".
 func exitCode(line string) (int, bool) {
 	line = strings.TrimPrefix(strings.TrimPrefix(line, "ba"), "sh -c ")
 	words := strings.Fields(strings.Trim(line, `'"`))
