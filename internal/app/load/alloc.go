@@ -29,29 +29,28 @@ type AllocOptions struct {
 
 	Nodes      int
 	First      int
-	NodePeriod time.Duration  // between a node's heartbeats; 1 s when zero
-	Total      creel.Resource // of each node; room for many when zero
+	NodePeriod time.Duration  // between a node's heartbeats; 0: 1 s
+	Total      creel.Resource // of each node; 0: enough for many containers
 
-	AMs   int // unmanaged, with AMRM tokens as the ResourceManager minted them
-	Wave  int // containers asked for in each call
+	AMs   int // unmanaged, with AMRM tokens from the ResourceManager
+	Wave  int // containers requested in each call
 	Hold  time.Duration
-	Size  creel.Resource // of a container; 128 MB and 1 core when zero
+	Size  creel.Resource // of a container; 0: 128 MB and 1 core
 	Queue string
-	// Held containers are acquired before the load begins, and kept.
+	// Held containers are acquired before the load starts, and retained.
 	Held int
-	// Run has granted containers run on their nodes, which report them at each
-	// heartbeat. Without it nodes know nothing of them.
+	// Run makes granted containers run on their nodes, which report them in each heartbeat. Otherwise nodes do not
+	// receive them.
 	Run bool
 }
 
-// maxBehind is how many of an AM's calls may be late.
+// maxBehind limits an AM's late calls.
 const maxBehind = 4096
 
-// maxOutstanding is how many waves an AM may have asked for in vain before
-// it stops asking for more.
+// maxOutstanding is the number of unanswered waves after which an AM stops asking for more.
 const maxOutstanding = 10
 
-// AllocResult is the report about containers. The result's latency is that of allocate calls.
+// AllocResult is the report about containers. The latency in the result is that of allocate calls.
 type AllocResult struct {
 	Nodes    int   `json:"nodes"`
 	AMs      int   `json:"masters"`
@@ -59,9 +58,9 @@ type AllocResult struct {
 	Held     int   `json:"held"`
 	Granted  int64 `json:"granted"` // in the measured time
 	Released int64 `json:"released"`
-	// PerSecond is how many were granted and given back a second.
+	// PerSecond is the number of containers granted and released per second.
 	PerSecond float64 `json:"per_second"`
-	// Grant is from when a container's ask was due to when its AM had it.
+	// Grant is the time from a container's due ask to its receipt by the AM.
 	Grant          Latency `json:"grant_ms"`
 	CPUMicros      float64 `json:"server_cpu_us_each,omitempty"` // of the first watched process, for each container
 	NodeHeartbeats Latency `json:"node_beat_ms"`
@@ -73,18 +72,18 @@ type allocAM struct {
 	attempt creel.AttemptID
 	login   hrpc.Login
 	am      yarnrpc.ApplicationMasterProtocolClient
-	asked   []time.Time // when each container still awaited was due to be asked for
-	told    int         // how many of them the ResourceManager knows of
+	asked   []time.Time // due time of the ask for each awaited container
+	told    int         // number of these that the ResourceManager has received
 	held    []heldContainer
 
-	// Of the call on its way, in memory that is used again.
+	// Of the call in flight, in reused memory.
 	due      time.Time
 	request  pb.AllocateRequestProto
 	response int32
 	ask      *pb.ResourceRequestProto
 	answer   pb.AllocateResponseProto
 	arena    pb.Arena
-	released int // so many of held are given back
+	released int // number of held containers that are released
 }
 
 type heldContainer struct {
@@ -92,7 +91,7 @@ type heldContainer struct {
 	until time.Time
 }
 
-// Alloc allocates.
+// Alloc runs the load.
 func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	switch {
 	case o.AMs < 1 || o.AMs > 10_000:
@@ -144,12 +143,12 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	}
 	a.grants.h.Reset()
 	kind := a.piped()
-	probe, err := clients[0].Pipe(ctx, kind.own[0]) // a connection error that would affect all AMs is reported now
+	probe, err := clients[0].Pipe(ctx, kind.own[0]) // reports a connection error that would affect all AMs now
 	if err != nil {
 		return nil, err
 	}
 	probe.Close()
-	stop() // heartbeats during this phase are not part of the load
+	stop() // heartbeats in this phase are not part of the load
 	heartbeats, stopped := a.heartbeats(ctx, clients, o.Plan.Warmup)
 	stop = stopped
 	m := newMeter(o.PIDs)
@@ -166,9 +165,8 @@ func Alloc(ctx context.Context, o AllocOptions) (*Result, error) {
 	return r, err
 }
 
-// heartbeats has the nodes send heartbeats until stop is called. They are the background of this
-// load: on one connection, and all that are due within two milliseconds
-// together, they leave the machine to the AMs.
+// heartbeats makes the nodes send heartbeats until stop is called. They are only the background of this load. So they
+// share one connection, and all due within two milliseconds are sent together, which leaves the machine to the AMs.
 func (a *allocation) heartbeats(
 	ctx context.Context,
 	clients []*hrpc.Client,
@@ -278,7 +276,7 @@ func (a *allocation) enter(ctx context.Context, m *allocAM, c *hrpc.Client, rm c
 	return nil
 }
 
-// acquire grows to the containers that are held throughout.
+// acquire asks for the containers that are held throughout.
 func (a *allocation) acquire(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(64)
@@ -304,14 +302,14 @@ func (a *allocation) acquire(ctx context.Context) error {
 					}
 				}
 			}
-			m.held = nil // they are never released, and do not count against the AM's asks
+			m.held = nil // they are never released, and do not count as asks
 			return nil
 		})
 	}
 	return g.Wait()
 }
 
-// piped is the AMs' heartbeats, each on its own connection.
+// piped returns the AMs' heartbeats, each AM's on a separate connection.
 func (a *allocation) piped() pipedRequests {
 	ams := a.ams
 	if a.Plan.Rate == 0 {
@@ -353,7 +351,7 @@ func (a *allocation) piped() pipedRequests {
 	return kind
 }
 
-// prepare builds the call that asks for more containers and releases expired ones.
+// prepare makes the call that asks for more containers and releases expired ones.
 func (a *allocation) prepare(m *allocAM, due time.Time, more int) {
 	m.due = due
 	for range more {
@@ -361,7 +359,7 @@ func (a *allocation) prepare(m *allocAM, due time.Time, more int) {
 	}
 	m.request.Ask, m.request.Release = m.request.Ask[:0], m.request.Release[:0]
 	if len(m.asked) != m.told {
-		// An ask is absolute: it states the total number still wanted.
+		// An ask is absolute: it has the total number still wanted.
 		*m.ask.NumContainers = int32(len(m.asked))
 		m.request.Ask = append(m.request.Ask, m.ask)
 	}
@@ -383,7 +381,7 @@ func (a *allocation) take(m *allocAM, answer *pb.AllocateResponseProto, hold tim
 	for i, c := range granted {
 		until := arrived.Add(hold)
 		if i >= awaited {
-			until = arrived // more than we asked for: an ask and a grant crossed
+			until = arrived // more than requested: an ask and a grant crossed
 		} else if !m.asked[i].Before(a.from) {
 			a.grants.record(arrived.Sub(m.asked[i]))
 		}
@@ -404,7 +402,7 @@ func (a *allocation) take(m *allocAM, answer *pb.AllocateResponseProto, hold tim
 	return nil
 }
 
-// finish releases everything.
+// finish releases all containers.
 func (a *allocation) finish(ctx context.Context, stubs []clientStub) {
 	var g errgroup.Group
 	g.SetLimit(32)
@@ -413,7 +411,7 @@ func (a *allocation) finish(ctx context.Context, stubs []clientStub) {
 			continue
 		}
 		g.Go(func() error {
-			if m.ask != nil { // it registered
+			if m.ask != nil { // it is registered
 				if _, err := m.am.FinishApplicationMaster(ctx, &pb.FinishApplicationMasterRequestProto{
 					FinalApplicationStatus: pb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
 					Diagnostics:            new(""),

@@ -26,40 +26,40 @@ import (
 
 // Job decides the actions of an AM: a [workload.AM], or the distributed shell's.
 type Job interface {
-	// Registered is the first event, and the one after the ResourceManager forgot the AM.
+	// Registered is the first event, and the event after the ResourceManager lost the AM.
 	Registered() workload.Steps
-	// Allocated carries the answer to one allocate call.
+	// Allocated processes the answer to one allocate call.
 	Allocated(grants []workload.Grant, ended []workload.Completion) workload.Steps
-	// StartFailed reports that a container could not be started at its node.
+	// StartFailed reports a container that its node did not start.
 	StartFailed(c creel.ContainerID) workload.Steps
-	// Outstanding is how many containers the AM still wants and has.
+	// Outstanding returns the numbers of containers that the AM still wants and has.
 	Outstanding() (wants, holds int)
 }
 
-// AM drives a Job over real protocols: it registers, asks, starts its tasks'
-// containers on their nodes, and finishes.
+// AM runs a Job over real protocols: it registers, asks, starts its tasks' containers on their nodes, and finishes.
 type AM struct {
 	Client    *hrpc.Client // shared by all AMs of a process
 	Scheduler string       // address of ApplicationMasterProtocol
 	Attempt   creel.AttemptID
 	Token     token.Token // AMRM token
 	Play      Job
-	Heartbeat time.Duration // between allocate calls without changes; 100 ms if zero
-	// Launch returns the launch context of a task's container. If nil, simulated nodes let the task's time pass.
+	Heartbeat time.Duration // between allocate calls without changes; 0: 100 ms
+	// Launch returns the launch context of a task's container. If it is nil, simulated nodes wait for the task's
+	// duration.
 	Launch func(workload.Start) *yarnpb.ContainerLaunchContextProto
 	// Share returns the finished part of the job, from 0 to 1; nil means one half.
 	Share func() float32
 	// NotStarted receives the reason why a container did not start, before the Job is notified; nil for none.
 	NotStarted func(c creel.ContainerID, reason string)
-	// Observe is called at each grant; nil for none.
+	// Observe is called at each grant; nil: not called.
 	Observe func(Observation)
 
 	wants, holds atomic.Int64
 	last         atomic.Pointer[string]
 }
 
-// Progress returns how many containers the AM still wants, how many of its containers have not ended, and its last
-// error, "" for none.
+// Progress returns the number of containers that the AM still wants, the number of its containers that have not
+// ended, and its last error, "" for none.
 func (m *AM) Progress() (wants, holds int64, trouble string) {
 	if t := m.last.Load(); t != nil {
 		trouble = *t
@@ -67,16 +67,16 @@ func (m *AM) Progress() (wants, holds int64, trouble string) {
 	return m.wants.Load(), m.holds.Load(), trouble
 }
 
-// Observation is one granted container: how long its ask waited, from when the
-// AM first asked for one more container of its priority.
+// Observation is one granted container, with the time since the AM first asked for one more container of its
+// priority.
 type Observation struct {
 	Container creel.ContainerID
 	Node      creel.NodeID
 	Waited    time.Duration
 }
 
-// Run plays the application to its end. It returns nil when the application finished as its job decided, with success
-// or failure.
+// Run runs the application to its end. It returns nil if the application finished as its job decided, successfully or
+// not.
 func (m *AM) Run(ctx context.Context) error {
 	r := &amRun{
 		AM:       m,
@@ -104,7 +104,7 @@ func (m *AM) Run(ctx context.Context) error {
 		}
 		steps, err = r.allocate(ctx, steps)
 		if errors.Is(err, creel.ErrInvalidRequest) || errors.Is(err, creel.ErrInvalidResource) {
-			// The ask was rejected for good: the application has failed, and its diagnostics state the reason.
+			// The ask was rejected for good: the application has failed, and its diagnostics have the reason.
 			return r.finish(ctx, workload.Steps{Failed: true, Diagnostics: "the ask was refused: " + plain(err)})
 		}
 		if err != nil {
@@ -123,8 +123,8 @@ func (m *AM) Run(ctx context.Context) error {
 	}
 }
 
-// launchers bounds how many nodes an AM talks to at once, as the pool of
-// MapReduce's container launcher does (its pool begins with 10).
+// launchers limits the nodes that an AM calls at the same time, like the pool of MapReduce's container launcher,
+// which starts with 10.
 const launchers = 10
 
 func login(user string, t token.Token) hrpc.Login {
@@ -141,10 +141,10 @@ type amRun struct {
 	responseID int32
 	nodes      map[creel.NodeID]token.Token
 	held       map[creel.ContainerID]*yarnpb.ContainerProto
-	asked      map[int32][]time.Time // per priority, when each container still wanted was asked for
+	asked      map[int32][]time.Time // per priority, time of the ask for each wanted container
 
-	starting sync.WaitGroup // calls to nodes on their way
-	slots    chan struct{}  // one for each of them
+	starting sync.WaitGroup // calls to nodes in flight
+	slots    chan struct{}  // one for each of these calls
 	failures chan startFailure
 }
 
@@ -154,7 +154,7 @@ type startFailure struct {
 	reason    string
 }
 
-// register retries as long as the attempt does not exist yet or the ResourceManager is unavailable.
+// register retries while the attempt does not exist yet or the ResourceManager is unavailable.
 func (r *amRun) register(ctx context.Context) (workload.Steps, error) {
 	req := &yarnpb.RegisterApplicationMasterRequestProto{
 		Host:        proto.String("localhost"),
@@ -183,7 +183,7 @@ func again(err error) bool {
 		errors.Is(err, creel.ErrStandby)
 }
 
-// again notes an error for Progress besides.
+// again also records the error for Progress.
 func (m *AM) again(err error) bool {
 	text := err.Error()
 	m.last.Store(&text)
@@ -206,7 +206,7 @@ func (r *amRun) share() float32 {
 	return r.Share()
 }
 
-// allocate makes one call and acts on its answer.
+// allocate makes one call and processes its answer.
 func (r *amRun) allocate(ctx context.Context, s workload.Steps) (workload.Steps, error) {
 	req := &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(r.responseID), Progress: proto.Float32(r.share())}
 	now := time.Now()
@@ -295,8 +295,8 @@ func (r *amRun) allocate(ctx context.Context, s workload.Steps) (workload.Steps,
 	return next, nil
 }
 
-// start has tasks started, a call for each node, while the AM goes on. It
-// waits only when as many calls are on their way as may be.
+// start starts tasks, with one call for each node, while the AM continues. It waits only if the limit of calls in
+// flight is reached.
 func (r *amRun) start(ctx context.Context, starts []workload.Start) {
 	slices.SortStableFunc(starts, func(a, b workload.Start) int { return a.Grant.Node.Compare(b.Grant.Node) })
 	for len(starts) > 0 {
@@ -326,14 +326,14 @@ func (r *amRun) start(ctx context.Context, starts []workload.Start) {
 	}
 }
 
-// startFailed books a container that did not start, and those behind it.
+// startFailed handles a container that did not start, and further ones in the queue.
 func (r *amRun) startFailed(c startFailure) workload.Steps {
 	s := r.tell(c)
 	for {
 		select {
 		case c := <-r.failures:
 			next := r.tell(c)
-			// Of several asks at one priority the last is the one that holds.
+			// Of several asks at one priority, the last one applies.
 			s.Asks = append(slices.DeleteFunc(s.Asks, func(a workload.Ask) bool {
 				return slices.ContainsFunc(next.Asks, func(b workload.Ask) bool { return a.Priority == b.Priority })
 			}), next.Asks...)
@@ -353,7 +353,7 @@ func (r *amRun) tell(c startFailure) workload.Steps {
 	return r.Play.StartFailed(c.container)
 }
 
-// plain is a server's error message without the class names in front.
+// plain returns a server's error message without the class names before it.
 func plain(err error) string {
 	text := err.Error()
 	var remote *hrpc.RemoteError
@@ -405,7 +405,7 @@ func (r *amRun) startCall(node creel.NodeID, batch []workload.Start) func(contex
 	}
 }
 
-// timed has a simulated node let a task's time pass.
+// timed makes a simulated node wait for a task's duration.
 func timed(s workload.Start) *yarnpb.ContainerLaunchContextProto {
 	return &yarnpb.ContainerLaunchContextProto{
 		Command: []string{"sleep " + strconv.FormatFloat(s.Duration.Seconds(), 'f', 3, 64)},

@@ -16,7 +16,7 @@ import (
 
 type clientStub = yarnrpc.ApplicationClientProtocolClient
 
-// stubs puts the client protocol on connections.
+// stubs returns a stub of the client protocol on each connection.
 func (o *Options) stubs(clients []*hrpc.Client, address string) []clientStub {
 	list := make([]clientStub, len(clients))
 	for i, c := range clients {
@@ -25,7 +25,7 @@ func (o *Options) stubs(clients []*hrpc.Client, address string) []clientStub {
 	return list
 }
 
-// peers is the same without the coding of messages.
+// peers is stubs without the encoding of messages.
 func (o *Options) peers(clients []*hrpc.Client, address string) []*hrpc.Peer {
 	list := make([]*hrpc.Peer, len(clients))
 	for i, c := range clients {
@@ -34,7 +34,7 @@ func (o *Options) peers(clients []*hrpc.Client, address string) []*hrpc.Peer {
 	return list
 }
 
-// client is the client protocol at an address.
+// client returns the client protocol at an address.
 func (o *Options) client(address string) hrpc.Target {
 	return hrpc.Target{
 		Address:  address,
@@ -43,7 +43,7 @@ func (o *Options) client(address string) hrpc.Target {
 	}
 }
 
-// job is an application that a load submits: with an AM that is not started if there are no nodes, or unmanaged.
+// job is an application that a load submits: unmanaged, or with an AM that is not started if there are no nodes.
 type job struct {
 	queue     string
 	unmanaged bool
@@ -62,7 +62,7 @@ func (j job) submit(ctx context.Context, rm clientStub) (creel.ApplicationID, er
 	return pb.ToApplicationID(made.GetApplicationId()), err
 }
 
-// context is the submission with a given id.
+// context returns the submission with this id.
 func (j job) context(id *pb.ApplicationIdProto) *pb.ApplicationSubmissionContextProto {
 	return &pb.ApplicationSubmissionContextProto{
 		ApplicationId:   id,
@@ -77,13 +77,13 @@ func (j job) context(id *pb.ApplicationIdProto) *pb.ApplicationSubmissionContext
 	}
 }
 
-// kill ends an application; that it has ended already is as good.
+// kill ends an application; it is success if the application has ended already.
 func kill(ctx context.Context, rm clientStub, id creel.ApplicationID) error {
 	_, err := rm.ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: pb.FromApplicationID(id)})
 	return err
 }
 
-// MaxApplications bounds how many applications a load prepares before it begins.
+// MaxApplications limits the applications that a load prepares before it starts.
 const MaxApplications = 1_000_000
 
 // prepare submits n applications.

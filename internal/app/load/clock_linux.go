@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clock waits to within some ten microseconds. The runtime's own timers round
-// up to a millisecond when the process is idle, and would give every request of
-// a light load that much latency; a timer descriptor does not.
+// clock waits to within some ten microseconds. The runtime's timers round up to a millisecond when the process is
+// idle, which would add that latency to every request of a light load; a timer descriptor does not.
 type clock struct{ timer *os.File }
 
 func newClock() (*clock, error) {
@@ -24,14 +23,14 @@ func newClock() (*clock, error) {
 	return &clock{timer: os.NewFile(uintptr(fd), "timer")}, nil
 }
 
-// until waits for a time. It wakes early and without an error when ctx ends.
+// until waits for a time. If ctx ends, it returns early without an error.
 func (c *clock) until(ctx context.Context, at time.Time) error {
 	for {
 		left := time.Until(at)
 		if left <= 0 || ctx.Err() != nil {
 			return nil
 		}
-		// A tenth of a second at most, to see the end of ctx.
+		// At most a tenth of a second, to notice the end of ctx.
 		wait := unix.NsecToTimespec(int64(min(max(left, 20*time.Microsecond), 100*time.Millisecond)))
 		conn, err := c.timer.SyscallConn()
 		if err == nil {

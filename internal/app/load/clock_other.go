@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// clock waits by the runtime's timers, to within a millisecond.
+// clock waits with the runtime's timers, to within a millisecond.
 type clock struct{}
 
 func newClock() (*clock, error) { return &clock{}, nil }
 
-// until waits for a time. It wakes early and without an error when ctx ends.
+// until waits for a time. If ctx ends, it returns early without an error.
 func (*clock) until(ctx context.Context, at time.Time) error {
 	t := time.NewTimer(time.Until(at))
 	defer t.Stop()

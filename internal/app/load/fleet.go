@@ -21,10 +21,10 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// MaxNodes is how many nodes a load may play.
+// MaxNodes limits the nodes of a load.
 const MaxNodes = 200_000
 
-// fleet is the set of nodes of a load. They speak only the tracker's protocol: their reported containers run no
+// fleet is the set of nodes of a load. They only use the tracker's protocol: their reported containers run no
 // program.
 type fleet struct {
 	nodes    []*fleetNode
@@ -43,14 +43,13 @@ type fleetNode struct {
 	heartbeat pb.NodeHeartbeatRequestProto
 	status    pb.NodeStatusProto
 	answer    int32
-	ended     int // of the containers in status, so many at the end have ended
+	ended     int // number of containers at the end of status that have ended
 
 	more  sync.Mutex // guards data that arrives during a call
 	added []*pb.ContainerStatusProto
 }
 
-// newFleet makes nodes 127.1.0.1 and on: addresses, because Hadoop looks names
-// up for its tokens.
+// newFleet makes nodes 127.1.0.1 and following: addresses, because Hadoop resolves names for its tokens.
 func newFleet(clients []*hrpc.Client, tracker string, n, first int, total creel.Resource) (*fleet, error) {
 	if n < 1 || first < 0 || first+n > MaxNodes {
 		return nil, badOption("%d nodes beginning with number %d: give 1 to %d in all", n, first, MaxNodes)
@@ -83,7 +82,7 @@ func newFleet(clients []*hrpc.Client, tracker string, n, first int, total creel.
 	return f, nil
 }
 
-// register makes all nodes known.
+// register registers all nodes.
 func (f *fleet) register(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(64)
@@ -146,10 +145,11 @@ func (f *fleet) enter(ctx context.Context, n *fleetNode) error {
 	return nil
 }
 
-// errShutdown reports a node that received the order to shut down. It continues its heartbeats, because it is load.
+// errShutdown reports a node that received the order to shut down. The node continues its heartbeats, because it is
+// load.
 var errShutdown = errors.New("a node was ordered to shut down")
 
-// news moves data that arrived since the last heartbeat into the next.
+// news moves data that arrived since the last heartbeat into the next one.
 func (n *fleetNode) news() {
 	n.more.Lock()
 	n.status.ContainersStatuses = append(n.status.ContainersStatuses, n.added...)
@@ -176,7 +176,7 @@ func (f *fleet) answered(ctx context.Context, n *fleetNode, answer *pb.NodeHeart
 	if k := answer.GetNmTokenMasterKey(); k != nil {
 		n.heartbeat.LastKnownNmTokenMasterKey = k
 	}
-	// Completions have been reported once now, which is enough here.
+	// These completions have now been reported once, which is enough.
 	n.status.ContainersStatuses = n.status.ContainersStatuses[:len(n.status.ContainersStatuses)-n.ended]
 	n.ended = 0
 	if gone := answer.GetContainersToCleanup(); len(gone) > 0 && len(n.status.ContainersStatuses) > 0 {
@@ -185,7 +185,7 @@ func (f *fleet) answered(ctx context.Context, n *fleetNode, answer *pb.NodeHeart
 	return nil
 }
 
-// piped is the heartbeats of all nodes.
+// piped returns the heartbeats of all nodes.
 func (f *fleet) piped(target hrpc.Target) pipedRequests {
 	return pipedRequests{
 		target: target, method: "nodeHeartbeat", slots: len(f.nodes),
@@ -211,8 +211,8 @@ func (f *fleet) piped(target hrpc.Target) pipedRequests {
 	}
 }
 
-// plainAnswer returns the response id of a response without other content, which nearly every one is: a response id,
-// the action NORMAL and an interval.
+// plainAnswer returns the response id of a response with only the usual content: a response id, the action NORMAL and
+// an interval.
 func plainAnswer(b []byte) (id int32, ok bool) {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -248,7 +248,7 @@ func appendVT(b []byte, m interface {
 	return b, err
 }
 
-// stop ends containers that the ResourceManager wants gone.
+// stop ends containers that the ResourceManager has released.
 func (n *fleetNode) stop(gone []*pb.ContainerIdProto) {
 	want := make(map[creel.ContainerID]bool, len(gone))
 	for _, id := range gone {
@@ -263,7 +263,7 @@ func (n *fleetNode) stop(gone []*pb.ContainerIdProto) {
 	n.sortEnded()
 }
 
-// sortEnded keeps the containers that have ended behind those that run.
+// sortEnded moves ended containers after the running ones.
 func (n *fleetNode) sortEnded() {
 	list := n.status.ContainersStatuses
 	running := make([]*pb.ContainerStatusProto, 0, len(list))
@@ -278,11 +278,11 @@ func (n *fleetNode) sortEnded() {
 	n.status.ContainersStatuses, n.ended = append(running, ended...), len(ended)
 }
 
-// run has a granted container run on its node.
+// run starts a granted container on its node.
 func (f *fleet) run(c *pb.ContainerProto) {
 	n := f.byID[pb.ToNodeID(c.GetNodeId())]
 	if n == nil {
-		return // on a node that is not ours
+		return // on a node outside this fleet
 	}
 	s := &pb.ContainerStatusProto{
 		ContainerId:   c.GetId(),
@@ -297,7 +297,7 @@ func (f *fleet) run(c *pb.ContainerProto) {
 	n.more.Unlock()
 }
 
-// tracker is the nodes' protocol at an address.
+// tracker returns the nodes' protocol at an address.
 func tracker(address string) hrpc.Target {
 	return hrpc.Target{Address: address, Protocol: yarnrpc.ResourceTrackerName, Login: hrpc.Login{User: "yarn"}}
 }

@@ -21,7 +21,7 @@ import (
 
 // meter records a load's measurements. Workers record into shards, to avoid lock contention.
 type meter struct {
-	from   time.Time // requests due before are not recorded
+	from   time.Time // requests due before this are not recorded
 	until  time.Time
 	shards [8]shard
 	lags   shard
@@ -37,7 +37,7 @@ type shard struct {
 	failed map[string]int64
 }
 
-// Latencies are kept in microseconds to three digits, up to an hour.
+// Latencies are stored in microseconds to three digits, up to an hour.
 func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, time.Hour.Microseconds(), 3) }
 
 func newMeter(pids []int) *meter {
@@ -49,7 +49,7 @@ func newMeter(pids []int) *meter {
 	return m
 }
 
-// begin starts the measured time; processor time is taken from then on.
+// begin starts the measured time, including processor time.
 func (m *meter) begin(from time.Time) {
 	m.from = from
 	m.open.Store(true)
@@ -62,7 +62,7 @@ func (m *meter) end(now time.Time) {
 	m.spent.stop()
 }
 
-// lag is how late the timekeeper itself was.
+// lag records the timekeeper's own delay.
 func (m *meter) lag(d time.Duration) { m.lags.record(d) }
 
 func (s *shard) record(d time.Duration) {
@@ -71,8 +71,7 @@ func (s *shard) record(d time.Duration) {
 	s.mu.Unlock()
 }
 
-// done records a request that ended. One that was cut off because the time was
-// over is recorded with the time for which it had waited.
+// done records a completed request. One that was cut off at the end of the time is recorded with its waiting time.
 func (m *meter) done(worker int, due, now time.Time, err error) {
 	if due.Before(m.from) {
 		return
@@ -83,7 +82,7 @@ func (m *meter) done(worker int, due, now time.Time, err error) {
 	s.done(now.Sub(due), err)
 }
 
-// done records a request that took so long. The caller holds the lock.
+// done records a request with its duration. The caller holds the lock.
 func (s *shard) done(took time.Duration, err error) {
 	if err != nil {
 		s.failed[reason(err)]++
@@ -94,7 +93,7 @@ func (s *shard) done(took time.Duration, err error) {
 	_ = s.h.RecordValue(min(max(took.Microseconds(), 1), time.Hour.Microseconds()))
 }
 
-// unsent records a request that was due and could not be sent.
+// unsent records a due request that could not be sent.
 func (m *meter) unsent(due, now time.Time) {
 	if due.Before(m.from) {
 		return
@@ -159,7 +158,7 @@ type Result struct {
 	Kind    string  `json:"kind"`
 	Address string  `json:"address"`
 	Loop    string  `json:"loop"` // open, or closed when no rate was given
-	Rate    float64 `json:"rate"` // asked for, a second; 0 when closed
+	Rate    float64 `json:"rate"` // requested per second; 0 for a closed loop
 	Seconds float64 `json:"seconds"`
 
 	Answered int64            `json:"answered"`
@@ -168,8 +167,7 @@ type Result struct {
 	Failures map[string]int64 `json:"failures,omitempty"`
 	// PerSecond counts successful responses.
 	PerSecond float64 `json:"per_second"`
-	// Latency counts from when a request was due; in a closed loop from when it
-	// was sent.
+	// Latency counts from a request's due time; in a closed loop from its sending.
 	Latency Latency `json:"latency_ms"`
 
 	Generator Generator    `json:"generator"`
@@ -180,12 +178,13 @@ type Result struct {
 	REST       *RESTResult  `json:"rest,omitempty"`
 }
 
-// Generator is the generator's own cost. A load whose generator used up the machine, or lagged, measured itself.
+// Generator is the cost of the generator itself. If the generator used up the machine, or lagged, the load measured
+// itself.
 type Generator struct {
 	CPUSeconds float64 `json:"cpu_s"`
 	Cores      float64 `json:"cores"`
-	CPUMicros  float64 `json:"cpu_us_each"` // for each answer
-	// Lag is how late requests were sent, for any reason.
+	CPUMicros  float64 `json:"cpu_us_each"` // per answer
+	// Lag is the delay of sent requests, for any reason.
 	LagP99 float64 `json:"lag_p99_ms"`
 	LagMax float64 `json:"lag_max_ms"`
 }
@@ -199,7 +198,7 @@ type ProcessUse struct {
 	ResidentMB float64 `json:"resident_mb"`
 }
 
-// result sums up. weight is how many things one answer stands for.
+// result summarises. weight is the number of items per answer.
 func (m *meter) result(kind, address string, p Plan) *Result {
 	r := &Result{
 		Kind:     kind,

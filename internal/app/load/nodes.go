@@ -15,16 +15,16 @@ type NodesOptions struct {
 	Options
 	Tracker string // host:port of ResourceTracker
 	Nodes   int
-	First   int            // number of the first node, so that loads beside each other differ
+	First   int            // number of the first node, so that parallel loads differ
 	Period  time.Duration  // between a node's heartbeats; 0: as fast as they are answered
-	Total   creel.Resource // of each node; 8 GB and 8 cores when zero
+	Total   creel.Resource // of each node; 0: 8 GB and 8 cores
 }
 
 // NodesResult is the report about nodes in addition to the heartbeats' latency.
 type NodesResult struct {
 	Nodes      int     `json:"nodes"`
 	PeriodMS   float64 `json:"period_ms"`
-	RegisterS  float64 `json:"register_s"` // for all to register
+	RegisterS  float64 `json:"register_s"` // until all were registered
 	Registered int64   `json:"registered"`
 	Resyncs    int64   `json:"resyncs"`
 	// Held reports that no node's heartbeat failed or was answered a period late.

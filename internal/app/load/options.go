@@ -4,7 +4,7 @@ package load
 
 import "fmt"
 
-// OptionError is an option with which no load is made; nothing was sent.
+// OptionError is an invalid option; nothing was sent.
 type OptionError struct{ error }
 
 // Unwrap returns the reason why an option is invalid.

@@ -11,23 +11,22 @@ import (
 	"time"
 )
 
-// Plan is how much load, and for how long. At least one of Duration and Count
-// is set: no load is without an end.
+// Plan is the amount and the duration of a load. At least one of Duration and Count is set, so that every load ends.
 type Plan struct {
-	// Rate is requests due per second. With 0 the loop is closed: InFlight callers each send their next request after
-	// the response to the last. That finds the highest rate, but its latencies are not meaningful.
+	// Rate is requests due per second. With 0 the loop is closed: each of InFlight callers sends its next request
+	// after the response to the last one. That finds the highest rate, but its latencies are not meaningful.
 	Rate     float64
-	Duration time.Duration // requests become due for so long, the warm-up included
-	Warmup   time.Duration // requests due earlier than this are made but not recorded
-	Count    int64         // at most so many requests; 0: as many as Duration holds
-	// InFlight is how many requests may be on their way. Those due while all are
-	// busy wait, and their wait is part of their latency.
+	Duration time.Duration // time in which requests become due, including the warm-up
+	Warmup   time.Duration // requests due earlier are made but not recorded
+	Count    int64         // limit of requests; 0: as many as fit Duration
+	// InFlight limits the requests in flight. Requests due while all callers are busy wait, and the wait is part of
+	// their latency.
 	InFlight    int
-	Connections int           // sockets they share
-	Grace       time.Duration // how long answers are waited for after the last request; 10 s if zero
+	Connections int           // number of shared sockets
+	Grace       time.Duration // wait for answers after the last request; 0: 10 s
 }
 
-// Bounds of a plan: the capacity of one process.
+// Limits of a plan: the capacity of one process.
 const (
 	MaxRate        = 2e6
 	MaxInFlight    = 100_000
@@ -59,12 +58,11 @@ func (p Plan) Validate() error {
 	return nil
 }
 
-// request is one call of a load. ticket counts requests from 0 in the order in
-// which they are due, worker is below the plan's InFlight and is used by one
-// request at a time.
+// request is one call of a load. ticket counts requests from 0 in due order. worker is below the plan's InFlight; one
+// request at a time uses it.
 type request func(ctx context.Context, worker int, ticket int64, due time.Time) error
 
-// limit is how many requests there are in all; 0: time alone ends them.
+// limit is the number of requests; 0: only time ends them.
 func (p Plan) limit() int64 {
 	limit := p.Count
 	if p.Rate > 0 && p.Duration > 0 {
@@ -75,13 +73,12 @@ func (p Plan) limit() int64 {
 	return limit
 }
 
-// grace is how long answers are waited for when all is sent.
+// grace is the wait for answers after the last request.
 func (p Plan) grace() time.Duration { return cmp.Or(p.Grace, 10*time.Second) }
 
-// drive makes a plan's requests. The one goroutine that keeps time releases
-// each request when it is due, however the earlier ones fare; workers make
-// them. A request that was due and never sent, or never answered, is counted,
-// and the time for which it waited is recorded.
+// drive makes a plan's requests. A single goroutine keeps time and releases each request when it is due, whatever
+// happens to earlier ones; workers make them. A request that was due and never sent, or never answered, is counted
+// with its waiting time.
 func drive(ctx context.Context, p Plan, m *meter, call request) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -92,9 +89,8 @@ func drive(ctx context.Context, p Plan, m *meter, call request) error {
 	d := &driver{plan: p, meter: m, call: call, limit: limit, start: time.Now()}
 	m.begin(d.start.Add(p.Warmup))
 	var work sync.WaitGroup
-	// released hands out requests that are due. Its room only spares the
-	// timekeeper a switch for each of them: how late one is made shows in full,
-	// because its due time follows from its number.
+	// released has the due requests. Its capacity only saves the timekeeper a switch for each request: the delay of a
+	// request is fully visible, because its due time follows from its number.
 	released := make(chan int64, 4096)
 	for w := range p.InFlight {
 		work.Go(func() {
@@ -150,18 +146,18 @@ type driver struct {
 	call  request
 	limit int64
 	start time.Time
-	next  atomic.Int64 // of a closed loop
+	next  atomic.Int64 // for a closed loop
 }
 
-// due is when a request is to be sent.
+// due is the time at which a request must be sent.
 func (d *driver) due(ticket int64) time.Time { return d.start.Add(d.plan.due(ticket)) }
 
-// due is how long after the start a request is to be sent.
+// due is a request's time after the start.
 func (p Plan) due(ticket int64) time.Duration {
 	return time.Duration(float64(ticket) / p.Rate * float64(time.Second))
 }
 
-// release hands out requests as their time comes until the plan's end.
+// release releases requests at their times until the plan's end.
 func (d *driver) release(ctx context.Context, out chan<- int64) error {
 	clock, err := newClock()
 	if err != nil {
@@ -183,8 +179,8 @@ func (d *driver) release(ctx context.Context, out chan<- int64) error {
 		case <-ctx.Done():
 			return nil
 		default:
-			// Every worker is busy and the queue is full: the server is behind. Requests still queued when time is
-			// over were due and count as unsent.
+			// Every worker is busy and the queue is full: the server is too slow. Requests still queued at the end of
+			// the time were due and count as unsent.
 			if !d.insist(ctx, out, ticket) {
 				d.unsent(ticket)
 				return nil
@@ -194,7 +190,7 @@ func (d *driver) release(ctx context.Context, out chan<- int64) error {
 	return nil
 }
 
-// insist waits for room until the plan's time is over.
+// insist waits for space in the queue until the plan's time ends.
 func (d *driver) insist(ctx context.Context, out chan<- int64, ticket int64) bool {
 	left := time.Hour
 	if d.plan.Duration > 0 {

@@ -11,35 +11,34 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 )
 
-// pipedRequests is a kind of request that needs no goroutine of its own, so that the generator costs a fraction of the
+// pipedRequests is a kind of request that needs no separate goroutine, so that the generator costs a fraction of the
 // measured server. In a closed loop one goroutine per connection sends the next request when a response arrives. In
 // an open loop the timekeeper sends due requests, and one goroutine per connection reads.
 type pipedRequests struct {
 	target hrpc.Target
-	// own, if set, assigns each slot its own connection, to its own target.
+	// own, if set, assigns a separate connection to each slot, with its own target.
 	own    []hrpc.Target
 	method string
-	// slots make requests, each one at a time: callers, or nodes. Slots of one connection take turns.
+	// slots is the number of callers or nodes that make requests, each one at a time. Slots on one connection take
+	// turns.
 	slots int
-	// request appends a slot's next request, encoded, to b.
+	// request appends a slot's next encoded request to b.
 	request func(b []byte, slot int, ticket int64) ([]byte, error)
-	// next, when set, makes of an answer the call that follows it within the same
-	// request; no method ends the request.
+	// next, if set, makes the call that follows an answer within the same request; an empty method ends the request.
 	next func(b []byte, slot int, ticket int64, body []byte) (method string, request []byte, err error)
 	// answer processes the last response; body is valid until it returns.
 	answer func(ctx context.Context, slot int, ticket int64, body []byte) error
-	// grain is how often the timekeeper of an open loop looks: requests that
-	// became due meanwhile leave together. Their latency counts from when they
-	// were due. 500 us when zero.
+	// grain is the interval of the timekeeper's checks in an open loop: requests that became due meanwhile are sent
+	// together. Their latency counts from their due times. 0: 500 us.
 	grain time.Duration
-	// behind is how many requests of a slot may become due in an open loop while
-	// another one is on its way, and are then made late. One when zero.
+	// behind limits the requests of a slot that may become due in an open loop while another one is in flight; they
+	// are made late. 0: one.
 	behind int
-	// start is when ticket 0 of an open loop is due; now when zero.
+	// start is the due time of ticket 0 of an open loop; zero: now.
 	start time.Time
 }
 
-// drivePiped makes a closed plan's requests, each connection a share of them.
+// drivePiped makes a closed plan's requests, a share on each connection.
 func drivePiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, kind pipedRequests) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -71,7 +70,7 @@ func drivePiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, k
 // a write, and the next ones use another connection, which the server serves on another core.
 const inRow = 8
 
-// lanes deals out the slots to n connections.
+// lanes distributes the slots over n connections.
 func (d *driver) lanes(n int, clients []*hrpc.Client, kind pipedRequests) []*lane {
 	if kind.own != nil {
 		n = kind.slots
@@ -121,9 +120,9 @@ type lane struct {
 	window int
 	slots  []int         // by call id
 	sent   []sentRequest // by call id
-	idle   []int32       // call ids that are not on their way, a ring
-	first  int           // of idle
-	free   int           // in idle
+	idle   []int32       // call ids that are not in flight, a ring
+	first  int           // index of the first in idle
+	free   int           // number in idle
 	buf    []byte
 }
 
@@ -133,10 +132,10 @@ type sentRequest struct {
 	open   bool
 }
 
-// retryAfter is how long a lane waits if its connection is refused.
+// retryAfter is a lane's pause after its connection is refused.
 const retryAfter = 10 * time.Millisecond
 
-// run makes requests until time or count is over and the last is answered.
+// run makes requests until the time or the count is used up and the last one is answered.
 func (l *lane) run(ctx context.Context) {
 	l.free = len(l.idle)
 	for ctx.Err() == nil {
@@ -159,7 +158,7 @@ func (l *lane) run(ctx context.Context) {
 	}
 }
 
-// through uses one connection; nil when the load is over.
+// through uses one connection; nil at the end of the load.
 func (l *lane) through(ctx context.Context, pipe *hrpc.Pipe) error {
 	now, on := time.Now(), 0
 	for {
@@ -216,7 +215,7 @@ func (l *lane) through(ctx context.Context, pipe *hrpc.Pipe) error {
 	}
 }
 
-// release has a slot wait for its next turn.
+// release makes a slot wait for its next turn.
 func (l *lane) release(id int32) {
 	l.sent[id].open = false
 	l.idle[(l.first+l.free)%len(l.idle)] = id
@@ -234,7 +233,7 @@ func (l *lane) lost(err error) {
 	}
 }
 
-// ticket is the number of the next request; false when there is none.
+// ticket is the number of the next request; ok is false if there is none.
 func (l *lane) ticket(now time.Time) (int64, bool) {
 	p := &l.d.plan
 	if p.Duration > 0 && now.Sub(l.d.start) >= p.Duration {

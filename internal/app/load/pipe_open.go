@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 )
 
-// driveOpenPiped makes an open plan's requests: ticket t is due at its time and is made by slot t modulo their
-// number. A slot whose last request is unanswered makes its next one late, after the response. If more than
+// driveOpenPiped makes an open plan's requests: ticket t is due at its time, and slot t modulo the number of slots
+// makes it. A slot whose last request is unanswered makes its next one late, after the response. If more than
 // kind.behind become due meanwhile, the rest count as unsent.
 func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, kind pipedRequests) error {
 	if err := p.Validate(); err != nil {
@@ -55,13 +55,13 @@ func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Clien
 	return errors.Join(err, ctx.Err())
 }
 
-// owner is a slot's connection and its call id there.
+// owner is a slot's connection, with its call id there.
 type owner struct {
 	lane *openLane
 	id   int32
 }
 
-// send hands out tickets as they become due.
+// send releases tickets as they become due.
 func (d *driver) send(ctx context.Context, owners []owner, grain time.Duration) error {
 	clock, err := newClock()
 	if err != nil {
@@ -118,7 +118,7 @@ type openLane struct {
 	late [][]int64      // by slot: tickets that became due meanwhile
 }
 
-// want makes a slot's request, or notes it when the slot waits.
+// want makes a slot's request, or records it if the slot waits.
 func (l *openLane) want(id int32, ticket int64, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,7 +133,7 @@ func (l *openLane) want(id int32, ticket int64, now time.Time) {
 	}
 }
 
-// put sends or, while there is no connection, keeps a request. The lock is held.
+// put sends a request, or stores it while there is no connection. The caller holds the lock.
 func (l *openLane) put(id int32, ticket int64) {
 	l.sent[id] = sentRequest{at: l.d.due(ticket), ticket: ticket}
 	if l.pipe == nil {
@@ -145,7 +145,7 @@ func (l *openLane) put(id int32, ticket int64) {
 		err = l.pipe.Put(id, l.kind.method, body)
 	}
 	if err != nil {
-		l.pipe.Break() // the reader sees it
+		l.pipe.Break() // the reader notices
 	}
 }
 
@@ -157,7 +157,7 @@ func (l *openLane) flush() {
 	}
 }
 
-// read takes answers until the load is over, on one connection after the other.
+// read processes answers until the load ends, on one connection after the other.
 func (l *openLane) read(ctx context.Context) {
 	for ctx.Err() == nil {
 		pipe, err := l.client.Pipe(ctx, l.target)
@@ -230,7 +230,7 @@ func (l *openLane) answers(ctx context.Context, pipe *hrpc.Pipe) error {
 	}
 }
 
-// follow makes the call that comes after an answer, if one does.
+// follow makes the call that follows an answer, if there is one.
 func (l *openLane) follow(pipe *hrpc.Pipe, id int32, ticket int64, body []byte) (more bool, refused, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,8 +242,7 @@ func (l *openLane) follow(pipe *hrpc.Pipe, id int32, ticket int64, body []byte) 
 	return true, nil, pipe.Put(id, method, request)
 }
 
-// done ends a slot's request and makes the next one if that is late already.
-// The lock is held.
+// done ends a slot's request and makes the next one if that is already late. The caller holds the lock.
 func (l *openLane) done(id int32) {
 	l.sent[id].open = false
 	if late := l.late[id]; len(late) > 0 {

@@ -18,16 +18,16 @@ import (
 // Reads are the calls that a load of kind report can make.
 var Reads = []string{"report", "list", "metrics", "new-application", "nodes"}
 
-// ReportOptions is a load of reading calls on the client protocol.
+// ReportOptions is a load of read calls on the client protocol.
 type ReportOptions struct {
 	Options
 	Client       string // host:port of ApplicationClientProtocol
 	Call         string // one of Reads
-	Applications int    // submitted before and killed afterwards; reports are of these in turn
+	Applications int    // submitted before and killed afterwards; reports cycle through them
 	Queue        string
 }
 
-// Report reads.
+// Report runs the load.
 func Report(ctx context.Context, o ReportOptions) (*Result, error) {
 	if !slices.Contains(Reads, o.Call) {
 		return nil, badOption("call %q: give one of %v", o.Call, Reads)
@@ -80,15 +80,15 @@ func Report(ctx context.Context, o ReportOptions) (*Result, error) {
 	return m.result("report "+o.Call, o.Client, o.Plan), err
 }
 
-// readRequest is one call of a kind. Answers are looked at as they come: to decode a
-// report costs more than to send it, and would measure this side.
+// readRequest is one call of a kind. Answers are checked as encoded: decoding a report costs more than sending it,
+// and would measure this side.
 type readRequest struct {
 	method  string
 	request func(ticket int64) []byte
 	check   func(ticket int64, answer []byte) error
 }
 
-// errShort reports a response that lacks requested content.
+// errShort reports a response that lacks the requested content.
 var errShort = errors.New("incomplete answer")
 
 func reading(kind string, ids []creel.ApplicationID) (readRequest, error) {
@@ -100,7 +100,7 @@ func reading(kind string, ids []creel.ApplicationID) (readRequest, error) {
 	}}
 	switch kind {
 	case "report":
-		// Both the request and the report begin with the id as their first field.
+		// Both the request and the report start with the id as their first field.
 		requests := make([][]byte, len(ids))
 		for i, id := range ids {
 			b, err := (&pb.GetApplicationReportRequestProto{ApplicationId: pb.FromApplicationID(id)}).MarshalVT()
@@ -137,7 +137,7 @@ func reading(kind string, ids []creel.ApplicationID) (readRequest, error) {
 	return r, nil
 }
 
-// entries counts the first field of a list's answer.
+// entries counts the occurrences of the first field in a list's answer.
 func entries(answer []byte) (n int) {
 	for len(answer) > 0 {
 		number, kind, size := protowire.ConsumeTag(answer)

@@ -19,13 +19,13 @@ import (
 	"time"
 )
 
-// RESTOptions is a load of HTTP requests, each connection one at a time.
+// RESTOptions is a load of HTTP requests, one at a time on each connection.
 type RESTOptions struct {
 	Options
 	URL    string // http://host:port/path?query
-	Method string // GET when empty
+	Method string // "": GET
 	Body   string // of each request, JSON
-	Accept string // application/json when empty
+	Accept string // "": application/json
 }
 
 // RESTResult is the report about HTTP in addition to latency.
@@ -38,8 +38,8 @@ type statusError int
 
 func (s statusError) Error() string { return fmt.Sprintf("%d %s", int(s), http.StatusText(int(s))) }
 
-// REST asks. It has its own small client: net/http's hands each request over
-// between goroutines, which costs more than most answers do.
+// REST runs the load. It has a small client of its own: net/http's passes each request between goroutines, which
+// costs more than most answers do.
 func REST(ctx context.Context, o RESTOptions) (*Result, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Scheme != "http" || u.Host == "" {
@@ -91,7 +91,7 @@ func REST(ctx context.Context, o RESTOptions) (*Result, error) {
 	return r, err
 }
 
-// head is the bytes of each request.
+// head returns the bytes of each request.
 func (o *RESTOptions) head(u *url.URL) []byte {
 	method, accept := o.Method, o.Accept
 	if method == "" {
@@ -231,7 +231,7 @@ func readHead(r *bufio.Reader) (h webHead, err error) {
 	}
 }
 
-// readLine reads a line without its end, valid until the next read.
+// readLine reads a line without its end; it is valid until the next read.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// useMeter compares CPU time at two moments, of this process and of watched processes on this machine, from /proc.
+// useMeter measures the CPU time between two moments, of this process and of watched processes on this machine, from
+// /proc.
 type useMeter struct {
 	pids  []int
 	timer *time.Timer
@@ -24,13 +25,13 @@ type useMeter struct {
 	results struct {
 		own    time.Duration
 		others []time.Duration
-		memory []int64 // bytes resident at the end
+		memory []int64 // resident bytes at the end
 	}
 }
 
 func newSpending(pids []int) *useMeter { return &useMeter{pids: pids} }
 
-// startAt takes the first reading when the warm-up is over.
+// startAt takes the first reading after the warm-up.
 func (s *useMeter) startAt(at time.Time) {
 	s.timer = time.AfterFunc(time.Until(at), func() {
 		s.mu.Lock()
@@ -53,13 +54,13 @@ func (s *useMeter) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.begun {
-		s.read() // it ended within the warm-up
+		s.read() // it ended during the warm-up
 	}
 	s.results.own = ownCPU() - s.own
 	for i, pid := range s.pids {
 		cpu, memory, err := processUse(pid)
 		if err != nil {
-			cpu = s.others[i] // it is gone
+			cpu = s.others[i] // it has ended
 		}
 		s.results.others = append(s.results.others, cpu-s.others[i])
 		s.results.memory = append(s.results.memory, memory)
@@ -101,7 +102,7 @@ func ownCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// clockTick is the unit of /proc/PID/stat on every Linux that Go runs on.
+// clockTick is the unit of /proc/PID/stat on every Linux that Go supports.
 const clockTick = 10 * time.Millisecond
 
 // processUse reads the processor time and the resident memory of a process.
@@ -110,7 +111,7 @@ func processUse(pid int) (cpu time.Duration, resident int64, err error) {
 	if err != nil {
 		return 0, 0, fmt.Errorf("process %d cannot be watched: %w", pid, err)
 	}
-	// The name is in brackets and may hold anything; the fields begin after it.
+	// The name is in brackets and may contain any character; the fields start after it.
 	text := string(b)
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	if len(fields) < 22 {

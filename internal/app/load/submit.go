@@ -12,21 +12,19 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// SubmitOptions is a load of submissions: each asks for a new id and submits
-// with it.
+// SubmitOptions is a load of submissions: each requests a new id and submits with it.
 type SubmitOptions struct {
 	Options
 	Client string // host:port of ApplicationClientProtocol, of a ResourceManager or a router
 	Queue  string
-	// Cycle reads a report and kills the application too, within the same
-	// request, so that the server does not fill up.
+	// Cycle also reads a report and kills the application, within the same request, so that the server does not fill
+	// up.
 	Cycle bool
-	// Unmanaged submits applications that bring their own AM, of which
-	// nothing is launched on the nodes.
+	// Unmanaged submits applications with an unmanaged AM, of which nothing is launched on the nodes.
 	Unmanaged bool
 }
 
-// Submit submits.
+// Submit runs the load.
 func Submit(ctx context.Context, o SubmitOptions) (*Result, error) {
 	if err := o.check(o.Client); err != nil {
 		return nil, err
@@ -81,8 +79,7 @@ func Submit(ctx context.Context, o SubmitOptions) (*Result, error) {
 	return m.result(kind, o.Client, o.Plan), err
 }
 
-// piped is the same without a goroutine for each: the answer with the new id
-// is followed by the submission.
+// piped is Submit without a goroutine for each submission: the submission follows the answer with the new id.
 func (j job) piped(o *SubmitOptions) (pipedRequests, error) {
 	rest, err := proto.Marshal(j.context(nil))
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 type Options struct {
 	Plan Plan
 	User string
-	// Anywhere takes addresses that are not loopback ones. A load is an attack
-	// when it meets a server that did not ask for it.
+	// Anywhere permits addresses other than loopback. A load is an attack if it hits a server whose owner did not ask
+	// for it.
 	Anywhere bool
-	PIDs     []int // processes on this machine whose use is reported too
+	PIDs     []int // processes on this machine whose use is also reported
 	Logger   *slog.Logger
 }
 
@@ -46,7 +46,7 @@ func (o *Options) check(addresses ...string) error {
 	return nil
 }
 
-// allowed refuses addresses that leave this machine.
+// allowed rejects addresses outside this machine.
 func (o *Options) allowed(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -72,8 +72,8 @@ func (o *Options) allowed(address string) error {
 	return nil
 }
 
-// clients are so many connections; callers take them in turn. A Client keeps
-// one connection to an address, so there are as many of them.
+// clients makes n connections, which callers use in turn. A Client has one connection to an address, so each
+// connection needs one.
 func (o *Options) clients(n int) (list []*hrpc.Client, end func()) {
 	for range n {
 		list = append(

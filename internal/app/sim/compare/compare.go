@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compare makes figures of runs of the simulator that people read side by
-// side: per queue and per member, as values for tables and JSON, and as one HTML page
-// with charts that needs nothing else. It is pure.
+// Package compare makes figures for comparing runs of the simulator side by side: per queue and per member, as values
+// for tables and JSON, and as one self-contained HTML page with charts. It is pure.
 package compare
 
 import (
@@ -12,17 +11,17 @@ import (
 	"github.com/creelrm/creel/internal/app/sim"
 )
 
-// Run is one of the runs. Shares are 0 to 1.
+// Run has the figures of one run. Shares are from 0 to 1.
 type Run struct {
 	Name        string   `json:"name"`
 	Good        bool     `json:"good"`
-	Utilisation float64  `json:"utilisation"` // of all members, while work was left
+	Utilisation float64  `json:"utilisation"` // of all members, while work remained
 	WorkLost    Lost     `json:"work_lost"`
 	Queues      []Queue  `json:"queues"`
 	Members     []Member `json:"members"`
 }
 
-// Lost is preempted resources, and the work that was lost with them.
+// Lost is the preempted resources, and the work lost with them.
 type Lost struct {
 	Containers     int64   `json:"containers"`
 	MemoryGiBHours float64 `json:"memory_gib_hours"`
@@ -39,15 +38,15 @@ type Times struct {
 type Queue struct {
 	Queue        creel.QueuePath `json:"queue"`
 	Applications int             `json:"applications"`
-	Refused      int             `json:"refused"` // of them, by a policy or the queue
-	Failed       int             `json:"failed"`  // of them
+	Refused      int             `json:"refused"` // of these, rejected by a policy or the queue
+	Failed       int             `json:"failed"`  // of these
 	Containers   int64           `json:"containers"`
 	WaitS        Times           `json:"wait_s"`         // from ask to grant
-	StartS       Times           `json:"start_s"`        // from submission until the AM ran
-	Used         float64         `json:"used"`           // of the federation, on average
-	Entitled     float64         `json:"entitled"`       // the less of guarantee and demand, on average
-	Short        float64         `json:"short"`          // the average shortfall as a part of the entitlement
-	MembersOfApp float64         `json:"members_of_app"` // that gave an application containers, on average
+	StartS       Times           `json:"start_s"`        // from submission to the AM's start
+	Used         float64         `json:"used"`           // fraction of the federation, on average
+	Entitled     float64         `json:"entitled"`       // the smaller of guarantee and demand, on average
+	Short        float64         `json:"short"`          // average shortfall as a fraction of the entitlement
+	MembersOfApp float64         `json:"members_of_app"` // members with containers of an application, on average
 	WorkLost     Lost            `json:"work_lost"`
 	UsedOver     []float64       `json:"used_over"`     // in steps of equal length
 	EntitledOver []float64       `json:"entitled_over"` // at the same times
@@ -57,7 +56,7 @@ type Queue struct {
 type Member struct {
 	Member       creel.SubclusterID `json:"member"`
 	Nodes        int                `json:"nodes"`
-	Applications int                `json:"applications"` // at home there
+	Applications int                `json:"applications"` // with their home there
 	Containers   int64              `json:"containers"`
 	WaitS        Times              `json:"wait_s"`
 	Utilisation  float64            `json:"utilisation"`
@@ -65,10 +64,10 @@ type Member struct {
 	UsedOver     []float64          `json:"used_over"`
 }
 
-// steps is how many values a line over time has at most.
+// steps limits the values of a line over time.
 const steps = 120
 
-// Of makes a run's figures.
+// Of computes a run's figures.
 func Of(name string, r *sim.Result) Run {
 	out := Run{Name: name, Good: r.Good()}
 	for i := range r.Queues {
@@ -134,7 +133,7 @@ func mean(of []float64) (out float64) {
 	return out
 }
 
-// coarse makes means over steps of equal length of a long line.
+// coarse reduces a long line to averages over steps of equal length.
 func coarse(line []float64) []float64 {
 	n := (len(line) + steps - 1) / steps
 	out := make([]float64, 0, steps)

@@ -20,7 +20,7 @@ var report = template.Must(template.New("report").Funcs(template.FuncMap{
 	"one":     func(v float64) string { return fmt.Sprintf("%.2f", v) },
 }).Parse(reportPage))
 
-// Seconds writes a time as the tables do.
+// Seconds formats a time for the tables.
 func Seconds(v float64) string {
 	if v < 10 {
 		return fmt.Sprintf("%.2f s", v)
@@ -28,19 +28,19 @@ func Seconds(v float64) string {
 	return fmt.Sprintf("%.0f s", v)
 }
 
-// chart is lines over time, drawn as SVG where the page is written.
+// chart has lines over time, drawn as SVG in the page.
 type chart struct {
 	Title string
 	Top   float64
 	Lines []line
-	Label string // the same in words
+	Label string // the same as text
 }
 
 type line struct{ Name, Class, Points string }
 
 const chartWidth, chartHeight = 600.0, 120.0
 
-// draw adds a line; the chart's upper edge is 100 %, or less where all lines are lower.
+// draw adds a line; the chart's upper edge is 100 %, or less if all lines are lower.
 func (c *chart) draw(name, class string, values []float64) {
 	var b strings.Builder
 	for i, v := range values {
@@ -60,7 +60,7 @@ func top(lines ...[]float64) float64 {
 	return out
 }
 
-// pair is one queue's, or one member's, figures in all runs.
+// pair has the figures of one queue, or of one member, in all runs.
 type pair[T any] struct {
 	Name  string
 	Rows  []row[T]
