@@ -7,18 +7,18 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Action is something a session wants done.
+// Action is a request of a session to its driver.
 type Action interface{ action() }
 
-// Save makes the record durable before any call that depends on it. A nil record removes it: the application is over
+// Save makes the record durable before any call that depends on it. A nil Record removes it: the application is over
 // and no UAM is left.
 type Save struct {
 	Number uint64
 	Record *Record
 }
 
-// Send is one call to one member as this attempt. Exactly one request is set.
-// Token is the UAM's; nil to the home, where the AM's own serves.
+// Send is one call to one member as this attempt. Exactly one request is set. Token is the UAM's token; nil for home,
+// where the AM's token is used.
 type Send struct {
 	Member   creel.SubclusterID
 	Seq      uint64
@@ -26,10 +26,10 @@ type Send struct {
 	Register *yarnpb.RegisterApplicationMasterRequestProto
 	Allocate *yarnpb.AllocateRequestProto
 	Finish   *yarnpb.FinishApplicationMasterRequestProto
-	Idle     bool // the finish is of a UAM that is given back
+	Idle     bool // the finish releases an idle UAM
 }
 
-// Reply answers the AM's call of that number: one answer, or Err.
+// Reply answers the AM's call of that number, with one answer or Err.
 type Reply struct {
 	Call     uint64
 	Register *yarnpb.RegisterApplicationMasterResponseProto
@@ -38,31 +38,31 @@ type Reply struct {
 	Err      error
 }
 
-// NewID asks a member for an application id, for a UAM that cannot have its application's id there. An unused id
+// NewID requests an application id from a member, for a UAM that cannot use its application's id there. An unused id
 // costs nothing.
 type NewID struct {
 	Member creel.SubclusterID
 	User   string // the application's owner, "" while unknown
 }
 
-// Launch starts the UAM in a member: the same application id and queue, named by its home, keeping containers so that
-// a later proxy can attach again. User may be "" while unknown: the launch then uses the one in home's report.
+// Launch starts the UAM in a member. It has the application's id, queue and a name with its home. It keeps
+// containers, so that a later proxy can attach again. User may be "" while unknown: then the launch uses the user in
+// home's report.
 type Launch struct {
 	Member, Home creel.SubclusterID
 	Application  creel.ApplicationID
-	OwnID        creel.ApplicationID // of the UAM; zero: the application's
+	OwnID        creel.ApplicationID // the UAM's id; zero: the application's id
 	Name         string
 	Queue        creel.QueuePath
 	User         string
-	Label        *string // node label of asks that name none, as the application's submission has it
+	Label        *string // node label of asks that name none, from the application's submission
 }
 
-// Drop kills the UAM in a member; an application that is not there, or has
-// ended, is success.
+// Drop kills the UAM in a member. It succeeds if the application has ended or does not exist there.
 type Drop struct {
 	Member, Home creel.SubclusterID
 	Application  creel.ApplicationID
-	OwnID        creel.ApplicationID // of the UAM; zero: the application's
+	OwnID        creel.ApplicationID // the UAM's id; zero: the application's id
 	User         string
 }
 

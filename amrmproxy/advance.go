@@ -18,7 +18,7 @@ import (
 
 func (s *Session) onSaw(e Saw) {
 	if v := s.view; v != nil && e.View != nil && v.Store != "" && e.View.Store != v.Store {
-		s.changed() // the store came back empty, and has no record of us
+		s.changed() // the store came back empty, without this session's record
 	}
 	if e.Places != s.places {
 		s.ledger.placesChanged()
@@ -45,7 +45,7 @@ func (s *Session) onSaw(e Saw) {
 	}
 }
 
-// reopen has everything split again when a member was shut or came back.
+// reopen marks all groups for a new split when a member was shut or came back.
 func (s *Session) reopen() {
 	moved := false
 	for _, m := range s.members {
@@ -70,8 +70,8 @@ func (s *Session) onTick() {
 	}
 	s.unstick()
 	s.ledger.sweep(s.now)
-	// Home gives up an AM after AMExpiry, too, and the next attempt takes these UAMs over: it has as long again to
-	// begin. The driver learns that an application is over by asking home.
+	// Home also gives up an AM after AMExpiry, and the next attempt takes over these UAMs. So the next attempt has
+	// another AMExpiry to begin. The driver asks home whether the application is over.
 	if s.phase > phaseNew && s.phase < phaseOver && s.now.Sub(s.heard) > 2*s.cfg.AMExpiry {
 		s.end("the AM has been silent for "+s.now.Sub(s.heard).String(), nil)
 	}
@@ -102,12 +102,12 @@ func (s *Session) onTick() {
 	}
 }
 
-// unstick lets asks that have waited long in one member be placed again, as if it had no free resources. Asks whose
-// member reported a lack of resources move sooner (overdue).
+// unstick places asks again that have waited long in one member, as if the member had no free resources. If the
+// member reported too few free resources, they move sooner (overdue).
 //
-// After another plan all waiting asks are placed again, except those for hosts and racks and those moved just now.
-// They go where the plan has the queue next in line, also from a member that grants now and then. This happens one
-// member at a time: a split looks at all members, so doing all at once would cost the square of their number at each
+// After a new plan all waiting asks are placed again, except asks for hosts and racks and asks that just moved. They
+// follow the queue's entitlements in the plan, also from a member that still grants occasionally. This happens one
+// member at a time. A split examines all members, so doing all at once would cost the square of their number at each
 // plan.
 func (s *Session) unstick() {
 	if !s.asks() {
@@ -149,7 +149,7 @@ func (s *Session) unstick() {
 // turnEvery is the time between two members whose waiting asks are placed again after a plan.
 const turnEvery = 100 * time.Millisecond
 
-// nextTurn returns the member whose waiting asks are to be placed again now, nil for none.
+// nextTurn returns the member whose waiting asks must be placed again now, nil for none.
 func (s *Session) nextTurn() *member {
 	for s.turns > 0 && !s.now.Before(s.turnAt) {
 		m := s.members[s.turn%len(s.members)]
@@ -162,15 +162,15 @@ func (s *Session) nextTurn() *member {
 	return nil
 }
 
-// anotherPlan reports whether there is a plan by which the waiting asks have not been placed.
+// anotherPlan reports whether the waiting asks have not been placed by the present plan.
 func (s *Session) anotherPlan() bool {
 	return s.view != nil && s.view.Plan != nil && s.view.Plan != s.placedBy
 }
 
-// overdue reports whether asks of a group have waited in a member so long that they are placed again, and why. A
-// member that reported free resources for fewer asks is left after about a heartbeat, if the policy knows where there
-// are some. In the subcluster of the asks' hosts and racks they wait longer (3 s by default, as Spark does), and as
-// long as it has some free resources.
+// overdue reports whether asks of a group have waited in a member for so long that they must be placed again, and the
+// reason. If the member reported free resources for fewer asks, they leave after about a heartbeat, provided the
+// policy uses free resources. In the subcluster of their hosts and racks they wait longer (3 s by default, as Spark
+// does), and stay as long as it has some free resources.
 func (s *Session) overdue(m *member, g *group, c *cell) (why replacement, due bool) {
 	waited, soon := s.now.Sub(c.since), s.cfg.StuckAfter/100
 	if waited > s.cfg.StuckAfter {
@@ -203,11 +203,11 @@ func (s *Session) overdue(m *member, g *group, c *cell) (why replacement, due bo
 type replacement int
 
 const (
-	asked       replacement = iota // they are not: the AM has asked
-	anotherPlan                    // of the rebalancer
-	beyondRoom                     // the member has room for fewer
-	full                           // the member has no room
-	stuck                          // they have waited there too long, and it counts as full
+	asked       replacement = iota // not waiting: the AM has sent the asks
+	anotherPlan                    // there is a new plan of the rebalancer
+	beyondRoom                     // the member has free resources for fewer
+	full                           // the member has no free resources
+	stuck                          // they have waited there too long, so the member counts as full
 )
 
 func (s *Session) splitDirty() {
@@ -225,8 +225,8 @@ func (s *Session) splitDirty() {
 	}
 }
 
-// split has the policy share a group over the members. from, if not nil, is the member whose asks are placed again,
-// for the reason why. pending has the shares of all groups, also after it.
+// split lets the policy split a group over the members. from, if not nil, is the member whose asks are placed again
+// for the reason why. pending has the shares of all groups; split updates it.
 func (s *Session) split(pending pendingTable, g *group, from *member, why replacement) {
 	s.count(pending, g, -1)
 	defer s.count(pending, g, 1)
@@ -285,7 +285,7 @@ func (s *Session) split(pending pendingTable, g *group, from *member, why replac
 		// Grants that arrive here during the move are released, so a small move is not worth it.
 		most := func(sh policies.Share) bool { return sh.Member == from.id && 2*sh.Count > share }
 		if plan.Waiting > 0 && plan.Waiting >= share || why == beyondRoom && slices.ContainsFunc(plan.Shares, most) {
-			return // there is no room elsewhere either: it keeps its place in the queue where it is
+			return // other members have no free resources either: the asks stay
 		}
 	}
 	if from != nil && len(ask.Places) > 0 {
@@ -303,7 +303,7 @@ func (s *Session) split(pending pendingTable, g *group, from *member, why replac
 		if fresh || !errors.Is(err, creel.ErrInvalidLabel) {
 			s.refuseWaiting(err)
 		}
-		return // asks whose label was removed wait, as they do in a ResourceManager
+		return // asks whose label was removed wait, as in a ResourceManager
 	}
 	g.apply(s.members, plan.Shares, s.owners, s.now)
 	for _, m := range s.members {
@@ -323,8 +323,8 @@ func (s *Session) owners(name string) []creel.SubclusterID {
 	return s.places.Where(name)
 }
 
-// plan requests a UAM: it is recorded first, then launched. A member that has had one and does not accept its id a
-// second time is asked for another id before.
+// plan requests a UAM. The UAM is recorded first, then launched. If the member had one before and does not accept its
+// id again, the member is first asked for another id.
 func (s *Session) plan(m *member) {
 	m.wanted = s.now
 	m.state, m.token, m.attempt, m.tries, m.ownID = memberPlanned, nil, creel.AttemptID{}, 0, creel.ApplicationID{}
@@ -335,9 +335,10 @@ func (s *Session) plan(m *member) {
 	s.recordUAM(m)
 }
 
-// renumbers reports whether a UAM may have an id of its own in a member: only where Hadoop's ResourceManager runs,
-// which accepts an application's id once. Nodes then see its containers as another application's. So types whose
-// containers find each other's data by the application's id, such as users of Hadoop's ShuffleHandler, are excluded.
+// renumbers reports whether a UAM may get another id than its application in a member. It may only in members running
+// Hadoop's ResourceManager, which accepts an application's id once. Nodes treat its containers as another
+// application's. So application types whose containers find each other's data by the application's id are excluded,
+// such as users of Hadoop's ShuffleHandler.
 func (s *Session) renumbers(m *member) bool {
 	return m.hadoop && !m.begins && s.record.Type != "" && !slices.Contains(s.cfg.OneID, s.record.Type)
 }
@@ -356,7 +357,7 @@ func (s *Session) onNumbered(e Numbered) {
 	s.recordUAM(m)
 }
 
-// recordUAM writes a UAM into the record; the member waits until it is durable.
+// recordUAM adds a UAM to the record; the member waits until the record is durable.
 func (s *Session) recordUAM(m *member) {
 	t := UAM{
 		Member: m.id, OwnID: m.ownID, Attempt: m.attempt, Token: m.token, Inherited: m.inherited || m.unacked,
@@ -398,7 +399,7 @@ func (s *Session) onLaunched(e Launched) {
 	s.recordUAM(m)
 }
 
-// launchTries before a member is left alone for Config.UAMRetry.
+// launchTries is the number of launches before a member is not tried for Config.UAMRetry.
 const launchTries = 3
 
 func (s *Session) onLaunchFailed(e LaunchFailed) {
@@ -419,13 +420,13 @@ func (s *Session) onLaunchFailed(e LaunchFailed) {
 		m.badSince = time.Time{}
 	}
 	if (few || !m.begins) && s.phase < phaseFinishing {
-		// Something of it may exist. A member that takes an id once is not made to end that:
-		// the launch is repeated for as long as it takes, and asks go elsewhere meanwhile.
+		// The UAM may exist. A member that accepts an id only once must not end it. So the launch is repeated without
+		// a limit, and asks go elsewhere meanwhile.
 		m.state = memberPlanned
 		return
 	}
 	m.badSince = time.Time{}
-	s.dropUAM(m) // something of it may exist
+	s.dropUAM(m) // the UAM may exist
 }
 
 func (s *Session) onDropped(e Dropped) {
@@ -453,7 +454,7 @@ func (s *Session) advance(m *member) {
 		return
 	}
 	if m.gen > s.durable && m.state != memberUp && (m.state != memberEnding || s.phase < phaseFinishing) {
-		return // the record that this depends on is not durable yet
+		return // the call depends on a record that is not durable yet
 	}
 	switch m.state {
 	case memberNumbering:
@@ -484,7 +485,7 @@ func (s *Session) advance(m *member) {
 		)
 	case memberLaunched:
 		if s.phase == phaseNew || s.blind {
-			return // attached again once the AM is here
+			return // attached again when the AM calls
 		}
 		m.state = memberRegistering
 		s.advance(m)
@@ -504,8 +505,8 @@ func (s *Session) advance(m *member) {
 	}
 }
 
-// unneeded reports whether a UAM that has not been launched is not to be: its member is being drained by now and
-// receives no asks.
+// unneeded reports whether a planned launch must be cancelled: the member is being drained by now and receives no
+// asks.
 func (s *Session) unneeded(m *member) bool {
 	return m.draining && m.tries == 0 && !m.takenOver && s.ledger.outstanding(m) == 0
 }
@@ -526,7 +527,7 @@ func (s *Session) finishRequest() *yarnpb.FinishApplicationMasterRequestProto {
 	}
 }
 
-// send makes a call, or makes the one again that may have been lost.
+// send makes a call, or repeats the call under way that may have been lost.
 func (s *Session) send(m *member, what *Send) {
 	if m.again && m.under != nil {
 		what = m.under
@@ -537,7 +538,7 @@ func (s *Session) send(m *member, what *Send) {
 	s.do(*what)
 }
 
-// heartbeatTo calls a registered member when it is due.
+// heartbeatTo calls a registered member when a call is due.
 func (s *Session) heartbeatTo(m *member) {
 	if m.delivery != delivered && s.phase == phaseRunning {
 		return
@@ -560,7 +561,8 @@ func (s *Session) heartbeatTo(m *member) {
 	if s.phase != phaseRunning || !m.called && !s.due(m) {
 		return
 	}
-	// A call without a valid number is refused, and repeated with its original content; see takenOver for that case.
+	// Without a valid response id an empty call comes first. The member refuses it with the expected id, and onError
+	// continues. For takenOver see there.
 	if m.responseID == unknownID || m.takenOver {
 		m.takenOver = false
 		s.send(m, s.nothing(m.responseID))
@@ -569,14 +571,14 @@ func (s *Session) heartbeatTo(m *member) {
 	s.send(m, &Send{Allocate: s.request(m)})
 }
 
-// silent reports whether the AM has not called for so long that it may be dead: nothing
-// new is begun or asked for in its name, and its UAMs are kept.
+// silent reports whether the AM has not called for so long that it may be dead. Then its UAMs stay, but the session
+// starts and requests nothing new for it.
 func (s *Session) silent() bool { return s.now.Sub(s.heard) >= s.cfg.KeepAlive }
 
-// asks reports whether asks of the AM may be placed, and placed again.
+// asks reports whether the AM's asks may be placed, or placed again.
 func (s *Session) asks() bool { return s.phase == phaseRunning && !s.silent() }
 
-// due reports whether a member is called without the AM having sent a heartbeat.
+// due reports whether a call to a member is due without a heartbeat of the AM.
 func (s *Session) due(m *member) bool {
 	idle := s.now.Sub(m.sent)
 	if m.news {
@@ -594,8 +596,8 @@ func (s *Session) due(m *member) bool {
 	return m.news || s.ledger.outstanding(m) > 0
 }
 
-// request returns the allocate request that a member is due now. Home receives the AM's own message with the lists
-// set, the others a new one.
+// request returns the next allocate request for a member. Home receives the AM's own message with the lists replaced.
+// Other members receive a new message.
 func (s *Session) request(m *member) *yarnpb.AllocateRequestProto {
 	a := &yarnpb.AllocateRequestProto{}
 	if m.home && s.amRequest != nil {
@@ -603,7 +605,7 @@ func (s *Session) request(m *member) *yarnpb.AllocateRequestProto {
 	}
 	a.ResponseId = proto.Int32(m.responseID)
 	a.Progress = s.progress
-	unsaid := !m.home && s.silent() // asks were placed by the view at the AM's last heartbeat
+	unsaid := !m.home && s.silent() // asks were placed by the view of the AM's last heartbeat
 	if !unsaid {
 		a.Ask = s.ledger.collect(m, m.quiet)
 	}
@@ -642,12 +644,12 @@ func (s *Session) answerAM() {
 	}
 }
 
-// homeAway reports whether home has not answered for so long that a heartbeat was
-// answered without it: the next do not wait for it again.
+// homeAway reports whether home has not answered for so long that a heartbeat was answered without it. Further
+// heartbeats do not wait for home again.
 func (s *Session) homeAway() bool { return s.home.shut(s.now, s.cfg.HomeWaitMost) }
 
-// waitedEnough: a heartbeat does not wait for a home that is away, nor for a slow one
-// when others have something.
+// waitedEnough reports whether the heartbeat can be answered now. It does not wait for a home that is away, nor for a
+// slow home if other members have delivered something.
 func (s *Session) waitedEnough() bool {
 	waited := s.now.Sub(s.began)
 	if waited >= s.cfg.HomeWaitMost || s.homeAway() {
@@ -668,7 +670,7 @@ func (s *Session) answerAllocate() {
 			held.untold = false
 		}
 	}
-	// As in takeBack: an AM processes completions before the containers retained from earlier attempts.
+	// An AM processes completions before the containers retained from earlier attempts (see takeBack).
 	r.ContainersFromPreviousAttempts = slices.DeleteFunc(
 		r.ContainersFromPreviousAttempts,
 		func(c *yarnpb.ContainerProto) bool { return s.held.live[containerID(c.GetId())] == nil },
@@ -697,8 +699,8 @@ func (s *Session) answerAllocate() {
 	s.waiting = s.waiting[:0]
 }
 
-// answerRegister answers once home has answered, the answer is durable, and the UAMs that outlived the last proxy
-// have reported their containers or had time to.
+// answerRegister answers the registration once home's answer is durable. It also waits, for Config.AttachWait, until
+// the UAMs that outlived the last proxy have reported their containers.
 func (s *Session) answerRegister() {
 	if s.answer == nil || s.home.gen > s.durable {
 		return
@@ -729,10 +731,9 @@ func (s *Session) answerRegister() {
 	s.told, s.answer, s.attached, s.phase = r, nil, nil, phaseRunning
 	s.lastID, s.last = 0, nil
 	if s.restored {
-		// An AM's first call has the number 0, and takes the next from its answer: one that
-		// the AM is not likely to have used with the proxy before. A call to that one which
-		// arrives late would be taken for the one of its number, and that one, unread, for
-		// its repeat.
+		// An AM's first call has the response id 0; the answer has the next one. A random id is unlikely to equal an
+		// id that the AM used with the earlier proxy. If they were equal, a late call to that proxy would be
+		// processed, and the present call with the same id would count as its repeat and not be read.
 		s.resumeAt = 2 + s.rnd.Int32N(1<<30)
 	}
 	for _, c := range s.registers {

@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// onAnswered takes a member's word, or the lack of one.
+// onAnswered processes a member's answer, or the failure to get one.
 func (s *Session) onAnswered(e Answered) {
 	m := s.member(e.Member)
 	if !m.busy || e.Seq != m.seq {
@@ -49,10 +49,10 @@ func (s *Session) onAnswered(e Answered) {
 	}
 }
 
-// onRegistered: the attempt may allocate there now.
+// onRegistered processes a registration's answer: the attempt may allocate in the member now.
 func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterResponseProto) {
 	if m.state != memberRegistering {
-		return // it is to end meanwhile
+		return // the UAM is ending by now
 	}
 	m.state, m.responseID, m.news = memberUp, 0, true
 	m.called = !m.home || s.phase != phaseRegistering
@@ -104,15 +104,17 @@ func withoutKept(r *yarnpb.RegisterApplicationMasterResponseProto) *yarnpb.Regis
 	return r
 }
 
-// endsWithAttempt reports whether the application's containers end with their attempt, as home said when this attempt
-// registered. Hadoop's ResourceManager does not report it: then containers are retained, as by Hadoop's own proxy.
+// endsWithAttempt reports whether the application's containers end with their attempt, by home's answer to the
+// registration. Hadoop's ResourceManager does not report this: then containers are retained, as in Hadoop's own
+// proxy.
 func (s *Session) endsWithAttempt() bool {
 	a := s.record.Answer
 	return a != nil && yarnpb.NumberIn(a.ProtoReflect().GetUnknown(), yarnpb.FieldEnds) != 0
 }
 
-// inherit records that a UAM of an earlier attempt has reported that attempt's containers: later grants are recorded
-// as this attempt's. It returns the containers that live on. The others are released, as home has ended its own.
+// inherit records that a UAM of an earlier attempt has reported that attempt's containers. Later grants are recorded
+// as this attempt's. It returns the containers to keep. If containers end with their attempt, it releases all, as
+// home does.
 func (s *Session) inherit(m *member, left []*yarnpb.ContainerProto) []*yarnpb.ContainerProto {
 	m.inherited, m.contested = false, true
 	s.recordUAM(m)
@@ -132,8 +134,8 @@ func (s *Session) survivors(left []*yarnpb.ContainerProto) []*yarnpb.ContainerPr
 	return nil
 }
 
-// takeFound records the containers that a restarted member reports as their nodes come back. It leaves in the answer
-// only those the AM must hear of: none that, as far as is known, were granted to this attempt.
+// takeFound records the containers that a restarted member reports when their nodes come back. It leaves in the
+// answer only containers that the AM must be informed of: not those granted to this attempt, as far as is known.
 func (s *Session) takeFound(m *member, r *yarnpb.AllocateResponseProto) {
 	var left []*yarnpb.ContainerProto
 	for _, c := range r.ContainersFromPreviousAttempts {
@@ -151,8 +153,8 @@ func (s *Session) takeFound(m *member, r *yarnpb.AllocateResponseProto) {
 	r.ContainersFromPreviousAttempts = left
 }
 
-// learn records a container that a member granted to an earlier session. If the AM released it before its member was
-// known, it is released now. learn reports whether the container is new.
+// learn records a container that a member granted to an earlier session. If the AM released the container before its
+// member was known, it is released now. learn reports whether the container is new.
 func (s *Session) learn(m *member, p *yarnpb.ContainerIdProto) bool {
 	id := containerID(p)
 	if s.held.knows(id) {
@@ -167,7 +169,7 @@ func (s *Session) learn(m *member, p *yarnpb.ContainerIdProto) bool {
 	return true
 }
 
-// renew prepares for sending the member everything from the beginning.
+// renew prepares for sending all asks, releases and the blacklist to the member again.
 func (s *Session) renew(m *member) {
 	s.ledger.forget(m)
 	m.blackAdd, m.blackDel = nil, nil
@@ -183,7 +185,7 @@ func (s *Session) renew(m *member) {
 	}
 }
 
-// onAllocated sorts an answer into the parts that the AM receives.
+// onAllocated merges a member's answer into the AM's next answer, and updates the session.
 func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 	m.responseID = r.GetResponseId()
 	if r.Limit != nil {
@@ -211,7 +213,7 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 			s.priority = r.ApplicationPriority
 		}
 	} else if r.AmRmToken != nil {
-		// The UAM's ResourceManager rolls its key: we are its AM.
+		// The UAM's ResourceManager rolled its key, and this proxy is the UAM's AM.
 		m.token = r.AmRmToken
 		s.recordUAM(m)
 	}
@@ -220,14 +222,14 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 	}
 }
 
-// onReplayed handles the answer that a member sent to the proxy before this one; a call without a valid number makes
-// the member repeat it.
+// onReplayed handles the answer that a member sent to the earlier proxy. A call without a valid response id makes the
+// member repeat that answer.
 //
-// Completions and tokens in it are passed on: the AM may not have them, and a repeat does no harm. Grants are not:
-// they may run already, and those that do not expire.
+// Completions and tokens in it are passed on: the AM may not have them, and a repeat does no harm. Grants are not
+// passed on: they may run already, and the others expire.
 //
-// Then the due call follows, behind an empty one. A late call of the earlier proxy has the next number; if it arrives
-// first, the member answers this proxy's call as its repeat, unread.
+// Then an empty call follows, and after it the due call. A late call of the earlier proxy has the next response id.
+// If it arrives first, the member takes this proxy's call for its repeat and does not read it.
 func (s *Session) onReplayed(m *member, under *Send, r *yarnpb.AllocateResponseProto) {
 	m.answered()
 	m.replay, m.responseID = false, r.GetResponseId()
@@ -255,15 +257,15 @@ func saysNothing(a *yarnpb.AllocateRequestProto) bool {
 		a.BlacklistRequest == nil && a.TrackingUrl == nil
 }
 
-// keepWanted leaves in the answer the grants that the AM wants; the others are released to the member.
+// keepWanted leaves in the answer the grants that the AM wants, and releases the others.
 func (s *Session) keepWanted(m *member, r *yarnpb.AllocateResponseProto) {
 	kept := r.AllocatedContainers[:0]
 	for _, c := range r.AllocatedContainers {
 		id := containerID(c.GetId())
 		if s.held.knows(id) {
 			if o := s.held.live[id]; o != nil && o.by != m {
-				// Two ResourceManagers of one epoch issued the same id. Only one of the two containers can be passed
-				// on.
+				// Two ResourceManagers of the same epoch issued the same id. Only one of the two containers can be
+				// passed on.
 				m.release = append(m.release, c.GetId())
 				m.news = true
 			}
@@ -310,9 +312,9 @@ func (s *Session) keepCompletions(m *member, r *yarnpb.AllocateResponseProto) {
 	r.CompletedContainerStatuses = kept
 }
 
-// completed records that a container has completed; c is its entry, nil if unknown. It reports whether the AM is to
-// be informed: not if it was before, or never received the container. arrived are grants of the answer being
-// processed.
+// completed records that a container has completed; c is its entry, nil if unknown. It reports whether the AM must be
+// informed. It need not if it was informed before, or never received the container. arrived are the grants of the
+// answer being processed.
 func (s *Session) completed(id creel.ContainerID, c *heldContainer, arrived *[]*yarnpb.ContainerProto) bool {
 	if first := s.held.complete(id, c); !first || c == nil {
 		return first
@@ -325,7 +327,7 @@ func (s *Session) completed(id creel.ContainerID, c *heldContainer, arrived *[]*
 }
 
 // takeBack removes a completed container from the grants that the AM has not received. An AM processes completions
-// before grants: with both at once it would wait for the container for ever. Its ask is still open, so one more
+// before grants, so with both in one answer it would wait for the container for ever. The ask is open again: one more
 // container is wanted.
 func (s *Session) takeBack(id creel.ContainerID, lists ...*[]*yarnpb.ContainerProto) {
 	for _, list := range lists {
@@ -345,7 +347,7 @@ func (s *Session) takeBack(id creel.ContainerID, lists ...*[]*yarnpb.ContainerPr
 	}
 }
 
-// onFinished: the member has let go, or wants to be asked again.
+// onFinished processes the answer to a finish. The member has unregistered the attempt, or requires another call.
 func (s *Session) onFinished(m *member, r *yarnpb.FinishApplicationMasterResponseProto) {
 	if m.home {
 		s.finished = r
@@ -366,7 +368,7 @@ func (s *Session) onFinished(m *member, r *yarnpb.FinishApplicationMasterRespons
 	m.failed(s.now, &s.cfg)
 }
 
-// gone takes an ended UAM out of the record.
+// gone removes an ended UAM from the record.
 func (s *Session) gone(m *member) {
 	m.state, m.unacked = memberGone, false
 	if i := slices.IndexFunc(s.record.UAMs, func(t UAM) bool { return t.Member == m.id }); i >= 0 {
@@ -375,18 +377,18 @@ func (s *Session) gone(m *member) {
 	}
 }
 
-// onError decides how to go on after a call without an answer.
+// onError decides the next step after a failed call.
 func (s *Session) onError(m *member, err error) {
 	if n, ok := expectedID(err); ok && m.under.Allocate != nil {
-		// Its counter differs: another proxy has called, or its answer was lost. The last answer to that proxy may
-		// not have reached the AM. So the member is asked to repeat it, and again if a late call of that proxy comes
-		// in between.
+		// The member's response id differs: another proxy has called, or an answer was lost. The last answer to that
+		// proxy may not have reached the AM. So the member must repeat it, and once more if a late call of that proxy
+		// comes in between.
 		if m.responseID != unknownID {
 			m.contested, m.gen = true, s.changed()
 		}
 		if m.replay = n > 0; m.replay {
 			n--
-		} else if m.behind == nil && !saysNothing(m.under.Allocate) { // a late call may have that number, too
+		} else if m.behind == nil && !saysNothing(m.under.Allocate) { // a late call may have the same response id
 			m.behind, m.under = m.under, s.nothing(n)
 		}
 		m.under.Allocate.ResponseId = proto.Int32(n)
@@ -409,8 +411,8 @@ func (s *Session) onError(m *member, err error) {
 		m.answered()
 		s.onRefused(m, under, err)
 	default:
-		// It may have acted or not. The very same call again is safe: a
-		// ResourceManager repeats its last answer for a response id it has seen.
+		// The member may or may not have processed the call. Repeating the same call is safe: a ResourceManager
+		// repeats its last answer for a known response id.
 		m.again = true
 		m.failed(s.now, &s.cfg)
 	}
@@ -424,7 +426,7 @@ func (s *Session) onNotRegistered(m *member, under *Send) {
 		m.state = memberDropping
 		return
 	}
-	if under.Register != nil { // a registration cannot fail for want of one
+	if under.Register != nil { // a registration itself cannot fail with this error; retry it
 		m.again = true
 		m.failed(s.now, &s.cfg)
 		return
@@ -448,8 +450,8 @@ func (s *Session) onNotRegistered(m *member, under *Send) {
 	s.renew(m)
 }
 
-// keepUnsent retains the content of a request that no member accepted, except asks, releases and blacklist, which the
-// ledger sends again.
+// keepUnsent retains the content of a request that no member accepted. It leaves out asks, releases and the
+// blacklist, which renew sends again.
 func (s *Session) keepUnsent(m *member, a *yarnpb.AllocateRequestProto) {
 	m.updates = append(a.UpdateRequests, m.updates...)
 	if m.home {
@@ -460,12 +462,13 @@ func (s *Session) keepUnsent(m *member, a *yarnpb.AllocateRequestProto) {
 	}
 }
 
-// onUnknownAttempt handles a member's answer that there is no such AM.
+// onUnknownAttempt handles a member's answer that the attempt does not exist.
 func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 	if m.home {
 		if under.Finish != nil && m.hadoop {
-			// Hadoop's ResourceManager forgets an attempt when it accepts its finish. Creel's still answers that it
-			// has; one that no longer knows the attempt gave it up before.
+			// Hadoop's ResourceManager drops an attempt when it accepts its finish, so this is the answer to a
+			// repeated finish. Creel's ResourceManager still confirms an accepted finish. If it does not know the
+			// attempt, it gave up the attempt earlier.
 			s.onFinished(m, &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)})
 			return
 		}
@@ -483,11 +486,11 @@ func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 	s.uamGone(m, why)
 }
 
-// uamGone reports to the AM the containers that died with a UAM. The record retains the completions that the AM may
-// lack, since no member can repeat them; it is written with the UAM's removal.
+// uamGone reports to the AM the containers that ended with a UAM. The record retains the completions that the AM may
+// not have received, since no member can repeat them. They are written together with the UAM's removal.
 func (s *Session) uamGone(m *member, why string) {
 	var last []*yarnpb.ContainerStatusProto
-	if s.recorded == inAnswer { // another UAM is gone since a moment ago
+	if s.recorded == inAnswer { // another UAM ended just before
 		last = s.last.CompletedContainerStatuses
 	}
 	for _, id := range s.held.of(m) {
@@ -516,7 +519,7 @@ func (s *Session) uamGone(m *member, why string) {
 	m.release, m.updates, m.limit, m.nodes, m.enhanced = nil, nil, nil, nil, nil
 }
 
-// tellRecorded passes to the AM the completions that the earlier proxy recorded.
+// tellRecorded passes the completions that the earlier proxy recorded to the AM.
 func (s *Session) tellRecorded(completions []*yarnpb.ContainerStatusProto) {
 	if len(completions) == 0 {
 		return
@@ -529,13 +532,12 @@ func (s *Session) tellRecorded(completions []*yarnpb.ContainerStatusProto) {
 	s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, completions...)
 }
 
-// unknownToken reports whether a ResourceManager knows no attempt of the token: the
-// attempt is over there.
+// unknownToken reports whether a ResourceManager has no attempt for the token, so that the attempt is over there.
 func unknownToken(err error) bool {
 	return errors.Is(err, creel.ErrInvalidToken) && strings.Contains(err.Error(), "not found in AMRMTokenSecretManager")
 }
 
-// onRefused: the member understood and will not.
+// onRefused handles a member's refusal of a request.
 func (s *Session) onRefused(m *member, under *Send, err error) {
 	switch {
 	case under.Register != nil && m.home:
@@ -562,7 +564,7 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 			return
 		}
 		if m.home {
-			// The AM's own fault, or its token's: it must hear of it.
+			// The cause is the AM's request or token, so the AM receives the error.
 			s.refuseWaiting(err)
 			return
 		}
@@ -570,7 +572,7 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 			s.uamGone(m, "the UAM in "+string(m.id)+" lost its token: "+err.Error())
 			return
 		}
-		if g != nil || m.singly { // else these are the refused requests
+		if g != nil || m.singly { // otherwise these requests were the cause
 			m.untaken(a)
 		}
 		if g != nil {
@@ -588,7 +590,7 @@ func (s *Session) refuseRegistration(err error) {
 	s.registers, s.phase, s.home.state = nil, phaseNew, memberNone
 }
 
-// dropUAM kills a UAM that cannot be used and tries another time.
+// dropUAM kills a UAM that cannot be used. It is launched again later.
 func (s *Session) dropUAM(m *member) {
 	m.state, m.retryAt = memberDropping, s.now
 	for _, g := range s.ledger.groups {
@@ -596,8 +598,8 @@ func (s *Session) dropUAM(m *member) {
 	}
 }
 
-// expectedID reads the response id that a ResourceManager names when it
-// refuses ours: "... expect responseId to be 7 but get 3".
+// expectedID reads the expected response id from a ResourceManager's refusal: "... expect responseId to be 7 but get
+// 3".
 func expectedID(err error) (int32, bool) {
 	_, rest, ok := strings.Cut(err.Error(), "expect responseId to be ")
 	if !ok {

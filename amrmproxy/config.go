@@ -9,49 +9,46 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Config of sessions. Zero fields take the default named beside them.
+// Config configures sessions. Zero fields take the default given with them.
 type Config struct {
 	// Tick is the driver's interval between Tick events. 50 ms.
 	Tick time.Duration
-	// UAMHeartbeat is how long after its last call a UAM with something
-	// outstanding is called again, so that its grants lie ready when the
-	// AM allocates. 250 ms.
+	// UAMHeartbeat is the time between calls of a UAM with outstanding asks, so that its grants are ready when the AM
+	// allocates. 250 ms.
 	UAMHeartbeat time.Duration
-	// KeepAlive is the same for a UAM with nothing outstanding. 10 s.
+	// KeepAlive is the same for a UAM without outstanding asks. 10 s.
 	KeepAlive time.Duration
-	// HomeWait is how long an allocate waits for home when others have
-	// delivered something. 100 ms.
+	// HomeWait is the time that an allocate waits for home if other members have delivered something. 100 ms.
 	HomeWait time.Duration
-	// HomeWaitMost is how long it waits when there is nothing else to answer. 3 s.
+	// HomeWaitMost is the time that it waits if they have delivered nothing. 3 s.
 	HomeWaitMost time.Duration
 	// RegisterWait bounds the answers to register and finish. 30 s.
 	RegisterWait time.Duration
-	// AttachWait is how long the answer to register waits for UAMs that
-	// outlived the last proxy, so that their containers stand in it. 2 s.
+	// AttachWait is the time that the answer to register waits for UAMs that outlived the last proxy, so that it
+	// includes their containers. 2 s.
 	AttachWait time.Duration
-	// SlowAfter is how long a member may fail to answer before its asks move to others. 10 s.
+	// SlowAfter is the time after which the asks of a member that does not answer move to others. 10 s.
 	SlowAfter time.Duration
-	// StuckAfter is how long an ask may wait in a member without a grant before others are tried. It is a hundredth
-	// of that where the member reported no free resources, or too few for the waiting asks, and the policy splits by
-	// free resources. 30 s.
+	// StuckAfter is the time that an ask may wait in a member without a grant before other members are tried. If the
+	// member reported too few free resources for the waiting asks, and the policy splits by free resources, a
+	// hundredth of this time applies. 30 s.
 	StuckAfter time.Duration
-	// AMExpiry is the time after which home gives up a silent AM, YARN's yarn.am.liveness-monitor.expiry-interval-ms.
-	// Its UAMs stay for twice as long. 10 min.
+	// AMExpiry is the time after which home gives up a silent AM: yarn.am.liveness-monitor.expiry-interval-ms. The
+	// AM's UAMs stay for twice this time. 10 min.
 	AMExpiry time.Duration
 	// Retry is the first pause after a failed call; it doubles up to RetryMost.
 	// 100 ms and 5 s.
 	Retry, RetryMost time.Duration
-	// UAMRetry is the pause after a UAM could not be started. 30 s.
+	// UAMRetry is the pause after a UAM failed to start. 30 s.
 	UAMRetry time.Duration
-	// IdleAfter is how long a UAM may do nothing for its AM before it is given back.
-	// 60 s.
+	// IdleAfter is the time after which an idle UAM is released. 60 s.
 	IdleAfter time.Duration
-	// Shuffling are the types of applications whose ended containers leave data on their nodes that others read. That
-	// data goes with the UAM, so where such a container has run the UAM stays until the application ends. An
-	// application of unknown type counts as one. MAPREDUCE, SPARK and TEZ.
+	// Shuffling are the types of applications whose ended containers leave data on their nodes that other containers
+	// read. The node deletes the data when the UAM ends. So a UAM with such a container stays until the application
+	// ends. An unknown type counts as Shuffling. MAPREDUCE, SPARK and TEZ.
 	Shuffling []string
-	// OneID are the types of applications whose UAM cannot have an id of its own: their containers find each other's
-	// data on a node by the id of the application. An unknown type counts as one. MAPREDUCE and TEZ.
+	// OneID are the types of applications whose UAMs must use the application's id: their containers find each
+	// other's data on a node by that id. An unknown type counts as OneID. MAPREDUCE and TEZ.
 	OneID []string
 }
 

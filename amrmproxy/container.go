@@ -7,7 +7,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// containerID reads an id as it travels: the attempt carries the application.
+// containerID converts an id from its message.
 func containerID(p *yarnpb.ContainerIdProto) creel.ContainerID {
 	a := p.GetAppAttemptId()
 	return creel.ContainerID{
@@ -22,32 +22,32 @@ func containerID(p *yarnpb.ContainerIdProto) creel.ContainerID {
 	}
 }
 
-// heldContainer is a container that some ResourceManager has granted.
+// heldContainer is a granted container that has not ended.
 type heldContainer struct {
 	by       *member
 	id       *yarnpb.ContainerIdProto
-	surplus  bool // the AM never received it: it is released, and its completion is not passed on
-	untold   bool // the AM receives it in its next answer
+	surplus  bool // the AM never received it: it is released, and its completion is not reported
+	untold   bool // the AM has not received it yet; it is in the next answer
 	released bool
 }
 
-// containers records which member granted which container. The AM is informed of a container when it is granted and
-// when it completes, once each.
+// containers records the member that granted each container. The AM is informed once of a container's grant, and once
+// of its completion.
 type containers struct {
 	live map[creel.ContainerID]*heldContainer
-	// All containers that ever lived or ended here: one that is not live has ended. A completion that a
+	// All containers that the session has seen. A seen container that is not live has ended, so a completion that a
 	// ResourceManager repeats after a restart is ignored.
 	seen idSet
 }
 
-// mostReturned bounds the containers that the AM releases to a proxy that does not know them.
+// mostReturned bounds the containers that the AM releases before this proxy knows their member.
 const mostReturned = 4096
 
 func newContainers() containers {
 	return containers{live: map[creel.ContainerID]*heldContainer{}}
 }
 
-// hold records a granted container that is not known yet.
+// hold records a new granted container.
 func (c *containers) hold(id creel.ContainerID, o *heldContainer) {
 	c.seen.add(id)
 	c.live[id] = o
@@ -55,7 +55,7 @@ func (c *containers) hold(id creel.ContainerID, o *heldContainer) {
 }
 
 // complete records the completion of a container; o is its entry while it is live, nil otherwise. It reports whether
-// that is news: not if it was reported before.
+// this is the first report of the completion.
 func (c *containers) complete(id creel.ContainerID, o *heldContainer) (first bool) {
 	if o != nil {
 		o.by.live--
@@ -69,10 +69,10 @@ func (c *containers) complete(id creel.ContainerID, o *heldContainer) (first boo
 
 // knows reports whether id is live or has ended.
 func (c *containers) knows(id creel.ContainerID) bool {
-	return c.seen.has(id) || c.live[id] != nil // that one may be so old that it is forgotten
+	return c.seen.has(id) || c.live[id] != nil // an old live container may have been dropped from seen
 }
 
-// of are the ids a member granted and which still live, sorted.
+// of returns the ids of a member's live containers, sorted.
 func (c *containers) of(m *member) []creel.ContainerID {
 	var ids []creel.ContainerID
 	for id, o := range c.live {

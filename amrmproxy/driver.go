@@ -14,11 +14,11 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// DriverConfig of a Driver. Zero fields take the default named beside them.
+// DriverConfig configures a Driver. Zero fields take the default given with them.
 type DriverConfig struct {
 	Session     Config
-	SilentAfter time.Duration // an AM silent for so long has its home asked whether it is over, 15 s
-	Linger      time.Duration // how long an ended session repeats its last answer, 1 min
+	SilentAfter time.Duration // silence of an AM after which home is asked whether it is over, 15 s
+	Linger      time.Duration // time in which an ended session repeats its last answer, 1 min
 	Early       int           // calls that may wait for the record; further ones are answered "busy", 64
 }
 
@@ -29,10 +29,9 @@ func (c DriverConfig) withDefaults() DriverConfig {
 	return c
 }
 
-// Driver brings a session from its record to its end, in the daemon and in the simulator alike. It has the record
-// read, makes the session, and shows it the view and its queue's policy. It asks home about an AM that has fallen
-// silent, and lets an ended session repeat its last answer for a while. It is pure as the session is; its caller
-// performs the actions (see the package).
+// Driver runs a session from its record to its end, in the daemon and in the simulator. It makes the session from the
+// record, and passes the view and the queue's policy to it. It asks home about a silent AM, and lets an ended session
+// repeat its last answer for a while. Like the session it is pure: its caller performs the actions (see the package).
 type Driver struct {
 	cfg     DriverConfig
 	attempt creel.AttemptID
@@ -40,7 +39,7 @@ type Driver struct {
 	rnd     *rand.Rand
 
 	session *Session
-	early   []FromAM // came before there was a session
+	early   []FromAM // received before the session was made
 	view    *subcluster.View
 	table   *policies.Table
 	places  Places
@@ -49,11 +48,11 @@ type Driver struct {
 	learnAt time.Time // when home may be asked for the application's label and type again
 
 	now     time.Time
-	heard   time.Time // the AM's last call, or when home was asked last
+	heard   time.Time // the AM's last call, or the last question to home
 	asking  bool      // home is being asked
 	given   bool      // home gave the attempt up
 	over    bool      // the session is done
-	closeAt time.Time // then
+	closeAt time.Time // if over
 	acts    []Action
 }
 
@@ -61,20 +60,19 @@ type Driver struct {
 type DriverOptions struct {
 	Config  DriverConfig
 	Attempt creel.AttemptID
-	Home    creel.SubclusterID // according to the AM's token
+	Home    creel.SubclusterID // by the AM's token
 	Rand    *rand.Rand
 }
 
-// NewDriver makes the driver of an attempt. Its first Step has to be Opened, with the result of Recording.Load; calls
-// of the AM wait until then.
+// NewDriver makes the driver of an attempt. Calls of the AM wait until a Step with Opened, which has the result of
+// Recording.Load.
 func NewDriver(o DriverOptions) *Driver {
 	return &Driver{
 		cfg: o.Config.withDefaults(), attempt: o.Attempt, home: o.Home, rnd: o.Rand,
 	}
 }
 
-// Opened brings the record of the application, nil if there is none, or why it
-// could not be read.
+// Opened has the record of the application, nil if there is none, or the error of reading it.
 type Opened struct {
 	Record *Record
 	Err    error
@@ -87,7 +85,7 @@ type HomeAnswered struct {
 	Err   error
 }
 
-// AnsweredBy is the HomeAnswered of a report.
+// AnsweredBy makes HomeAnswered from a report.
 func AnsweredBy(report *yarnpb.ApplicationReportProto, err error) HomeAnswered {
 	return HomeAnswered{
 		State: creel.ApplicationState(report.GetYarnApplicationState()), Label: LabelOf(report), Err: err,
@@ -100,8 +98,7 @@ type AskHome struct {
 	Application creel.ApplicationID
 }
 
-// Close ends the driver: it is to be forgotten, and calls that have no answer
-// yet are refused with Err.
+// Close ends the driver. The caller drops it, and refuses unanswered calls with Err.
 type Close struct{ Err error }
 
 func (Opened) event()       {}
@@ -109,11 +106,10 @@ func (HomeAnswered) event() {}
 func (AskHome) action()     {}
 func (Close) action()       {}
 
-// Session of the attempt; nil before Opened.
+// Session returns the attempt's session, nil before Opened.
 func (d *Driver) Session() *Session { return d.session }
 
-// See shows the federation as it is now; it counts from the next Step. All are
-// shared and never written.
+// See sets the view, policies and places that apply from the next Step on. They are shared and never written.
 func (d *Driver) See(view *subcluster.View, table *policies.Table, places Places) {
 	if d.view != view || d.table != table || d.places != places {
 		d.view, d.table, d.places, d.shown = view, table, places, false
@@ -139,7 +135,7 @@ func (d *Driver) Step(now time.Time, e Event) []Action {
 	return d.acts
 }
 
-// Wake is the next moment at which a Tick may have something to do.
+// Wake returns the next time at which a Tick may have an effect.
 func (d *Driver) Wake() time.Time {
 	switch {
 	case d.session == nil:
@@ -181,8 +177,7 @@ func (d *Driver) open(o Opened) {
 	d.step(Tick{})
 }
 
-// close ends the driver; calls that waited for the record have no session to
-// answer them, so the Close does.
+// close ends the driver. Calls that waited for the record have no session, so Close refuses them.
 func (d *Driver) close(err error) {
 	d.early = nil
 	d.do(Close{Err: err})
@@ -207,7 +202,7 @@ func (d *Driver) fromAM(e FromAM) {
 	d.early = append(d.early, e)
 }
 
-// step shows the session the current view, then the event.
+// step passes the current view to the session if it changed, then the event.
 func (d *Driver) step(e Event) {
 	if d.session == nil {
 		return
@@ -248,8 +243,8 @@ func (d *Driver) tick() {
 		return
 	}
 	d.step(Tick{})
-	// An AM that has fallen silent may have been killed without this proxy's knowledge. If its home reports that the
-	// application is over, its UAMs go now and not when they expire.
+	// A silent AM may have been killed without a message to this proxy. If its home reports that the application is
+	// over, its UAMs end now and not when they expire.
 	if d.session == nil || d.over || d.asking || d.now.Sub(d.heard) < d.cfg.SilentAfter {
 		return
 	}
@@ -260,7 +255,7 @@ func (d *Driver) askHome() {
 	if d.asking {
 		return
 	}
-	d.asking, d.heard = true, d.now // the next question comes as much later
+	d.asking, d.heard = true, d.now // SilentAfter from now home is asked again
 	d.do(AskHome{Home: d.home, Application: d.attempt.Application})
 }
 
@@ -274,9 +269,9 @@ func (d *Driver) homeAnswered(e HomeAnswered) {
 	}
 }
 
-// Supersede decides which drivers of an application's other attempts a call of this attempt replaces. Those of
-// earlier attempts must stop before its record is read, since they must not write any more then. Once a later attempt
-// is here, the call is refused: an error of kind creel.ErrAttemptNotFound.
+// Supersede returns the attempts whose drivers must stop because of a call of attempt a. Drivers of earlier attempts
+// must stop before its record is read, since they must not write after that. If others has a later attempt, the error
+// is of kind creel.ErrAttemptNotFound and the call is refused.
 func Supersede(a creel.AttemptID, others []creel.AttemptID) (stop []creel.AttemptID, err error) {
 	for _, o := range others {
 		switch c := o.Compare(a); {

@@ -9,12 +9,11 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Event is something that happened to a session.
+// Event is an input of a session.
 type Event interface{ event() }
 
-// FromAM is a call of the AM. Exactly one of the requests is set. Call
-// names the call in the Reply that answers it; numbers are the driver's and
-// never used twice.
+// FromAM is a call of the AM. Exactly one of the requests is set. The Reply to it has the same number Call. The
+// caller of the driver assigns numbers, and uses each once.
 type FromAM struct {
 	Call     uint64
 	Register *yarnpb.RegisterApplicationMasterRequestProto
@@ -22,9 +21,9 @@ type FromAM struct {
 	Finish   *yarnpb.FinishApplicationMasterRequestProto
 }
 
-// Answered ends the Send of that sequence number: one of the answers, or Err. With Err of kind creel.ErrUnavailable,
-// ErrBusy or ErrStandby the member may or may not have acted. ErrNotRegistered, ErrAttemptNotFound,
-// ErrApplicationNotFound and the others are the member's own answer.
+// Answered ends the Send of that sequence number, with one of the answers or Err. If Err is of kind
+// creel.ErrUnavailable, ErrBusy or ErrStandby, the member may or may not have processed the call. Other kinds, such
+// as ErrNotRegistered, ErrAttemptNotFound and ErrApplicationNotFound, are the member's answer.
 type Answered struct {
 	Member   creel.SubclusterID
 	Seq      uint64
@@ -41,18 +40,18 @@ type Numbered struct {
 	Err    error
 }
 
-// Launched ends a Launch: the UAM waits for its registration. Token is its AMRM token from that member's report. User
-// is the application's owner, where the driver had to find out; "" leaves the known one.
+// Launched ends a Launch: the UAM waits for its registration. Token is its AMRM token from the member's report. User
+// is the application's owner if the launch had to look it up; "" leaves the known owner.
 type Launched struct {
 	Member  creel.SubclusterID
 	Attempt creel.AttemptID
 	Token   *yarnpb.TokenProto
 	User    string
-	Type    string // of the application as its home reports it; "" where home does not answer
+	Type    string // of the application, by home's report; "" if home does not answer
 }
 
-// LaunchFailed ends a Launch without a UAM. Err of kind ErrSpent means that the member no longer accepts a UAM of
-// this id.
+// LaunchFailed ends a Launch without a UAM. If Err is of kind ErrSpent, the member no longer accepts a UAM with this
+// id.
 type LaunchFailed struct {
 	Member creel.SubclusterID
 	Err    error
@@ -67,29 +66,29 @@ type Dropped struct {
 // Saved ends the Save of that number: the record is durable.
 type Saved struct{ Number uint64 }
 
-// SaveFailed ends the Save of that number. With Err of kind creel.ErrStale a later attempt owns the record: this
-// session must end without touching its UAMs. Saves with other errors are retried.
+// SaveFailed ends the Save of that number. If Err is of kind creel.ErrStale, a later attempt or another proxy owns
+// the record, and this session must end without changing its UAMs. Saves with other errors are retried.
 type SaveFailed struct {
 	Number uint64
 	Err    error
 }
 
-// Saw brings the view of the federation, the policy that holds for the queue, and
-// which member has which host. All are shared and never written.
+// Saw has the view of the federation, the policy of the queue, and the members' hosts. They are shared and never
+// written.
 type Saw struct {
 	View   *subcluster.View
 	Policy policies.Policy
 	Places Places
 }
 
-// Places maps the name of a host or rack to the members that have it; none if it is unknown. A value never changes: a
-// new report of a member makes another one (resolver.Table). A nil Places has no entries.
+// Places maps the name of a host or rack to the members that have it, none if it is unknown. A value is immutable: a
+// new report of a member makes a new value (resolver.Table). A nil Places has no entries.
 type Places interface {
 	Where(name string) []creel.SubclusterID
 }
 
-// Ended reports that the application is over at its home (killed by a client, or finished without this proxy): every
-// UAM has to go.
+// Ended reports that the application is over at its home (killed by a client, or finished without this proxy). Every
+// UAM must end.
 type Ended struct{ Why string }
 
 // Tick reports only that time has passed.

@@ -9,28 +9,28 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// idSet holds ids of containers. ResourceManagers number containers one after the other, so an application that has
-// had a million of them needs only a few runs: one for each attempt and epoch, and one more for each gap.
+// idSet is a compact set of container ids. ResourceManagers number containers consecutively. So an application with a
+// million containers needs only a few runs: one for each attempt and epoch, and one more for each gap.
 type idSet struct {
-	attempts []attemptIDs // the one that was added last at the end
+	attempts []attemptIDs // the newest attempt last
 }
 
-// attemptIDs are ids of one attempt, by their numbers, which carry the epoch.
+// attemptIDs has the ids of one attempt, by their numbers, which include the epoch.
 type attemptIDs struct {
 	attempt creel.AttemptID
 	runs    []idRun // ascending, with a gap between each two
 }
 
-// idRun is each number from first to last, both included.
+// idRun is the numbers from first to last, both included.
 type idRun struct{ first, last int64 }
 
-// Limits of a set's size. Beyond them the earliest attempt is forgotten, and the lower half of an attempt's runs.
+// Limits of a set's size. Beyond them the set drops the earliest attempt, or the lower half of an attempt's runs.
 const (
 	mostAttempts = 32
 	mostRuns     = 4096
 )
 
-// has reports whether id was added, and is not forgotten.
+// has reports whether id was added and not dropped.
 func (s *idSet) has(id creel.ContainerID) bool {
 	runs := s.of(id.Attempt)
 	if runs == nil {
@@ -40,7 +40,7 @@ func (s *idSet) has(id creel.ContainerID) bool {
 	return i > 0 && id.ID <= (*runs)[i-1].last
 }
 
-// add puts id into the set.
+// add adds id to the set.
 func (s *idSet) add(id creel.ContainerID) {
 	p := s.of(id.Attempt)
 	if p == nil {
@@ -85,7 +85,7 @@ func (s *idSet) of(a creel.AttemptID) *[]idRun {
 
 // after returns the index of the first run that begins after n.
 func after(runs []idRun, n int64) int {
-	if last := len(runs) - 1; last >= 0 && n >= runs[last].first { // nearly each is new
+	if last := len(runs) - 1; last >= 0 && n >= runs[last].first { // the usual case: the id is new
 		return len(runs)
 	}
 	return sort.Search(len(runs), func(i int) bool { return runs[i].first > n })

@@ -7,30 +7,30 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// An ask that names no node label has that of its application's submission, which the AM does not send. Where members
-// have labels the proxy asks home for it before such asks are split; until home answers, they go to home alone.
+// An ask that names no node label has the label of its application's submission. The AM does not send that label. If
+// members have labels, the proxy asks home for it before such asks are split; until home answers, they go only to
+// home.
 
 // appLabel is the label of the application's submission.
 type appLabel struct {
 	text  string
-	given bool // the submission names it, also none
+	given bool // the submission names it, which may be ""
 	known bool // home has reported it
-	asked bool // home was asked, and may not have answered
+	asked bool // home was asked
 }
 
-// Labelled brings the node label of the application's submission and its type, or the error with which home failed to
-// report them.
+// Labelled has the node label of the application's submission and its type, or the error of asking home.
 type Labelled struct {
 	Label string
-	Given bool   // the submission names it, also none
+	Given bool   // the submission names it, which may be ""
 	Type  string // "" if not reported
 	Err   error
 }
 
 func (Labelled) event() {}
 
-// LabelOf reads the label and type of an application's submission in its report, where
-// Hadoop writes words for no label.
+// LabelOf reads the label and type of an application's submission from its report. Hadoop reports a missing label as
+// a text.
 func LabelOf(r *yarnpb.ApplicationReportProto) Labelled {
 	out := Labelled{Type: r.GetApplicationType()}
 	switch label := r.GetAppNodeLabelExpression(); label {
@@ -44,7 +44,7 @@ func LabelOf(r *yarnpb.ApplicationReportProto) Labelled {
 }
 
 // WantsLabel reports whether the session needs the application's label: members have labels, and home has not
-// reported it.
+// reported the application's.
 func (s *Session) WantsLabel() bool {
 	if s.label.known || s.view == nil || s.phase > phaseRunning {
 		return false
@@ -58,13 +58,13 @@ func (s *Session) WantsLabel() bool {
 	return false
 }
 
-// wantsType reports whether the session needs the application's type, which decides whether its UAMs stay and are
-// renumbered: home did not report it when the first was launched.
+// wantsType reports whether the session needs the application's type, since home did not report it at the first
+// launch. By the type the session decides whether UAMs stay and are renumbered.
 func (s *Session) wantsType() bool {
 	return s.phase == phaseRunning && s.record.Type == "" && len(s.record.UAMs) > 0
 }
 
-// wantsReport reports whether home is to be asked for facts that an AM does not send.
+// wantsReport reports whether home must be asked for data that an AM does not send.
 func (s *Session) wantsReport() bool { return s.WantsLabel() || s.wantsType() }
 
 func (s *Session) onLabelled(e Labelled) {
@@ -84,8 +84,8 @@ func (s *Session) onLabelled(e Labelled) {
 	}
 }
 
-// labelOf is the label that a group of asks has, by its own word or its application's, and whether one of
-// the two names it.
+// labelOf returns the label of a group of asks, from the asks or from the application's submission. given reports
+// whether one of the two names it.
 func (s *Session) labelOf(g *group) (label string, given bool) {
 	if g.named {
 		return g.label, true
@@ -93,9 +93,9 @@ func (s *Session) labelOf(g *group) (label string, given bool) {
 	return s.label.text, s.label.given
 }
 
-// pendingTable is how many containers each member is asked for, by the label of their nodes.
-// It is counted once for all groups that are split in one go: counted for each, their cost
-// would be the square of their number.
+// pendingTable has the number of containers that each member is asked for, by the label of their nodes. It is counted
+// once for all groups that are split together. Counting it for each group would cost the square of the number of
+// groups.
 type pendingTable map[*member]map[string]int64
 
 // pendingTable counts the shares of all groups.
@@ -124,15 +124,15 @@ func (s *Session) count(t pendingTable, g *group, sign int64) {
 	}
 }
 
-// beside is how many containers a member is asked for on nodes of a label. elsewhere
-// reports whether there are others, of which the member's headroom has the room, too.
+// beside returns the number of containers that a member is asked for on nodes of a label. elsewhere reports whether
+// it is also asked for containers on other nodes, which its headroom includes.
 func (t pendingTable) beside(label string, m *member) (n int64, elsewhere bool) {
 	n, same := t[m][label]
 	return n, len(t[m]) > 1 || len(t[m]) == 1 && !same
 }
 
-// labelAt returns the label under which the UAM of a member is submitted, so that asks without one mean the same
-// there as at home; nil for none. A member that does not have it would refuse the UAM, and receives no such asks.
+// labelAt returns the label with which the UAM of a member is submitted, so that asks without a label mean the same
+// there as at home; nil for none. A member without the label would refuse the UAM, and receives no such asks.
 func (s *Session) labelAt(m *member) *string {
 	if !s.label.given {
 		return nil
@@ -143,7 +143,7 @@ func (s *Session) labelAt(m *member) *string {
 	return &s.label.text
 }
 
-// mislabelled reports whether a member is asked for a label that it does not have any more.
+// mislabelled reports whether a member is asked for a label that it no longer has.
 func (s *Session) mislabelled(g *group) bool {
 	label := g.label
 	if !g.named {

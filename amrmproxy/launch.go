@@ -16,10 +16,10 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Clients makes the calls of ApplicationClientProtocol that launching and
-// killing UAMs needs. user is the one to act as, "" for the proxy's own.
+// Clients makes the calls of ApplicationClientProtocol for launching and killing UAMs. Calls act as user, or as the
+// proxy's own user for "".
 type Clients interface {
-	// NewID gets an application id from a member, which issues it only once.
+	// NewID requests an application id from a member. The member issues each id only once.
 	NewID(ctx context.Context, member creel.SubclusterID, user string) (creel.ApplicationID, error)
 	Submit(
 		ctx context.Context,
@@ -27,14 +27,14 @@ type Clients interface {
 		user string,
 		app *yarnpb.ApplicationSubmissionContextProto,
 	) error
-	// Report of an application; creel.ErrApplicationNotFound.
+	// Report returns an application's report. The error is of kind creel.ErrApplicationNotFound if there is none.
 	Report(
 		ctx context.Context,
 		member creel.SubclusterID,
 		user string,
 		app creel.ApplicationID,
 	) (*yarnpb.ApplicationReportProto, error)
-	// Kill reports whether the application has ended.
+	// Kill kills an application, and reports whether it has ended.
 	Kill(
 		ctx context.Context,
 		member creel.SubclusterID,
@@ -44,10 +44,10 @@ type Clients interface {
 	) (ended bool, err error)
 }
 
-// Sleep lets time pass; the error is the context's.
+// Sleep waits for d; the error is the context's.
 type Sleep func(ctx context.Context, d time.Duration) error
 
-// ownerOf returns the application's owner: the ResourceManager returns the token of a UAM to that very user only.
+// ownerOf returns the application's owner: the ResourceManager returns the token of a UAM only to the owner.
 func ownerOf(
 	ctx context.Context,
 	c Clients,
@@ -68,12 +68,12 @@ func ownerOf(
 	return report.GetUser(), nil
 }
 
-// HomeTime is the part of a launch's or drop's time for the optional report by home: a home that accepts calls and
-// does not answer leaves time for the following steps.
+// HomeTime returns the part of a launch's or drop's time for home's optional report. If home accepts calls but does
+// not answer, there is time left for the next steps.
 func HomeTime(whole time.Duration) time.Duration { return min(3*time.Second, whole/3) }
 
-// originOf is home's report of the application, with its owner. Where the owner is known
-// and home does not answer before brief ends, it has the owner alone.
+// originOf returns home's report of the application, with its owner. If the owner is known and home does not answer
+// before brief ends, the report has only the owner.
 func originOf(ctx, brief context.Context, c Clients, l Launch) (*yarnpb.ApplicationReportProto, error) {
 	if l.User != "" {
 		ctx = brief
@@ -98,20 +98,19 @@ func noOwner(app creel.ApplicationID) error {
 	}
 }
 
-// ErrSpent is the kind of the error for a member that has had a UAM of the id, and takes
-// it no second time.
+// ErrSpent is the kind of the error for a member that has had a UAM with the id, and does not accept it again.
 var ErrSpent = fmt.Errorf("%w: the application id was used", creel.ErrConflict)
 
 // LaunchUAM launches a UAM by the steps of Hadoop's UnmanagedAMLauncher: submit, wait until the attempt is launched,
-// read its token from the report. The UAM has the type, tags and priority from home's report of the application, and
-// the rest of its lifetime. So queues of its member order it as home's do, operators find it by them, and it ends in
-// time while home is away. If home does not answer before brief ends, the launch goes on without those, provided the
-// owner is known.
+// read its token from the report. The UAM gets type, tags, priority and remaining lifetime from home's report of the
+// application. So the member's queues order the UAM as home's queues order the application, and operators find it. It
+// also ends in time while home is away. If home does not answer before brief ends, the launch continues without
+// these, provided the owner is known.
 //
-// It may be repeated: a ResourceManager accepts the same id twice without change. Creel's ResourceManager begins an
-// ended UAM again; Hadoop's does not, and the error is of kind ErrSpent.
+// It may be repeated: a ResourceManager accepts a repeated submission without change. Creel's ResourceManager starts
+// an ended UAM again. Hadoop's does not; then the error is of kind ErrSpent.
 //
-// ctx bounds it; brief, made of ctx, has the HomeTime of it.
+// ctx bounds the call. brief is derived from ctx and ends after HomeTime.
 func LaunchUAM(ctx, brief context.Context, c Clients, sleep Sleep, l Launch) (Launched, error) {
 	out := Launched{Member: l.Member}
 	origin, err := originOf(ctx, brief, c, l)
@@ -168,8 +167,8 @@ func LaunchUAM(ctx, brief context.Context, c Clients, sleep Sleep, l Launch) (La
 	}
 }
 
-// submissionContext is the submission of a UAM of the application that origin reports. A UAM with an id of its own
-// names its application in a tag.
+// submissionContext returns the submission of a UAM. origin is the report of its application. If the UAM has another
+// id than its application, a tag names the application.
 func submissionContext(
 	l Launch,
 	id creel.ApplicationID,
@@ -196,11 +195,11 @@ func submissionContext(
 	}
 }
 
-// timeLeft returns the timeouts for a UAM that begins now, from those of origin, its application: a UAM ends in time
-// even while its home and its proxy are away.
+// timeLeft returns the timeouts for a UAM that starts now, from the remaining timeouts of its application. So the UAM
+// ends in time even while its home and its proxy are away.
 func timeLeft(origin *yarnpb.ApplicationReportProto) (out []*yarnpb.ApplicationTimeoutMapProto) {
 	for _, t := range origin.GetAppTimeouts() {
-		if left := t.GetApplicationTimeout().GetRemainingTime(); left > 0 { // -1: it has none
+		if left := t.GetApplicationTimeout().GetRemainingTime(); left > 0 { // -1: no timeout
 			out = append(out, &yarnpb.ApplicationTimeoutMapProto{
 				ApplicationTimeoutType: t.ApplicationTimeoutType, Timeout: proto.Int64(left),
 			})
@@ -213,12 +212,12 @@ func timeLeft(origin *yarnpb.ApplicationReportProto) (out []*yarnpb.ApplicationT
 // (YarnConfiguration.APPLICATION_MAX_TAGS).
 const mostTags = 10
 
-// DropUAM kills a UAM and waits until it has ended; one that is not there has.
-// ctx bounds it; brief, made of ctx, has the HomeTime of it.
+// DropUAM kills a UAM and waits until it has ended. A UAM that does not exist counts as ended. ctx bounds the call.
+// brief is derived from ctx and ends after HomeTime.
 func DropUAM(ctx, brief context.Context, c Clients, sleep Sleep, d Drop) error {
 	user, err := ownerOf(brief, c, d.Home, d.Application, d.User)
 	if err != nil {
-		user = "" // the proxy itself may be allowed to
+		user = "" // the proxy's own user may be allowed to kill it
 	}
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
 		ended, err := c.Kill(ctx, d.Member, user, cmp.Or(d.OwnID, d.Application), "its AM has ended")

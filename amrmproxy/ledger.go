@@ -17,17 +17,17 @@ import (
 	"github.com/creelrm/creel/policies"
 )
 
-// The ledger is the table of asks as the AM sees it, and the part of it that was sent to each member.
+// The ledger has the AM's table of asks, and the part of it that was sent to each member.
 //
-// Asks are absolute and a ResourceManager lowers its own count with each grant (ApplicationMasterProtocol). It does
-// not know which of its grants are still on their way when an ask arrives, so an ask sent again raises its count by
-// as many: over-granted. For each line and member the ledger therefore stores the intended count (share) and the
-// assumed count (table), and sends only where they differ.
+// Asks are absolute, and a ResourceManager lowers its count with each grant (ApplicationMasterProtocol). When an ask
+// arrives, grants may still be on their way to the proxy. A repeated ask raises the count by these grants again, so
+// that too many containers are granted. Therefore the ledger stores for each line and member the intended count
+// (share) and the member's assumed count (table). It sends an ask only if the two differ.
 
-// anywhere is the resource name of the line that carries a group's total.
+// anywhere is the resource name of the line with a group's total.
 const anywhere = "*"
 
-// groupKey identifies asks that a scheduler treats as one.
+// groupKey identifies asks that a scheduler treats as one group.
 type groupKey struct {
 	priority  int32
 	request   int64
@@ -42,52 +42,52 @@ func (k groupKey) compare(o groupKey) int {
 	)
 }
 
-// group is one group of asks. need is the number that the AM still wants and no member has granted; the line "*"
-// carries it.
+// group is one group of asks. need is the number of containers that the AM still wants and no member has granted,
+// from the line "*".
 type group struct {
 	key    groupKey
 	lines  []*line // by name; "*" sorts before hosts and racks
 	need   int64
 	size   creel.Resource
 	label  string
-	named  bool // the ask names that label, also none
+	named  bool // the ask names the label, which may be ""
 	strict bool
 
 	hedged bool
-	rooms  bool // the policy looks for room, see policies.Plan
-	adrift bool // some wait in no member, see policies.Plan
+	rooms  bool // the policy uses free capacity, see policies.Plan
+	adrift bool // some asks are unplaced, see policies.Plan
 	dirty  bool // needs a split
-	fresh  bool // the AM has spoken of it since the last
+	fresh  bool // the AM has sent asks of the group since the last split
 	unsent int  // accepted grants not yet sent to the AM
 	reason policies.Reason
-	barred []*member // refused this group's size
-	left   []*member // asks waited there for their places too long; until it grants, or the AM names other places
-	asked  int64     // when those that are needed were asked for, in the mean (waitstats.Since); ns
-	empty  time.Time // since when nothing of it is left anywhere
+	barred []*member // members that refused this group's size
+	left   []*member // asks waited too long for their places there; until a grant, or new places from the AM
+	asked  int64     // mean time of the asks for the needed containers (waitstats.Since); ns
+	empty  time.Time // time since which the group is empty
 }
 
 // line is one resource name of a group.
 type line struct {
 	name string
-	ask  *yarnpb.ResourceRequestProto // the AM's last; cloned when sent
-	body int                          // rises when anything but the number changed
+	ask  *yarnpb.ResourceRequestProto // the AM's last ask; cloned when sent
+	body int                          // rises with each change other than of the number
 	want int64                        // the AM's number, less grants there since
 	at   map[*member]*cell
 }
 
 // cell is one line at one member.
 type cell struct {
-	share, table int64 // table -1: not known
-	body         int   // the body that the member has
-	unconfirmed  bool  // the member's count may have moved: send it when the AM repeats the line
-	carried      bool  // the request under way carries it
-	prior        int64 // the member's count before that: as many grants in the answer may have come before the ask
-	lazy         bool  // table exceeds share only by such grants: correcting at once would over-grant again
-	unsure       bool  // such grants may as well have come after the ask: the member may hold less than table
-	hold         bool  // the member refused it: not again until the AM speaks of the line
+	share, table int64 // table -1: unknown
+	body         int   // version of the ask that the member has
+	unconfirmed  bool  // the member's count may have changed: send the ask when the AM repeats the line
+	carried      bool  // the request under way has the ask
+	prior        int64 // the member's count before that: so many grants in the answer may be older than the ask
+	lazy         bool  // table exceeds share only by such grants: an immediate correction would over-grant again
+	unsure       bool  // such grants may also be newer than the ask: the member's count may be below table
+	hold         bool  // the member refused the ask: not sent until the AM repeats the line
 
-	since time.Time // it waits from then, or from its last grant, on
-	tried time.Time // time of the last new placement, after which it may have stayed
+	since time.Time // start of its waiting time: when it was raised, or its last grant
+	tried time.Time // time of the last attempt to place it again
 }
 
 func keyOfAsk(a *yarnpb.ResourceRequestProto) groupKey {
@@ -98,15 +98,15 @@ func keyOfAsk(a *yarnpb.ResourceRequestProto) groupKey {
 	}
 }
 
-// ledger has the groups by key. They are sorted, except while the asks of one call are
-// entered: to insert each in its place would cost the square of their number.
+// ledger has the groups by key. They are sorted, except while the asks of one call are added: sorted insertion of
+// each would cost the square of their number.
 type ledger struct {
 	groups []*group
 	byKey  map[groupKey]*group
 	visits int // of groups in splits, for tests
 }
 
-// sort ends the entering of asks.
+// sort sorts the groups after asks were added.
 func (l *ledger) sort() {
 	byKey := func(a, b *group) int { return a.key.compare(b.key) }
 	if !slices.IsSortedFunc(l.groups, byKey) {
@@ -114,8 +114,8 @@ func (l *ledger) sort() {
 	}
 }
 
-// of finds the group that a granted container serves. A ResourceManager may
-// grant another execution type than was asked for.
+// of returns the group that a granted container belongs to. A ResourceManager may grant another execution type than
+// requested.
 func (l *ledger) of(c *yarnpb.ContainerProto) *group {
 	k := groupKey{c.GetPriority().GetPriority(), c.GetAllocationRequestId(), c.GetExecutionType()}
 	if g := l.byKey[k]; g != nil {
@@ -133,8 +133,9 @@ var executions = [...]yarnpb.ExecutionTypeProto{
 	yarnpb.ExecutionTypeProto_GUARANTEED, yarnpb.ExecutionTypeProto_OPPORTUNISTIC,
 }
 
-// ask takes one line of the AM's request and returns its group. blank are members whose tables are unknown, since
-// another proxy filled them. early are grants for it that came before the ask did, and wait to be sent to the AM.
+// ask adds one line of the AM's request and returns its group. blank has the members whose tables are unknown, since
+// another proxy sent asks there. early returns the number of grants for a new group that came before its ask and wait
+// to be sent to the AM.
 func (l *ledger) ask(
 	a *yarnpb.ResourceRequestProto,
 	blank []*member,
@@ -201,9 +202,9 @@ func (l *line) cell(m *member) *cell {
 	return c
 }
 
-// sameBody compares two asks in all but their number, unknown fields included. It compares their encodings, which
-// takes a fifth of proto.Equal's time; this matters since each call of an AM has asks. Equal encodings mean equal
-// asks; sending an equal ask once more does no harm.
+// sameBody compares two asks in all fields but their number, unknown fields included. It compares their encodings, in
+// a fifth of proto.Equal's time; this matters since each call of an AM has asks. Equal encodings mean equal asks. If
+// the encodings of equal asks differ, the ask is sent once more, which does no harm.
 func sameBody(a, b *yarnpb.ResourceRequestProto) bool {
 	if a == b {
 		return true
@@ -216,7 +217,7 @@ func sameBody(a, b *yarnpb.ResourceRequestProto) bool {
 	return errA == nil && errB == nil && bytes.Equal(as, bs)
 }
 
-// held are the shares that members have of the group.
+// held returns the members' shares of the group.
 func (g *group) held(members []*member) []policies.Share {
 	var out []policies.Share
 	star := g.star()
@@ -228,14 +229,14 @@ func (g *group) held(members []*member) []policies.Share {
 	return out
 }
 
-// placesChanged marks groups that name hosts and racks for a new split: other members may have them.
+// placesChanged marks groups with hosts and racks for a new split: other members may have these now.
 func (l *ledger) placesChanged() {
 	for _, g := range l.groups {
 		g.dirty = g.dirty || len(g.lines) > 1
 	}
 }
 
-// keptEmpty is how long a group that is no longer wanted is remembered, to recognize late grants as surplus.
+// keptEmpty is the time that an empty group stays, so that late grants are recognised as surplus.
 const keptEmpty = time.Minute
 
 // leave marks the groups with asks in a member for a new split.
@@ -246,7 +247,7 @@ func (l *ledger) leave(m *member) {
 	}
 }
 
-// sweep forgets groups of which nothing has been left for long.
+// sweep removes groups that have been empty for keptEmpty.
 func (l *ledger) sweep(now time.Time) {
 	l.groups = slices.DeleteFunc(l.groups, func(g *group) bool {
 		left := g.need > 0 || g.unsent > 0
@@ -269,7 +270,7 @@ func (l *ledger) sweep(now time.Time) {
 	})
 }
 
-// outstanding is how many containers a member is asked for, over all groups.
+// outstanding returns the number of containers that a member is asked for, over all groups.
 func (l *ledger) outstanding(m *member) (n int64) {
 	for _, g := range l.groups {
 		if c := g.star().at[m]; c != nil {
@@ -284,7 +285,7 @@ func (g *group) onPlaces() bool {
 	return slices.ContainsFunc(g.lines, func(ln *line) bool { return ln.name != anywhere && ln.want > 0 })
 }
 
-// apply assigns members their shares of a group, and its hosts and racks to the members that have them.
+// apply sets the members' shares of a group. Hosts and racks go to the members that have them.
 func (g *group) apply(
 	members []*member,
 	shares []policies.Share,
@@ -338,9 +339,9 @@ func (l *ledger) forget(m *member) {
 	}
 }
 
-// collect returns the asks that a member is due, as clones of the AM's with this proxy's count. With quiet the
-// member's last answer granted nothing, so a correction will not race with grants on their way. A member that has
-// refused a request of several groups gets one group at a time.
+// collect returns the asks to send to a member, as clones of the AM's asks with the member's share as their number.
+// quiet: the member's last answer granted nothing, so a correction does not race with grants on their way. A member
+// that refused a request with several groups gets one group at a time.
 func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
 	var out []*yarnpb.ResourceRequestProto
 	for _, g := range l.groups {
@@ -355,7 +356,7 @@ func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
 			a := ln.ask.CloneVT()
 			a.NumContainers = proto.Int32(int32(min(c.share, 1<<31-1)))
 			if c.share == 0 && a.NodeLabelExpression != nil {
-				a.NodeLabelExpression = proto.String("") // the member may not have the label any more
+				a.NodeLabelExpression = proto.String("") // the member may no longer have the label
 			}
 			out = append(out, a)
 			c.prior = max(c.table, 0)
@@ -366,7 +367,7 @@ func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
 	return out
 }
 
-// settled reports whether the member has received all its asks and has refused none.
+// settled reports whether the member has received all its asks and refused none.
 func (l *ledger) settled(m *member) bool {
 	for _, g := range l.groups {
 		for _, ln := range g.lines {
@@ -378,7 +379,7 @@ func (l *ledger) settled(m *member) bool {
 	return true
 }
 
-// differs reports whether collect would give anything.
+// differs reports whether collect would return any asks.
 func (l *ledger) differs(m *member, quiet bool) bool {
 	for _, g := range l.groups {
 		for _, ln := range g.lines {
@@ -402,7 +403,7 @@ func (c *cell) differs(body int, quiet bool) bool {
 	return true
 }
 
-// landed ends the carrying of a member's last request.
+// landed records that a member has processed its last request.
 func (l *ledger) landed(m *member) {
 	for _, g := range l.groups {
 		for _, ln := range g.lines {
@@ -413,9 +414,10 @@ func (l *ledger) landed(m *member) {
 	}
 }
 
-// refused records that the member refused its last request as a whole: its content is unknown there. It returns the
-// refused group, which is not sent again by itself. Of several groups it is unknown which was refused: the result is
-// nil, and they are sent one by one, except to home, whose refusal the AM receives.
+// refused records that the member refused its last request as a whole, so the member has none of its asks. It returns
+// the refused group, which is not sent again until the AM repeats it. If the request had several groups, the refused
+// one is unknown. Then the result is nil, and the groups are sent one by one, except to home, whose refusal the AM
+// receives.
 func (l *ledger) refused(m *member) *group {
 	var of []*group
 	for _, g := range l.groups {
@@ -441,15 +443,14 @@ func (l *ledger) refused(m *member) *group {
 func (c *cell) lower() {
 	switch {
 	case c.carried && c.prior > 0:
-		c.prior-- // granted before the ask arrived, and then forgotten by it
+		c.prior-- // granted before the ask arrived, so the ask overwrote the lower count
 		c.lazy, c.unsure = true, true
 	case c.table > 0:
 		c.table--
 	}
 }
 
-// granted books one grant of a member to the group and reports whether the
-// AM still wants it.
+// granted counts one grant of a member for the group, and reports whether the AM still wants it.
 func (g *group) granted(m *member, host string, now time.Time) bool {
 	star := g.star()
 	c := star.cell(m)
@@ -467,13 +468,12 @@ func (g *group) granted(m *member, host string, now time.Time) bool {
 		switch {
 		case ln.name == anywhere || p == nil:
 		case ln.name == host:
-			// Granted on a host that was asked for: the ResourceManager lowered
-			// that line too, and so will the AM.
+			// Granted on a requested host: the ResourceManager lowered that line too, and the AM will lower it.
 			ln.want = max(0, ln.want-1)
 			p.share = max(0, p.share-1)
 			p.lower()
 		case strings.HasPrefix(ln.name, "/"):
-			p.unconfirmed = true // it may have lowered the rack's line; only the AM's next word settles it
+			p.unconfirmed = true // it may have lowered the rack's line; the AM's next ask of the line corrects it
 		}
 	}
 	if g.need <= 0 {
@@ -482,12 +482,12 @@ func (g *group) granted(m *member, host string, now time.Time) bool {
 	g.need--
 	g.unsent++
 	if g.hedged || before == 0 {
-		g.dirty = true // others hold one too many now
+		g.dirty = true // other members are asked for one too many now
 	}
 	return true
 }
 
-// ungrant undoes granted: the AM will not hear of the grant.
+// ungrant undoes granted for a grant that the AM will not receive.
 func (g *group) ungrant(host string) {
 	if g.unsent > 0 {
 		g.unsent--
@@ -501,8 +501,7 @@ func (g *group) ungrant(host string) {
 	}
 }
 
-// resource reads a message's memory, cores and others. Memory and cores stand
-// in fields of their own; Java repeats them in the map.
+// resource converts a resource message. Memory and cores have separate fields; Java repeats them in the map.
 func resource(p *yarnpb.ResourceProto) creel.Resource {
 	r := creel.Resource{MemoryMB: p.GetMemory(), VCores: int64(p.GetVirtualCores())}
 	for _, v := range p.GetResourceValueMap() {

@@ -10,12 +10,12 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// memberState is how far the session is with one member.
+// memberState is the session's state with one member.
 type memberState int
 
 const (
 	memberNone        memberState = iota // no UAM there
-	memberNumbering                      // a UAM is wanted, and the member is asked for an id for it
+	memberNumbering                      // a UAM is wanted, and the member is asked for an id
 	memberPlanned                        // a UAM is wanted; its record is not durable yet
 	memberLaunching                      // the driver is launching it
 	memberLaunched                       // it waits for its registration; its token is not durable yet
@@ -27,20 +27,21 @@ const (
 	memberGone                           // ended
 )
 
-// delivery is the progress of a member's last answer. The next call to the member acknowledges it, and then its
-// ResourceManager forgets the data that it sends only once. So after such an answer the next call waits until the AM
-// has it, or a proxy that dies in between would lose it (docs/adr/0015-unacknowledged-answers.md).
+// delivery is the progress of a member's last answer towards the AM. The next call to the member acknowledges the
+// answer, and then its ResourceManager drops the data that it sends only once. So after such an answer the next call
+// waits until the AM has the data. Otherwise a proxy that fails in between would lose it
+// (docs/adr/0015-unacknowledged-answers.md).
 type delivery int
 
 const (
-	delivered delivery = iota // no data in it is sent only once, or the AM has sent a heartbeat since it received it
+	delivered delivery = iota // it has no data that is sent once, or the AM has called since it got the data
 	toDeliver                 // it waits for the AM's next answer
-	inAnswer                  // it is in the answer given last
+	inAnswer                  // it is in the last answer to the AM
 )
 
-// saysOnce reports whether an answer carries data that its ResourceManager sends only once. A UAM that registers
-// again receives its completions and node tokens again. The home attempt cannot register again, and only its last
-// answer is repeated. Grants do not count: it cannot be known whether the AM has them, so they are never sent twice
+// saysOnce reports whether an answer has data that its ResourceManager sends only once. A UAM that registers again
+// receives its completions and node tokens again. The home attempt cannot register again, and only its last answer is
+// repeated. Grants do not count. A later proxy cannot find out whether the AM has them, so they are never sent twice,
 // and expire.
 func (m *member) saysOnce(r *yarnpb.AllocateResponseProto) bool {
 	if len(r.CompletedContainerStatuses) > 0 {
@@ -50,59 +51,60 @@ func (m *member) saysOnce(r *yarnpb.AllocateResponseProto) bool {
 		len(r.ContainersFromPreviousAttempts)+len(r.RejectedSchedulingRequests) > 0
 }
 
-// member is one subcluster as the session uses it. At any time at most one
-// call to it is under way.
+// member is the session's state of one subcluster. At most one call to it is under way at a time.
 type member struct {
 	id      creel.SubclusterID
 	home    bool
 	state   memberState
-	gen     uint64 // of the record that must be durable before the state may go on
+	gen     uint64 // of the record that must be durable before the next call
 	attempt creel.AttemptID
 	token   *yarnpb.TokenProto
-	// ownID is the UAM's where its ResourceManager takes no second one of the application's;
-	// zero: it has the application's.
+	// ownID is the UAM's id if its ResourceManager does not accept the application's id again; zero: the UAM has the
+	// application's id.
 	ownID creel.ApplicationID
-	// inherited: launched for an earlier attempt, whose containers this AM has not received.
+	// inherited: the UAM was launched for an earlier attempt, whose containers this AM has not received.
 	inherited bool
-	// unacked: the answer to the registration reports them, and the AM has not acknowledged it. Until then the record
-	// says inherited, so that a later proxy reports them again.
+	// unacked: the answer to the AM's registration has these containers, and the AM has not acknowledged it. Until
+	// then the record marks the UAM as inherited, so that a later proxy reports the containers again.
 	unacked bool
-	// takenOver: launched by an earlier proxy, of which a late call may have the next number. The first call of this
-	// proxy is therefore empty: behind that late call it would be answered unread.
+	// takenOver: the UAM was launched by an earlier proxy. A late call of that proxy may have the next response id,
+	// and the member would answer this proxy's call with the same id without reading it. So the first call of this
+	// proxy is empty.
 	takenOver bool
 
 	seq      uint64
 	busy     bool
-	under    *Send // the call under way, or to be made again
-	behind   *Send // to be made when under, which is empty, is answered; see onReplayed
-	again    bool  // under has to be sent again, exactly as it was: the member may have acted on it
+	under    *Send // the call under way, or to be repeated
+	behind   *Send // the call after under, which is empty; see onReplayed
+	again    bool  // under must be sent again unchanged, since the member may have processed it
 	sent     time.Time
 	retryAt  time.Time
 	pause    time.Duration
 	badSince time.Time // first sending of the oldest unanswered call
-	lost     bool      // according to the view
-	draining bool      // according to the view
-	closed   bool      // as the last split saw it
+	lost     bool      // by the view
+	draining bool      // by the view
+	closed   bool      // at the last split
 	tries    int
 
-	live   int       // containers it granted that have not ended
-	grants time.Time // when it granted the last; zero: none so far
-	wanted time.Time // when a UAM was wanted that has granted nothing so far; zero: none, or it has
-	worked time.Time // when it last did something for the AM
+	live   int       // number of its granted containers that have not ended
+	grants time.Time // time of its last grant; zero: none so far
+	wanted time.Time // time when a UAM without a grant so far was wanted; zero: there is none
+	worked time.Time // last registration, request, or end of a container
 	used   bool      // the AM may have run a container there
-	hadoop bool      // runs Hadoop's ResourceManager, according to the view
-	begins bool      // begins an ended UAM again, according to its heartbeats
-	spent  bool      // it has had a UAM of this application, and takes its id no second time
-	out    string    // why it has no UAM at this moment, for people
+	hadoop bool      // runs Hadoop's ResourceManager, by the view
+	begins bool      // starts an ended UAM again, by its heartbeats
+	spent  bool      // it has had a UAM of this application, and does not accept the id again
+	out    string    // reason why it has no UAM now, for people
 
 	responseID int32
-	called     bool // the AM has called since our last call to the member
-	news       bool // there is something to send
+	called     bool // the AM has called since the last call to the member
+	news       bool // there is data to send
 	quiet      bool // the last answer granted nothing
-	replay     bool // the call under way asks for the last answer again
-	singly     bool // it has refused asks of several groups, and gets one group at a time
-	// contested: not called again before the record is durable. Another proxy has called in this attempt's name, and
-	// saving shows whether this one still owns it; or the record still says inherited.
+	replay     bool // the call under way requests a repeat of the last answer
+	singly     bool // it refused asks of several groups, and gets one group at a time
+	// contested: the member is not called again before the record is durable. Either another proxy has called for
+	// this attempt, and saving shows whether this proxy still owns the record. Or the record still marks the UAM as
+	// inherited.
 	contested bool
 	delivery  delivery
 
@@ -111,22 +113,22 @@ type member struct {
 	updates            []*yarnpb.UpdateContainerRequestProto
 
 	limit      *yarnpb.ResourceProto
-	memoryOnly bool // its scheduler compares memory alone: the limit's cores mean nothing
+	memoryOnly bool // its scheduler compares only memory: the limit's cores mean nothing
 	nodes      *int32
 	enhanced   *yarnpb.EnhancedHeadroomProto
 }
 
-// counted reports whether the member's last numbers still mean something.
+// counted reports whether the member's last numbers are still valid.
 func (m *member) counted() bool { return m.state == memberUp && !m.closed }
 
-// comparesMemoryOnly reports whether a ResourceManager's answer to a registration says that its scheduler compares
-// memory alone.
+// comparesMemoryOnly reports whether a ResourceManager's scheduler compares only memory, by its answer to a
+// registration.
 func comparesMemoryOnly(r *yarnpb.RegisterApplicationMasterResponseProto) bool {
 	return len(r.GetSchedulerResourceTypes()) > 0 &&
 		!slices.Contains(r.GetSchedulerResourceTypes(), yarnpb.SchedulerResourceTypes_CPU)
 }
 
-// inUse reports whether this application's AM may exist there.
+// inUse reports whether a UAM or the AM of this application may exist there.
 func (m *member) inUse() bool {
 	return m.state != memberNone && m.state != memberGone && m.state != memberFailed
 }
@@ -134,17 +136,17 @@ func (m *member) inUse() bool {
 // unheard reports whether a UAM may have containers there that the member has not reported yet.
 func (m *member) unheard() bool { return !m.home && m.inUse() && m.state < memberUp }
 
-// unproven reports whether a UAM that was wanted there lately has granted nothing so far. Lately: it is given
-// back meanwhile, where it can be, and does not keep others from having their turn for good where it cannot.
+// unproven reports whether a recently wanted UAM there has had no grant so far. The time limit lets other members
+// have a turn: after that time the UAM has been released, or, if it cannot be released, no longer counts.
 func (m *member) unproven(now time.Time, c *Config) bool {
 	lately := 2 * c.IdleAfter
 	if !m.inUse() {
-		lately *= 5 // it has its turn again after the others
+		lately *= 5 // other members have a turn before it
 	}
 	return !m.wanted.IsZero() && now.Sub(m.wanted) < lately
 }
 
-// shut reports whether the member gets nothing new at this moment.
+// shut reports whether the member gets no new asks now.
 func (m *member) shut(now time.Time, slow time.Duration) bool {
 	since := m.badSince
 	if since.IsZero() && m.busy {
@@ -153,8 +155,7 @@ func (m *member) shut(now time.Time, slow time.Duration) bool {
 	return m.lost || m.state == memberFailed || m.state >= memberEnding || !since.IsZero() && now.Sub(since) >= slow
 }
 
-// abandonCall lets go of the call under way, so that the next does not wait for it:
-// its answer, if one comes, is of no interest any more.
+// abandonCall abandons the call under way, so that the next call does not wait for it. Its answer will be ignored.
 func (m *member) abandonCall() {
 	if m.state != memberLaunching {
 		m.seq++
@@ -163,7 +164,7 @@ func (m *member) abandonCall() {
 	m.retryAt, m.pause = time.Time{}, 0
 }
 
-// failed books a failed call and sets the pause before the next.
+// failed records a failed call and sets the pause before the next one.
 func (m *member) failed(now time.Time, c *Config) {
 	m.pause = min(max(2*m.pause, c.Retry), c.RetryMost)
 	m.retryAt = now.Add(m.pause)
@@ -172,7 +173,7 @@ func (m *member) failed(now time.Time, c *Config) {
 	}
 }
 
-// said returns the request with content: the call under way or the one behind it.
+// said returns the request with content: the call under way, or the one behind it.
 func (m *member) said() *Send {
 	said := m.under
 	if m.behind != nil {
@@ -181,7 +182,7 @@ func (m *member) said() *Send {
 	return said
 }
 
-// answered books a call that the member answered.
+// answered records that the member answered a call.
 func (m *member) answered() {
 	m.pause, m.retryAt, m.badSince = 0, time.Time{}, time.Time{}
 	m.again, m.under, m.replay = false, nil, false

@@ -13,12 +13,11 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// absorb merges an answer into the AM's next answer. Lists are joined and their elements pointed at. Single values
-// come from the home, which owns the attempt: its message becomes the base. Numbers over the whole federation (limit,
-// nodes, enhanced headroom) are set when the AM is answered, from the last answer of each member.
+// absorb merges an answer into the AM's next answer. Lists are joined, and share their elements. Single values come
+// from home, which owns the attempt: its message becomes the base. Numbers over the whole federation (limit, nodes,
+// enhanced headroom) are set when the AM is answered, from the last answer of each member.
 //
-// Fields that this program does not know are retained from both, the home's last, so that of a single value the
-// home's wins.
+// Unknown fields of both messages are retained, home's last, so that home's value of a single field wins.
 func absorb(into, answer *yarnpb.AllocateResponseProto, home bool) *yarnpb.AllocateResponseProto {
 	base, other := into, answer
 	if home {
@@ -38,7 +37,7 @@ func absorb(into, answer *yarnpb.AllocateResponseProto, home bool) *yarnpb.Alloc
 	join(&base.RejectedSchedulingRequests, into.RejectedSchedulingRequests, answer.RejectedSchedulingRequests)
 	base.Preempt = joinPreempt(into.Preempt, answer.Preempt)
 	if home {
-		// Values in an earlier answer of the home that this one lacks.
+		// Keep values of home's earlier answer that this one lacks.
 		if base.AMCommand == nil {
 			base.AMCommand = other.AMCommand
 		}
@@ -59,7 +58,7 @@ func absorb(into, answer *yarnpb.AllocateResponseProto, home bool) *yarnpb.Alloc
 	return base
 }
 
-// join sets at to first and then second, without a copy when one is empty.
+// join sets at to first followed by second, without a copy if one is empty.
 func join[T any](at *[]T, first, second []T) {
 	switch {
 	case len(second) == 0:
@@ -71,7 +70,7 @@ func join[T any](at *[]T, first, second []T) {
 	}
 }
 
-// joinPreempt joins the containers that two ResourceManagers want back.
+// joinPreempt joins the containers that two ResourceManagers want to preempt.
 func joinPreempt(a, b *yarnpb.PreemptionMessageProto) *yarnpb.PreemptionMessageProto {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
@@ -84,7 +83,7 @@ func joinPreempt(a, b *yarnpb.PreemptionMessageProto) *yarnpb.PreemptionMessageP
 	if a.Contract == nil {
 		a.Contract = b.Contract
 	} else if b.Contract != nil {
-		// The resources that these containers are to free are sent once, too.
+		// The resources that these containers must free are also sent once.
 		if joinVictims(&a.Contract.Container, b.Contract.Container) || len(b.Contract.Container) == 0 {
 			join(&a.Contract.Resource, a.Contract.Resource, b.Contract.Resource)
 		}
@@ -92,9 +91,8 @@ func joinPreempt(a, b *yarnpb.PreemptionMessageProto) *yarnpb.PreemptionMessageP
 	return a
 }
 
-// joinVictims adds containers that are not in the list yet, and reports whether there are some. Creel's
-// ResourceManagers repeat all victims in each of their answers, Hadoop's send those that their monitor has named
-// since the last.
+// joinVictims adds containers that are not in the list yet, and reports whether it added any. Creel's
+// ResourceManagers repeat all victims in each answer. Hadoop's send only victims chosen since the last answer.
 func joinVictims(at *[]*yarnpb.PreemptionContainerProto, more []*yarnpb.PreemptionContainerProto) (news bool) {
 	seen := make(map[creel.ContainerID]bool, len(*at))
 	list := (*at)[:len(*at):len(*at)]
@@ -110,8 +108,8 @@ func joinVictims(at *[]*yarnpb.PreemptionContainerProto, more []*yarnpb.Preempti
 	return news
 }
 
-// addResource adds b to a in place, type by type; a must not be shared. Java
-// repeats memory and cores in the map, so the map's lines are added by name.
+// addResource adds b to a in place, type by type; a must not be shared. Java repeats memory and cores in the map, so
+// map entries are added by name.
 func addResource(a, b *yarnpb.ResourceProto) {
 	if b == nil {
 		return
@@ -148,7 +146,7 @@ func saturate32(a, b int32) int32 {
 	return int32(max(math.MinInt32, min(math.MaxInt32, int64(a)+int64(b))))
 }
 
-// total fills in the numbers over all members that answer.
+// total sets the numbers that are sums over all members that answer.
 func total(into *yarnpb.AllocateResponseProto, members []*member) {
 	into.Limit, into.NumClusterNodes, into.EnhancedHeadroom = nil, nil, nil
 	for _, m := range members {
@@ -180,8 +178,8 @@ func total(into *yarnpb.AllocateResponseProto, members []*member) {
 	}
 }
 
-// lostStatus is the completion of a container that went with its subcluster's application: exit status -100, aborted,
-// as YARN reports a lost node.
+// lostStatus returns the completion of a container that ended with its UAM. It has the exit status -100 (aborted), as
+// YARN reports for a lost node.
 func lostStatus(id *yarnpb.ContainerIdProto, why string) *yarnpb.ContainerStatusProto {
 	return &yarnpb.ContainerStatusProto{
 		ContainerId: id,

@@ -10,36 +10,36 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Record is the state that must outlive a proxy: where the application lives and the credentials to act for it there.
-// It holds tokens, so a store keeps it sealed.
+// Record is the state that must outlive a proxy: the members with the application's AMs, and the tokens for calls to
+// them. Since it has tokens, it is sealed in the store.
 type Record struct {
 	Attempt creel.AttemptID
 	Home    creel.SubclusterID
 	Queue   creel.QueuePath
 	User    string
-	Type    string // as home reports it; "" while it is not known
+	Type    string // by home's report; "" while unknown
 
-	// The AM's registration and its answer, for an AM that has to register again with a proxy that has forgotten it
-	// while the home has not. Until the AM has sent its first heartbeat the answer includes the containers of earlier
-	// attempts at home.
+	// The AM's registration and home's answer. A new proxy answers the AM's repeated registration from these, since
+	// home would refuse a second one. Until the AM has sent its first heartbeat, the answer includes the containers
+	// of earlier attempts at home.
 	Register *yarnpb.RegisterApplicationMasterRequestProto
 	Answer   *yarnpb.RegisterApplicationMasterResponseProto
 
 	UAMs   []UAM // by member
-	Ending bool  // the AM has finished or died; UAMs are only to be ended
+	Ending bool  // the AM has finished or died; only the end of UAMs is left
 
-	// Completions that no member will repeat, since their UAM is gone, and that the AM may not have received.
+	// Completions that the AM may not have received, and that no member will repeat since their UAM has ended.
 	Completions []*yarnpb.ContainerStatusProto
 }
 
-// mostKept bounds the containers and tokens of earlier attempts in Record.Answer: beyond it, a proxy that starts
-// before the AM has received them reports none.
+// mostKept bounds the containers and tokens of earlier attempts in Record.Answer. Beyond it the record has none. Then
+// a proxy that starts before the AM has received them reports none.
 const mostKept = 1000
 
 // mostCompletions bounds Record.Completions: a store accepts records of up to 1 MB.
 const mostCompletions = 5000
 
-// keepCompletions returns the record's form of completions: without text that only people read.
+// keepCompletions returns completions for the record, without text for people.
 func keepCompletions(of []*yarnpb.ContainerStatusProto) []*yarnpb.ContainerStatusProto {
 	of = of[max(0, len(of)-mostCompletions):]
 	out := make([]*yarnpb.ContainerStatusProto, len(of))
@@ -51,19 +51,19 @@ func keepCompletions(of []*yarnpb.ContainerStatusProto) []*yarnpb.ContainerStatu
 	return out
 }
 
-// UAM is the unmanaged AM in one member. Without a token it is intended or under
-// way, and can only be launched again or dropped.
+// UAM is the unmanaged AM in one member. Without a token it is planned or being launched, and can only be launched
+// again or dropped.
 type UAM struct {
 	Member  creel.SubclusterID
-	OwnID   creel.ApplicationID // zero: it has the application's
+	OwnID   creel.ApplicationID // zero: the application's id
 	Attempt creel.AttemptID
 	Token   *yarnpb.TokenProto
-	// Inherited: launched for an earlier attempt of the application, whose containers there have not been reported
-	// yet.
+	// Inherited: the UAM was launched for an earlier attempt of the application, whose containers there have not been
+	// reported to the AM yet.
 	Inherited bool
 }
 
-// Members in which the application lives, home first.
+// Members returns the members with the application's AM or UAMs, home first.
 func (r *Record) Members() []creel.SubclusterID {
 	m := []creel.SubclusterID{r.Home}
 	for _, t := range r.UAMs {
@@ -72,8 +72,7 @@ func (r *Record) Members() []creel.SubclusterID {
 	return m
 }
 
-// recordJSON is the stored form: messages as their wire bytes, so that fields
-// unknown to this version survive.
+// recordJSON is the stored form. Messages are stored as wire bytes, so that fields unknown to this version survive.
 type recordJSON struct {
 	Version  int                `json:"version"`
 	Attempt  creel.AttemptID    `json:"attempt"`
@@ -98,7 +97,7 @@ type uamJSON struct {
 	Inherited bool `json:"inherited,omitempty"`
 }
 
-// MarshalBinary is the stored form, in the clear: the caller seals it.
+// MarshalBinary returns the stored form, unencrypted: the caller seals it.
 func (r *Record) MarshalBinary() ([]byte, error) {
 	j := recordJSON{
 		Version: 1,

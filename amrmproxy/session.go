@@ -18,20 +18,20 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// phase is how far the AM is.
+// phase is the AM's progress.
 type phase int
 
 const (
 	phaseNew         phase = iota // not registered with this proxy
 	phaseRegistering              // its registration is under way
 	phaseRunning
-	phaseFinishing // it has finished; home may not have taken it yet
-	phaseOver      // nothing but ending UAMs
+	phaseFinishing // it has finished; home may not have confirmed that yet
+	phaseOver      // only the end of UAMs is left
 	phaseDone
 )
 
-// Session is the machine of one attempt. See the package for the duties of its
-// driver. It has one owner and no lock.
+// Session is the state machine of one attempt. See the package for the duties of its driver. It is not safe for
+// concurrent use.
 type Session struct {
 	cfg     Config
 	attempt creel.AttemptID
@@ -44,10 +44,10 @@ type Session struct {
 	view   *subcluster.View
 	policy policies.Policy
 	places Places
-	// placedBy is the plan by which asks that wait were placed last.
+	// placedBy is the plan by which the waiting asks were placed last.
 	placedBy *subcluster.Plan
-	// turn is the member whose waiting asks are placed again next, from turnAt on; turns is how many have not had
-	// their turn since there is that plan.
+	// turn is the member whose waiting asks are placed again next, not before turnAt. turns is the number of members
+	// that have not had their turn with the plan placedBy.
 	turn, turns int
 	turnAt      time.Time
 
@@ -55,66 +55,66 @@ type Session struct {
 	endErr    error // the AM's answer after the end
 	why       string
 	home      *member
-	members   []*member // by id, home among them
+	members   []*member // by id, including home
 	ledger    ledger
 	held      containers
 	returned  map[creel.ContainerID]struct{}        // released before the granting member was known; see learn
-	wishes    []*yarnpb.UpdateContainerRequestProto // to change such containers; see change
+	wishes    []*yarnpb.UpdateContainerRequestProto // to change containers whose member is unknown; see change
 	blacklist map[string]bool
 
 	record    Record
-	gen       uint64 // of record; rises with each change
-	durable   uint64 // generation known to be durable
-	saving    uint64 // generation under way, 0 for none
+	gen       uint64 // generation of record; rises with each change
+	durable   uint64 // generation that is durable
+	saving    uint64 // generation being saved, 0 for none
 	saveAt    time.Time
-	removed   bool // the record is to go, or gone
-	restored  bool // another proxy had this very attempt before
-	inherited bool // the earlier attempt was finishing, and home may not have been informed
-	abandoned bool // home gave the attempt up, and the application may go on
-	blind     bool // the AM finishes, and whether it was registered only home knows
+	removed   bool // the record must be removed, or was removed
+	restored  bool // another proxy served this attempt before
+	inherited bool // the AM was finishing with the earlier proxy, and home may not have received the finish
+	abandoned bool // home gave up the attempt; the application may have another one
+	blind     bool // finishing; only home knows whether the AM had registered
 	spoken    bool // the AM has sent all its asks since it registered here
 
-	label appLabel // of asks that name none
+	label appLabel // of asks that name no label
 
-	// From the AM's ask to the grant that came for it, since TakeWaits.
+	// Times from the AM's ask to the grant, since the last TakeWaits.
 	waits   waitstats.Histogram
 	granted bool
 
-	// The conversation with the AM.
+	// State of the calls with the AM.
 	heard        time.Time // its last call
-	waiting      []uint64  // calls of the heartbeat that is being answered
+	waiting      []uint64  // calls of the heartbeat being answered
 	waitID       int32
 	began        time.Time // of that heartbeat, or of the registration or finish
 	homeAnswered bool      // home has answered since
-	lastID       int32     // of the last answer, and so of the next call
-	answeredID   int32     // of the call that it was given to
-	resumeAt     int32     // the next answer gets this number, 0 for the one that follows
+	lastID       int32     // response id of the last answer, and of the next call
+	answeredID   int32     // response id of the call that this answered
+	resumeAt     int32     // response id of the next answer; 0: the id after the last
 	last         *yarnpb.AllocateResponseProto
 	out          *yarnpb.AllocateResponseProto // for the next answer
 	amRequest    *yarnpb.AllocateRequestProto  // the AM's last message, for home
 	progress     *float32
 	priority     *yarnpb.PriorityProto
 	recorded     delivery                         // of record.Completions
-	schedules    []*yarnpb.SchedulingRequestProto // of the AM, not sent to home yet
-	unplaced     []*yarnpb.SchedulingRequestProto // of the AM, not answered by home yet
-	scheduled    bool                             // the AM has made such requests, which no group stands for
+	schedules    []*yarnpb.SchedulingRequestProto // the AM's, not sent to home yet
+	unplaced     []*yarnpb.SchedulingRequestProto // the AM's, not answered by home yet
+	scheduled    bool                             // the AM has sent scheduling requests, which are in no group
 	registers    []uint64
-	answer       *yarnpb.RegisterApplicationMasterResponseProto // home's, until sent to the AM
-	told         *yarnpb.RegisterApplicationMasterResponseProto // the answer the AM got
-	attached     *yarnpb.AllocateResponseProto                  // content from UAMs that outlived a proxy
+	answer       *yarnpb.RegisterApplicationMasterResponseProto // home's answer, until sent to the AM
+	told         *yarnpb.RegisterApplicationMasterResponseProto // the answer that the AM received
+	attached     *yarnpb.AllocateResponseProto                  // data from UAMs that outlived a proxy
 	finishes     []uint64
 	finish       *yarnpb.FinishApplicationMasterRequestProto
 	finished     *yarnpb.FinishApplicationMasterResponseProto
 }
 
-// Options of a new session.
+// Options are the parameters of a new session.
 type Options struct {
 	Config  Config
 	Attempt creel.AttemptID
 	Home    creel.SubclusterID
 	User    string // the application's owner, for UAMs
-	// Record is the application's record in the store, nil if there is none: of this attempt when a proxy was
-	// restarted, of an earlier one when the AM was. Its UAMs are attached again.
+	// Record is the application's record in the store, nil if there is none. It is of this attempt after a restart of
+	// the proxy, and of an earlier attempt after a restart of the AM. Its UAMs are attached again.
 	Record *Record
 	Rand   *rand.Rand
 }
@@ -144,7 +144,7 @@ func NewSession(o Options) (*Session, error) {
 	return s, nil
 }
 
-// restore takes up the record of an earlier proxy, or an earlier attempt.
+// restore continues from the record of an earlier proxy, or of an earlier attempt.
 func (s *Session) restore(r *Record) {
 	s.record.UAMs = slices.Clone(r.UAMs)
 	s.record.Queue = r.Queue
@@ -155,8 +155,7 @@ func (s *Session) restore(r *Record) {
 		s.home.memoryOnly = comparesMemoryOnly(r.Answer)
 	}
 	s.tellRecorded(r.Completions)
-	// Saved before anything is done with it: a proxy that still has this attempt, as one
-	// that was taken for dead, must find the record changed.
+	// The record is saved before any use. So another proxy that still runs this attempt fails at its next save.
 	s.gen = 1
 	for i := range s.record.UAMs {
 		t := &s.record.UAMs[i]
@@ -165,7 +164,7 @@ func (s *Session) restore(r *Record) {
 			continue
 		}
 		t.Inherited = t.Inherited || !s.restored
-		m.used = true // what the AM ran there is unknown
+		m.used = true // the AM may have run containers there
 		m.attempt, m.token, m.gen, m.inherited, m.takenOver = t.Attempt, t.Token, s.gen, t.Inherited, true
 		m.ownID, m.spent = t.OwnID, !t.OwnID.IsZero()
 		m.state = memberPlanned
@@ -205,8 +204,9 @@ func (s *Session) Reasons() []policies.Reason {
 	return out
 }
 
-// Asked returns how many containers a member is asked for as far as the session knows, and whether the two agree: no
-// call is under way to the member, and nothing waits to be sent to it. The simulator compares it with the member.
+// Asked returns the number of containers that a member is asked for by the session's state. settled reports whether
+// the member must agree: no call to it is under way, and nothing waits to be sent. The simulator compares the number
+// with the member.
 func (s *Session) Asked(id creel.SubclusterID) (n int64, settled bool) {
 	i := slices.IndexFunc(s.members, func(m *member) bool { return m.id == id })
 	if i < 0 {
@@ -231,7 +231,8 @@ func (s *Session) member(id creel.SubclusterID) *member {
 
 func (s *Session) do(a Action) { s.acts = append(s.acts, a) }
 
-// TakeWaits returns how long the containers granted since the last call had been asked for; false if there were none.
+// TakeWaits returns the waiting times of the containers granted since the last call of TakeWaits; false if there were
+// none.
 func (s *Session) TakeWaits() (waitstats.Histogram, bool) {
 	if !s.granted {
 		return waitstats.Histogram{}, false
@@ -246,7 +247,7 @@ func (s *Session) Step(now time.Time, e Event) []Action {
 	s.now, s.acts = now, s.acts[:0]
 	if s.phase == phaseDone {
 		if c, ok := e.(FromAM); ok && c.Finish != nil && s.finished != nil {
-			s.do(Reply{Call: c.Call, Finish: s.finished}) // its answer was lost
+			s.do(Reply{Call: c.Call, Finish: s.finished}) // the first answer was lost
 		} else if ok {
 			s.refuse(c.Call, s.over())
 		}
@@ -296,7 +297,7 @@ func (s *Session) Step(now time.Time, e Event) []Action {
 	return s.acts
 }
 
-// settle brings everything as far as it can go now.
+// settle makes all progress that is possible now.
 func (s *Session) settle() {
 	if s.phase == phaseDone {
 		return
@@ -315,7 +316,7 @@ func (s *Session) settle() {
 	s.close()
 }
 
-// save emits the record when it has changed and none is under way.
+// save requests a save of the record if it has changed and no save is under way.
 func (s *Session) save() {
 	if s.phase == phaseNew || s.blind || s.saving != 0 || s.gen == s.durable || s.now.Before(s.saveAt) {
 		return
@@ -330,7 +331,7 @@ func (s *Session) save() {
 	s.do(Save{Number: s.gen, Record: &r})
 }
 
-// changed marks the record as not durable; it returns the generation to wait for.
+// changed marks the record as changed and returns its new generation.
 func (s *Session) changed() uint64 {
 	s.gen++
 	return s.gen
@@ -342,7 +343,7 @@ func (s *Session) onSaveFailed(e SaveFailed) {
 	}
 	s.saving = 0
 	if isStale(e.Err) {
-		// A later attempt, or another proxy, speaks for the application now.
+		// A later attempt or another proxy serves the application now.
 		s.endErr = &creel.Error{
 			Kind: creel.ErrAttemptNotFound,
 			What: s.attempt.String() + " is superseded",
@@ -357,7 +358,7 @@ func (s *Session) onSaveFailed(e SaveFailed) {
 	s.saveAt = s.now.Add(s.cfg.Retry)
 }
 
-// onRegister begins, repeats or refuses a registration.
+// onRegister starts, repeats or refuses a registration.
 func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterRequestProto) {
 	switch s.phase {
 	case phaseNew:
@@ -390,15 +391,15 @@ func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterR
 			)
 			return
 		}
-		// Its answer was lost: the same again. Response ids are still at 0, unless
-		// this one comes late and the AM allocates already.
+		// The answer was lost, so it is repeated. Response ids are still at 0, unless this call is late and the AM
+		// already allocates.
 		s.do(Reply{Call: call, Register: s.told})
 	default:
 		s.refuse(call, s.over())
 	}
 }
 
-// onAllocate begins, repeats or refuses a heartbeat, by the rules for response ids.
+// onAllocate starts, repeats or refuses a heartbeat by its response id.
 func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 	switch s.phase {
 	case phaseNew, phaseRegistering:
@@ -420,7 +421,7 @@ func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 	id := req.GetResponseId()
 	switch {
 	case len(s.waiting) > 0 && id == s.waitID:
-		s.waiting = append(s.waiting, call) // the same heartbeat again, while it is being answered
+		s.waiting = append(s.waiting, call) // a repeat of the heartbeat that is being answered
 		return
 	case id == s.lastID && len(s.waiting) == 0:
 	case id == s.answeredID && s.last != nil:
@@ -442,8 +443,8 @@ func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 		return
 	}
 	s.heardAnswer()
-	// A home whose last answer came too late for the last heartbeat is not called for this one: the answer is that
-	// one.
+	// If home's last answer came too late for the last heartbeat, it serves for this heartbeat, and home is not
+	// called.
 	s.waiting, s.waitID, s.began, s.homeAnswered = append(s.waiting, call), id, s.now, s.home.delivery == toDeliver
 	s.take(req)
 	for _, m := range s.members {
@@ -451,7 +452,7 @@ func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 	}
 }
 
-// heardAnswer: the AM has the answer given last.
+// heardAnswer records that the AM has received the last answer.
 func (s *Session) heardAnswer() {
 	for _, m := range s.members {
 		if m.delivery == inAnswer {
@@ -472,7 +473,7 @@ func (s *Session) heardAnswer() {
 	}
 }
 
-// take enters the AM's request into the ledger and the members' lists. The rest of the message goes to home.
+// take adds the AM's request to the ledger and the members' lists. The rest of the message goes to home.
 func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 	var blank []*member
 	if s.restored {
@@ -490,8 +491,7 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 		}
 	}
 	s.ledger.sort()
-	// Constraints between containers can only be kept by one scheduler, so
-	// these asks stay at home.
+	// Only a single scheduler can enforce constraints between containers, so these requests go to home.
 	s.schedule(req.GetSchedulingRequests())
 	s.scheduled = s.scheduled || len(req.GetSchedulingRequests()) > 0
 	if !s.spoken {
@@ -508,7 +508,7 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 		for _, name := range b.GetBlacklistRemovals() {
 			delete(s.blacklist, name)
 		}
-		// A host or rack is blacklisted in all members: in one that does not have it, it means nothing.
+		// A host or rack is blacklisted in all members. This has no effect in members that do not have it.
 		for _, m := range s.members {
 			if m.inUse() {
 				m.blacken(b)
@@ -519,14 +519,14 @@ func (s *Session) take(req *yarnpb.AllocateRequestProto) {
 	s.change(req.GetUpdateRequests())
 	s.progress = req.Progress
 	if s.amRequest != nil && req.TrackingUrl == nil {
-		req.TrackingUrl = s.amRequest.TrackingUrl // home has not received the last one yet
+		req.TrackingUrl = s.amRequest.TrackingUrl // home has not received the last URL yet
 	}
 	req.Ask, req.Release, req.BlacklistRequest, req.UpdateRequests, req.SchedulingRequests = nil, nil, nil, nil, nil
 	s.amRequest = req
 }
 
-// early counts grants that wait to be sent to the AM and that no group had asked for: granted to a UAM that outlived
-// a proxy, for that proxy's asks. The function that it returns takes those of a new group.
+// early counts grants without a group that wait to be sent to the AM. A UAM that outlived a proxy got them for that
+// proxy's asks. The returned function returns the number of them that belong to a new group.
 func (s *Session) early() func(groupKey) int {
 	if len(s.out.AllocatedContainers) == 0 {
 		return func(groupKey) int { return 0 }
@@ -548,8 +548,9 @@ func (s *Session) early() func(groupKey) int {
 	}
 }
 
-// change passes requests to change containers to the members that granted these, to home if that is unknown. While a
-// UAM has not reported its containers to a restarted proxy, its member may be that one, and the request waits.
+// change passes requests to change containers to the members that granted these, or to home if the member is unknown.
+// While a UAM has not reported its containers to a restarted proxy, its member may have granted the container. Then
+// the request waits.
 func (s *Session) change(wishes []*yarnpb.UpdateContainerRequestProto) {
 	unsure := s.restored && slices.ContainsFunc(s.members, func(m *member) bool { return m.unheard() && !m.closed })
 	for _, u := range wishes {
@@ -566,7 +567,7 @@ func (s *Session) change(wishes []*yarnpb.UpdateContainerRequestProto) {
 	}
 }
 
-// changeAnew passes on the wishes that waited, as far as it can.
+// changeAnew tries again to pass on the waiting requests.
 func (s *Session) changeAnew() {
 	if waiting := s.wishes; len(waiting) > 0 {
 		s.wishes = nil
@@ -580,20 +581,19 @@ func (s *Session) release(p *yarnpb.ContainerIdProto) {
 	if o, ok := s.held.live[id]; ok {
 		o.released, m = true, o.by
 	} else if s.restored && len(s.returned) < mostReturned && slices.ContainsFunc(s.members, (*member).unheard) {
-		// It may be of a UAM that has not reported its containers to this proxy yet.
+		// A UAM that has not reported its containers to this proxy yet may have granted it.
 		if s.returned == nil {
 			s.returned = map[creel.ContainerID]struct{}{}
 		}
 		s.returned[id] = struct{}{}
 	}
-	if !m.shut(s.now, s.cfg.HomeWaitMost) || !m.releases(id) { // it is looked for only while they pile up
+	if !m.shut(s.now, s.cfg.HomeWaitMost) || !m.releases(id) { // duplicates are searched only while home is away
 		m.release = append(m.release, p)
 	}
 	m.news = true
 }
 
-// withdraw takes back grants that wait for the AM's next answer and which
-// it no longer wants, the latest first.
+// withdraw removes grants that wait for the AM's next answer and that it no longer wants, the latest first.
 func (s *Session) withdraw(g *group) {
 	for i := len(s.out.AllocatedContainers) - 1; i >= 0 && g.need < 0; i-- {
 		c := s.out.AllocatedContainers[i]
@@ -611,14 +611,13 @@ func (s *Session) withdraw(g *group) {
 	g.need = max(0, g.need)
 }
 
-// unasked reports whether a grant that serves no group is one that the AM does not wait for: it was asked for by a
-// session before this one, or so long ago that the group is forgotten. The AM repeated its open asks when it
-// registered.
+// unasked reports whether the AM does not wait for a grant without a group. An earlier session asked for it, or its
+// group was removed long ago. The AM repeated its open asks when it registered.
 func (s *Session) unasked(m *member) bool {
 	return s.spoken && (!m.home || s.restored && !s.scheduled)
 }
 
-// withdrawUnasked releases containers that came before the AM's asks and are not among them.
+// withdrawUnasked releases containers that were granted before the AM's asks and match none of them.
 func (s *Session) withdrawUnasked() {
 	s.out.AllocatedContainers = slices.DeleteFunc(s.out.AllocatedContainers, func(c *yarnpb.ContainerProto) bool {
 		o := s.held.live[containerID(c.GetId())]
@@ -635,7 +634,7 @@ func (s *Session) withdrawUnasked() {
 func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterRequestProto) {
 	switch s.phase {
 	case phaseNew:
-		// Without a record it may have finished with the proxy before this one: home knows.
+		// Without a record the AM may have finished with the earlier proxy. Only home knows.
 		s.blind = !s.restored || s.record.Answer == nil
 		s.home.state, s.home.responseID = memberUp, unknownID
 	case phaseRegistering:
@@ -651,8 +650,8 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 	case phaseRunning, phaseFinishing:
 	case phaseOver:
 		if s.inherited && s.finished == nil {
-			// The proxy before this one died while the AM finished. Home may not have received the finish, and would
-			// begin another attempt of an application that is done.
+			// The earlier proxy died while the AM finished. Home may not have received the finish. Then it would
+			// start another attempt of a finished application.
 			s.inherited = false
 			s.home.state, s.home.responseID = memberUp, unknownID
 			break
@@ -660,7 +659,7 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 		fallthrough
 	default:
 		if s.finished.GetIsUnregistered() {
-			s.do(Reply{Call: call, Finish: s.finished}) // its answer was lost
+			s.do(Reply{Call: call, Finish: s.finished}) // the first answer was lost
 			return
 		}
 		s.refuse(call, s.over())
@@ -679,7 +678,7 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 	}
 }
 
-// finishUAMs has every UAM finish, as the AM has.
+// finishUAMs finishes every UAM, as the AM has finished.
 func (s *Session) finishUAMs() {
 	s.record.Ending = true
 	s.changed()
@@ -687,7 +686,7 @@ func (s *Session) finishUAMs() {
 	s.endUAMs(memberEnding)
 }
 
-// unblind undoes a finish of an AM of which we knew nothing, and home no end.
+// unblind undoes a blind finish that home did not accept.
 func (s *Session) unblind(err error) {
 	for _, c := range s.finishes {
 		s.refuse(c, err)
@@ -706,9 +705,9 @@ func (s *Session) endUAMs(how memberState) {
 		case m.state == memberUp && how == memberEnding:
 			m.state = memberEnding
 		case m.state == memberNumbering, m.state == memberPlanned && m.gen > s.durable && m.gen != s.saving:
-			m.state = memberGone // nothing of it has left this session
+			m.state = memberGone // the session has sent no call for it
 		case m.state == memberLaunching:
-			// Its launch is under way: its result decides.
+			// Its launch is under way; the result of the launch decides.
 		default:
 			m.state, m.gen = memberDropping, s.gen // once its end is recorded, and this proxy may say so
 		}
@@ -716,13 +715,12 @@ func (s *Session) endUAMs(how memberState) {
 	}
 }
 
-// onEnded: the application is over and its home knows; everything else goes.
+// onEnded ends the session: the application is over at its home.
 func (s *Session) onEnded(why string) {
 	if s.phase >= phaseOver {
 		return
 	}
-	// A finish of an application that is over has nothing left to do: it was received before, and its answer was
-	// lost.
+	// A finish of an ended application succeeds: home received it before, and the answer was lost.
 	s.finished = &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)}
 	for _, call := range s.finishes {
 		s.do(Reply{Call: call, Finish: s.finished})
@@ -739,10 +737,9 @@ func (s *Session) onEnded(why string) {
 	)
 }
 
-// abandon handles an attempt that its home has given up while its AM goes on, such as one whose node was lost: the AM
-// receives the error. Its UAMs stay, like those of a silent AM, since they are for the application's next attempt: a
-// member that accepts an id only once could not start new ones for it. The driver asks home whether the application
-// is over.
+// abandon handles an attempt that home has given up while its AM still runs, for example because its node was lost.
+// The AM receives the error. Its UAMs stay for the application's next attempt, like the UAMs of a silent AM: a member
+// that accepts an id only once could not start new ones. The driver asks home whether the application is over.
 func (s *Session) abandon(why string, tell error) {
 	uams := slices.ContainsFunc(s.members, func(m *member) bool { return !m.home && m.inUse() })
 	if s.phase != phaseRunning || !uams {
@@ -754,7 +751,7 @@ func (s *Session) abandon(why string, tell error) {
 	s.home.state = memberGone
 }
 
-// end leaves nothing to do but ending the UAMs.
+// end ends the session except for its UAMs, which must still end.
 func (s *Session) end(why string, tell error) {
 	s.endErr = tell
 	s.phase, s.why, s.blind = phaseOver, why, false
@@ -784,7 +781,7 @@ func (s *Session) over() error {
 	}
 }
 
-// close ends the session when no UAM is left.
+// close ends the session if no UAM is left.
 func (s *Session) close() {
 	if s.phase == phaseFinishing && s.finished.GetIsUnregistered() {
 		s.phase = phaseOver
@@ -830,11 +827,11 @@ func (s *Session) refuseAll(err error) {
 	s.registers, s.finishes = nil, nil
 }
 
-// nextID follows a response id: they wrap at 2^31-1 to 0.
+// nextID returns the response id after id; ids wrap from 2^31-1 to 0.
 func nextID(id int32) int32 { return int32((uint32(id) + 1) & 0x7fffffff) }
 
-// unknownID is sent when an earlier proxy knew the response id and we do not:
-// it is never the current one, so the ResourceManager names the right one.
+// unknownID is sent if only an earlier proxy knew the response id. It is never the current id, so the
+// ResourceManager's refusal names the expected one.
 const unknownID int32 = -1
 
 func invalid(what, try string) error {

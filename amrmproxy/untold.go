@@ -11,10 +11,10 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Requests of an AM wait for a member that is away. They are stored once per subject, so that they grow with the
-// number of subjects and not with the hours.
+// Requests of an AM wait while a member is away. Each name or container has at most one waiting request, so that
+// memory does not grow with time.
 
-// blacken keeps a change of the blacklist: the last word about a name counts.
+// blacken stores a change of the blacklist; the last change of a name wins.
 func (m *member) blacken(b *yarnpb.ResourceBlacklistRequestProto) {
 	for _, name := range b.GetBlacklistAdditions() {
 		m.blackAdd, m.blackDel = lastWord(name, m.blackAdd, m.blackDel)
@@ -24,7 +24,7 @@ func (m *member) blacken(b *yarnpb.ResourceBlacklistRequestProto) {
 	}
 }
 
-// lastWord puts a name into a list, and takes it out of the other.
+// lastWord adds a name to a list and removes it from the other.
 func lastWord(name string, in, other []string) (now, rest []string) {
 	if !slices.Contains(in, name) {
 		in = append(in, name)
@@ -35,12 +35,12 @@ func lastWord(name string, in, other []string) (now, rest []string) {
 	return in, other
 }
 
-// releases reports whether the member is due the release of a container.
+// releases reports whether the release of a container waits to be sent to the member.
 func (m *member) releases(id creel.ContainerID) bool {
 	return slices.ContainsFunc(m.release, func(o *yarnpb.ContainerIdProto) bool { return containerID(o) == id })
 }
 
-// update keeps a wish to change a container; a later one replaces an earlier.
+// update stores a request to change a container; a later request replaces an earlier one.
 func (m *member) update(u *yarnpb.UpdateContainerRequestProto) {
 	id := containerID(u.GetContainerId())
 	i := slices.IndexFunc(m.updates, func(o *yarnpb.UpdateContainerRequestProto) bool {
@@ -53,7 +53,7 @@ func (m *member) update(u *yarnpb.UpdateContainerRequestProto) {
 	m.updates = append(m.updates, u)
 }
 
-// untaken retains the content of a call, except asks and releases, that its member did not accept; later requests of
+// untaken retains the content of a call that the member did not accept, except asks and releases. Later requests of
 // the AM win.
 func (m *member) untaken(a *yarnpb.AllocateRequestProto) {
 	since := &yarnpb.ResourceBlacklistRequestProto{BlacklistAdditions: m.blackAdd, BlacklistRemovals: m.blackDel}
@@ -66,9 +66,9 @@ func (m *member) untaken(a *yarnpb.AllocateRequestProto) {
 	}
 }
 
-// schedule stores scheduling requests for home until they are sent and, in unplaced, until home has answered: a home
-// that was restarted knows none of them, and the AM does not learn of that. They are absolute for each priority,
-// allocation and execution type, as asks are, so that a later one replaces an earlier.
+// schedule stores scheduling requests for home until they are sent. In unplaced it stores them until home has
+// answered: a restarted home has lost them, and the AM is not informed of that. They are absolute for each priority,
+// allocation and execution type, like asks, so a later request replaces an earlier one.
 func (s *Session) schedule(requests []*yarnpb.SchedulingRequestProto) {
 	s.schedules, s.unplaced = put(s.schedules, requests), put(s.unplaced, requests)
 }
@@ -80,7 +80,7 @@ type scheduleKey struct {
 	kind     yarnpb.ExecutionTypeProto
 }
 
-// put takes requests into a list. An AM may send thousands.
+// put adds requests to a list. An AM may send thousands.
 func put(list, requests []*yarnpb.SchedulingRequestProto) []*yarnpb.SchedulingRequestProto {
 	if len(requests) == 0 {
 		return list
@@ -105,7 +105,7 @@ func put(list, requests []*yarnpb.SchedulingRequestProto) []*yarnpb.SchedulingRe
 	return list
 }
 
-// placed takes n containers off the scheduling request that a grant or a rejection answers.
+// placed subtracts n containers from the scheduling request that a grant or a rejection answers.
 func (s *Session) placed(priority *yarnpb.PriorityProto, request int64, n int32) {
 	i := slices.IndexFunc(s.unplaced, func(o *yarnpb.SchedulingRequestProto) bool {
 		return o.GetPriority().GetPriority() == priority.GetPriority() && o.GetAllocationRequestId() == request
@@ -122,7 +122,7 @@ func (s *Session) placed(priority *yarnpb.PriorityProto, request int64, n int32)
 	s.unplaced = slices.Delete(s.unplaced, i, i+1)
 }
 
-// allocations returns how many containers a scheduling request asks for; without a usable number, one.
+// allocations returns the number of containers of a scheduling request; one if the request has no valid number.
 func allocations(r *yarnpb.SchedulingRequestProto) int32 {
 	return max(1, r.GetResourceSizing().GetNumAllocations())
 }

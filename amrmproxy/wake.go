@@ -4,12 +4,11 @@ package amrmproxy
 
 import "time"
 
-// Wake is the next moment at which a Tick may have something to do. A driver
-// of few sessions may as well tick every Config.Tick; one of thousands sets its
-// timers by this.
+// Wake returns the next time at which a Tick may have an effect. A driver of a few sessions may tick every
+// Config.Tick. A driver of thousands sets its timers by Wake.
 func (s *Session) Wake() time.Time {
-	// Stuck asks, the AM's silence, empty groups. It is from the last Tick on: events all the time
-	// would put one from now on off for ever.
+	// For stuck asks, a silent AM and empty groups. It counts from the last Tick: counted from now, frequent events
+	// would postpone it for ever.
 	latest := s.ticked.Add(time.Second)
 	at := latest
 	sooner := func(t time.Time) {

@@ -333,7 +333,7 @@ func (d *splitDecision) lacking(plan queuePlan, deficits []int64, at int, n int6
 			lacks[i] += beyond * given(i) / entitled
 		}
 		if at >= 0 && i != at && d.slow(i) {
-			lacks[i] = min(0, lacks[i]) // all waiting asks of the queue are placed again, and would fill the member at once
+			lacks[i] = min(0, lacks[i]) // placing all waiting asks of the queue would fill it at once
 		}
 	}
 	return lacks, waits
