@@ -17,42 +17,42 @@ import (
 	"github.com/creelrm/creel/internal/token"
 )
 
-// HadoopFile is where the Hadoop ResourceManager of a member keeps its AMRM keys.
+// HadoopFile is the file in which a member's Hadoop ResourceManager stores its AMRM keys.
 type HadoopFile struct {
 	Member creel.SubclusterID
 	Path   string
 }
 
-// HadoopNode is the file's place under yarn.resourcemanager.fs.state-store.uri.
+// HadoopNode is the file's path below yarn.resourcemanager.fs.state-store.uri.
 const HadoopNode = "FSRMStateRoot/AMRMTokenSecretManagerRoot/AMRMTokenSecretManagerNode"
 
-// maxHadoopFile bounds such a file: two keys are some 40 bytes.
+// maxHadoopFile bounds such a file, in bytes: two keys take some 40 bytes.
 const maxHadoopFile = 64 << 10
 
-// HadoopFiles follows the files in which Hadoop's ResourceManagers store their AMRM keys (FileSystemRMStateStore, on
-// file systems that are mounted here). A file is read again when it changes. While one cannot be read, its previous
-// content stays in use.
+// HadoopFiles reads the files in which Hadoop's ResourceManagers store their AMRM keys (FileSystemRMStateStore, on
+// file systems mounted here). A file is read again when it changes. While a file cannot be read, its previous content
+// applies.
 type HadoopFiles struct {
 	files []HadoopFile
-	turn  chan struct{} // held by the one that looks at the files
-	read  []hadoopRead  // of each file; owned by the holder of the turn
+	turn  chan struct{} // owned by the goroutine that checks the files
+	read  []hadoopRead  // of each file; used by the owner of turn
 	now   atomic.Pointer[hadoopKeys]
 }
 
-// hadoopRead is the state of a file since it was read.
+// hadoopRead is the state of a file at its last reading.
 type hadoopRead struct {
 	info fs.FileInfo
 	err  error
 }
 
-// hadoopKeys are the keys of the files, and how the last look at them went.
+// hadoopKeys has the keys of the files, and the outcome of the last check.
 type hadoopKeys struct {
 	rings map[creel.SubclusterID]token.Ring
 	at    time.Time
 	err   error
 }
 
-// OpenHadoopFiles reads the files, each of which must be there and hold keys. Of none it is nil.
+// OpenHadoopFiles reads the files. Each must exist and have keys. Without files it returns nil.
 func OpenHadoopFiles(files []HadoopFile) (*HadoopFiles, error) {
 	if len(files) == 0 {
 		return nil, nil
@@ -63,7 +63,7 @@ func OpenHadoopFiles(files []HadoopFile) (*HadoopFiles, error) {
 	return f, f.now.Load().err
 }
 
-// Run looks every period until ctx ends whether files have changed. An unknown key is looked for at once.
+// Run checks the files for changes every period until ctx ends. An unknown key triggers a check at once (refresh).
 func (f *HadoopFiles) Run(ctx context.Context, every time.Duration) error {
 	t := time.NewTicker(every)
 	defer t.Stop()
@@ -77,7 +77,7 @@ func (f *HadoopFiles) Run(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// Err returns the error of the files, as of the last check.
+// Err returns the error of the last check.
 func (f *HadoopFiles) Err() error { return f.now.Load().err }
 
 // OpenToAll lists the files that every user of this machine may read.
@@ -90,7 +90,7 @@ func (f *HadoopFiles) OpenToAll() (paths []string) {
 	return paths
 }
 
-// keys are those that were read last, by member. f may be nil.
+// keys returns the keys read last, by member. f may be nil.
 func (f *HadoopFiles) keys() map[creel.SubclusterID]token.Ring {
 	if f == nil {
 		return nil
@@ -98,8 +98,8 @@ func (f *HadoopFiles) keys() map[creel.SubclusterID]token.Ring {
 	return f.now.Load().rings
 }
 
-// refresh looks at the files, at most each refreshPause. A file system that hangs holds one goroutine, and the
-// caller no longer than ctx. f may be nil.
+// refresh checks the files, at most once per refreshPause. If a file system hangs, it blocks one goroutine, and the
+// caller until ctx ends. f may be nil.
 func (f *HadoopFiles) refresh(ctx context.Context) {
 	if f == nil || time.Since(f.now.Load().at) < refreshPause {
 		return
@@ -125,7 +125,7 @@ func (f *HadoopFiles) refresh(ctx context.Context) {
 	}
 }
 
-// look reads the files that have changed. The caller has the turn.
+// look reads the files that have changed. The caller must own the turn.
 func (f *HadoopFiles) look() {
 	next := &hadoopKeys{rings: map[creel.SubclusterID]token.Ring{}}
 	maps.Copy(next.rings, f.now.Load().rings)
@@ -143,7 +143,7 @@ func (f *HadoopFiles) look() {
 			ring, err = readHadoopFile(file.Path, info)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			// Hadoop removes the file before it renames the next one: the written content is in the .new file.
+			// Hadoop removes the file before it renames the next one: meanwhile the content is in the .new file.
 			if next, e := os.Stat(file.Path + ".new"); e == nil {
 				ring, err = readHadoopFile(file.Path+".new", next)
 			}
@@ -160,7 +160,7 @@ func (f *HadoopFiles) look() {
 	f.now.Store(next)
 }
 
-// readHadoopFile reads the keys of one file; info is its state before.
+// readHadoopFile reads the keys of one file; info was read before the content.
 func readHadoopFile(path string, info fs.FileInfo) (token.Ring, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("not a regular file")
@@ -169,7 +169,7 @@ func readHadoopFile(path string, info fs.FileInfo) (token.Ring, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // it was only read
+	defer f.Close() // opened only for reading
 	b, err := io.ReadAll(io.LimitReader(f, maxHadoopFile+1))
 	switch {
 	case err != nil:

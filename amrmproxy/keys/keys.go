@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keys lets the AM-RM proxies verify AMs. An AM shows the AMRM token from its ResourceManager. Each
-// ResourceManager publishes the keys it accepts (Publish), sealed with the cluster's secret, through the state store;
-// the proxies read them (Cache). The key that signed a token identifies the attempt's home. So neither a NodeManager
-// nor a second token is involved. A Hadoop ResourceManager shares no keys: its AMs log in there through the proxy
-// (Foreign, and Relay of amrmproxy/rpc), unless the file in which it stores them can be read here (HadoopFiles).
+// Package keys lets the AM-RM proxies verify AMs. An AM authenticates with the AMRM token from its ResourceManager.
+// Each ResourceManager publishes the keys that it accepts in the state store, sealed with the cluster's secret
+// (Publish). The proxies read them (Cache). The key that signed a token identifies the attempt's home, so neither a
+// NodeManager nor a second token is needed. A Hadoop ResourceManager publishes no keys. Its AMs log in there through
+// the proxy (Foreign, and Relay of amrmproxy/rpc), unless the proxy can read the file with its keys (HadoopFiles).
 package keys
 
 import (
@@ -23,19 +23,18 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Rings is the part of the store that publishing and reading keys needs.
+// Rings is the part of the store for publishing and reading keys.
 type Rings interface {
 	Keys(ctx context.Context, ring string) ([]statestore.Key, error)
 	KeysOf(ctx context.Context, rings []string) ([][]statestore.Key, error)
 	RotateKey(ctx context.Context, ring string, expect int32, secret []byte, keep time.Duration) (statestore.Key, error)
 }
 
-// KeyRing is the ring that a member's AMRM keys travel in.
+// KeyRing returns the name of the ring with a member's AMRM keys.
 func KeyRing(member creel.SubclusterID) string { return "amrm-" + string(member) }
 
-// Publish puts the AMRM keys that a ResourceManager accepts into the store,
-// sealed with seal, for the proxies. It is called at the start and whenever the
-// keys roll; the same keys again write nothing.
+// Publish stores the AMRM keys that a ResourceManager accepts, sealed with seal, for the proxies. It is called at the
+// start and whenever the keys roll. It writes nothing if the keys are unchanged.
 func Publish(
 	ctx context.Context,
 	store Rings,
@@ -113,22 +112,22 @@ type Cache struct {
 	files   *HadoopFiles // nil: none
 	rings   atomic.Pointer[map[creel.SubclusterID]token.Ring]
 
-	turn chan struct{} // held by the one that reads the store
+	turn chan struct{} // owned by the goroutine that reads the store
 	last atomic.Pointer[reading]
 }
 
-// reading is the result of one reading of the store, and the view it was for.
+// reading is the result of one reading of the store, and its view.
 type reading struct {
 	began time.Time
 	err   error
 	view  *subcluster.View
 }
 
-// unheard is how long read keys are trusted without news of a change: older creel releases do not count the keys that
-// they change.
+// unheard is the time after which keys are read again even without an announced change: older creel releases do not
+// announce changes of keys.
 const unheard = 30 * time.Second
 
-// current reports whether the keys are those of a view, as far as is known.
+// current reports whether the keys are up to date for a view, as far as is known.
 func (r *reading) current(now *subcluster.View) bool {
 	member := func(a, b subcluster.Status) bool { return a.ID == b.ID }
 	return r.err == nil && r.view != nil && now != nil && time.Since(r.began) < unheard &&
@@ -136,8 +135,8 @@ func (r *reading) current(now *subcluster.View) bool {
 		slices.EqualFunc(r.view.Members, now.Members, member)
 }
 
-// NewCache reads the keys of the view's members from the store. It is empty
-// until Refresh, but for the keys of files, which may be nil and are run by the caller.
+// NewCache makes a Cache that reads the keys of the view's members from the store. Until Refresh it has only the keys
+// of files. files may be nil; the caller must run it.
 func NewCache(
 	store Rings,
 	secrets func(context.Context) ([]statestore.Key, error),
@@ -150,14 +149,14 @@ func NewCache(
 	return c
 }
 
-// Run checks every period until ctx ends whether the view announces other keys, and refreshes then. An unknown key is
-// looked for at once.
+// Run checks every period until ctx ends whether the view announces changed keys, and refreshes if so. An unknown key
+// triggers a refresh at once.
 func (c *Cache) Run(ctx context.Context, every time.Duration) error {
 	t := time.NewTicker(every)
 	defer t.Stop()
 	for {
 		if !c.last.Load().current(c.view()) {
-			_ = c.Refresh(ctx) // it is retried; a caller that needs a missing key gets an error
+			_ = c.Refresh(ctx) // retried later; a caller that needs a missing key gets an error
 		}
 		select {
 		case <-ctx.Done():
@@ -167,8 +166,8 @@ func (c *Cache) Run(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// Refresh reads all rings. A member whose ring cannot be read retains its previous keys. One goroutine reads at a
-// time; a waiter whose reading began after its call is served by that reading.
+// Refresh reads all rings. If a member's ring cannot be read, its previous keys stay. One goroutine reads at a time.
+// A waiting caller uses another goroutine's reading if it started after the call.
 func (c *Cache) Refresh(ctx context.Context) error {
 	asked := time.Now()
 	select {
@@ -186,20 +185,19 @@ func (c *Cache) Refresh(ctx context.Context) error {
 	}
 	now := &reading{began: time.Now(), view: c.view()}
 	now.err = c.read(ctx, now.view)
-	if ctx.Err() == nil { // a reader that gave up proves nothing about the store
+	if ctx.Err() == nil { // a cancelled reading is no evidence of the store's state
 		c.last.Store(now)
 	}
 	return now.err
 }
 
-// Last is when the last reading of the store began, and how it went; the zero time
-// before the first.
+// Last returns the start and the error of the last reading of the store; the zero time before the first.
 func (c *Cache) Last() (began time.Time, err error) {
 	last := c.last.Load()
 	return last.began, last.err
 }
 
-// read is one reading; the turn is held.
+// read makes one reading. The caller must own the turn.
 func (c *Cache) read(ctx context.Context, view *subcluster.View) error {
 	if view == nil {
 		return nil
@@ -215,7 +213,7 @@ func (c *Cache) read(ctx context.Context, view *subcluster.View) error {
 		names[i] = KeyRing(view.Members[i].ID)
 	}
 	all, err := c.store.KeysOf(ctx, names)
-	one := errors.Is(err, creel.ErrInvalidRequest) // a ring cannot be read: the others are, one at a time
+	one := errors.Is(err, creel.ErrInvalidRequest) // a ring cannot be read: read the others one at a time
 	if err != nil && !one {
 		return err
 	}
@@ -230,7 +228,7 @@ func (c *Cache) read(ctx context.Context, view *subcluster.View) error {
 			keys = all[i]
 		}
 		if err == nil && len(keys) == 0 {
-			continue // a ResourceManager that shares none: Hadoop's
+			continue // Hadoop's ResourceManagers publish none
 		}
 		var ring token.Ring
 		if err == nil {
@@ -246,11 +244,10 @@ func (c *Cache) read(ctx context.Context, view *subcluster.View) error {
 	return errors.Join(errs...)
 }
 
-// refreshPause is how soon after a reading of the store an unknown key makes
-// us read it again.
+// refreshPause is the least time between a reading of the store and the next one for an unknown key.
 const refreshPause = 250 * time.Millisecond
 
-// keyPatience is how long a token waits for its key: a ResourceManager that has just started may have issued tokens
+// keyPatience is the time that a token waits for its key. A ResourceManager that just started may have issued tokens
 // before its keys arrived here, and an AM that receives "invalid token" gives up for good.
 const keyPatience = 3 * time.Second
 
@@ -270,7 +267,7 @@ func (c *Cache) Verify(ctx context.Context, identifier []byte) (token.AMRM, cree
 		pause := c.readAgain()
 		select {
 		case <-time.After(pause):
-			if ctx.Err() == nil { // a reading cut off by this caller's own timeout proves nothing about the store
+			if ctx.Err() == nil { // a reading cancelled by the caller's timeout is no evidence of the store's state
 				err = c.Refresh(ctx)
 			}
 		case <-ctx.Done():
@@ -287,8 +284,8 @@ func (c *Cache) Verify(ctx context.Context, identifier []byte) (token.AMRM, cree
 	}
 }
 
-// Foreign reports whether tokens of this key belong to a home whose ResourceManager shares no keys, as Hadoop's: it
-// alone can check them. The same holds for a key that its file does not contain, or not yet.
+// Foreign reports whether only home can check tokens of this key, since its ResourceManager publishes no keys, as
+// Hadoop's. The same applies to a key that is not in its file yet.
 func (c *Cache) Foreign(key int32, home creel.SubclusterID) bool {
 	if _, _, ok := c.find(key); ok {
 		return false
@@ -303,13 +300,13 @@ func (c *Cache) Foreign(key int32, home creel.SubclusterID) bool {
 	return !shares
 }
 
-// readAgain returns how long to wait before an unknown key is looked for again.
+// readAgain returns the time to wait before the next reading for an unknown key.
 func (c *Cache) readAgain() time.Duration {
 	return max(refreshPause-time.Since(c.last.Load().began), 0)
 }
 
-// find looks in all rings, by member, so that the answer does not depend on
-// the order of a map. Key ids start at a random number of 32 bits.
+// find searches all rings. If several members have the id, the first by id wins, independent of the order of a map.
+// Key ids start at a random number of 32 bits.
 func (c *Cache) find(id int32) (member creel.SubclusterID, key token.Key, ok bool) {
 	for _, rings := range [...]map[creel.SubclusterID]token.Ring{*c.rings.Load(), c.files.keys()} {
 		for m, ring := range rings {

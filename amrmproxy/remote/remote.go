@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package remote speaks to the ResourceManagers of the federation for the AM-RM
-// proxy, over Hadoop RPC: as an attempt by ApplicationMasterProtocol, and by
-// ApplicationClientProtocol to launch and kill UAMs.
+// Package remote calls the ResourceManagers of the federation for the AM-RM proxy, over Hadoop RPC. It uses
+// ApplicationMasterProtocol as an attempt, and ApplicationClientProtocol to launch and kill UAMs.
 package remote
 
 import (
@@ -25,32 +24,32 @@ import (
 	"github.com/creelrm/creel/subcluster/failover"
 )
 
-// Remote is server.Members and amrmproxy.Clients.
+// Remote implements server.Members and amrmproxy.Clients.
 type Remote struct {
 	client *hrpc.Client
 	view   func() *subcluster.View
-	proxy  string // user of this proxy when it impersonates users; "": it acts as them directly
+	proxy  string // user of this proxy if it impersonates users; "": calls name the owner directly
 	clock  *pauseclock.Clock
 
 	mu    sync.Mutex
 	peers map[creel.AttemptID]map[creel.SubclusterID]*peer
-	pairs map[creel.SubclusterID]*failover.Pair // which host of each member is the active one
+	pairs map[creel.SubclusterID]*failover.Pair // the active host of each member
 }
 
-// peer is how one attempt speaks to one member.
+// peer has the clients of one attempt at one member.
 type peer struct {
 	addresses string
 	token     string
-	login     *hrpc.RelayedLogin // in place of the token, at one of the addresses
+	login     *hrpc.RelayedLogin // used instead of the token, at one of the addresses
 	pair      *failover.Pair
 	hosts     []yarnrpc.ApplicationMasterProtocolClient
 	at        time.Time
 }
 
 // New returns a Remote that calls members at the addresses in the view. impersonator, if not "", is the user that
-// submits and kills UAMs on behalf of their owners (hadoop.proxyuser.*). Otherwise calls simply name the owner, which
-// ResourceManagers without Kerberos accept. The clock tells this process's own pauses from a member's silence; nil:
-// there are none. Close the Remote after use.
+// submits and kills UAMs on behalf of their owners (hadoop.proxyuser.*). Otherwise calls name the owner;
+// ResourceManagers without Kerberos accept that. The clock distinguishes pauses of this process from a member's
+// silence; nil: pauses are ignored. Close the Remote after use.
 func New(view func() *subcluster.View, impersonator string, clock *pauseclock.Clock, cfg hrpc.ClientConfig) *Remote {
 	cfg.KindOf = yarnrpc.KindOf
 	return &Remote{
@@ -79,8 +78,7 @@ func (r *Remote) addresses(member creel.SubclusterID) (subcluster.Addresses, err
 	return m.Addresses, nil
 }
 
-// to finds or makes the clients of an attempt at a member, one for each host of
-// its scheduler.
+// to returns the clients of an attempt at a member, one for each host of its scheduler. It makes them if needed.
 func (r *Remote) to(to server.To) (*peer, error) {
 	if to.Login != nil {
 		return r.over(to), nil
@@ -108,7 +106,7 @@ func (r *Remote) to(to server.To) (*peer, error) {
 	return p, nil
 }
 
-// peersOf returns the clients of an attempt, to be changed. The lock is held.
+// peersOf returns the clients of an attempt. The caller may change them, and must have the lock.
 func (r *Remote) peersOf(attempt creel.AttemptID) map[creel.SubclusterID]*peer {
 	of := r.peers[attempt]
 	if of == nil {
@@ -118,7 +116,7 @@ func (r *Remote) peersOf(attempt creel.AttemptID) map[creel.SubclusterID]*peer {
 	return of
 }
 
-// pairOf returns which host of a member is the active one. The lock is held.
+// pairOf returns the pair of a member's hosts. The caller must have the lock.
 func (r *Remote) pairOf(member creel.SubclusterID) *failover.Pair {
 	p := r.pairs[member]
 	if p == nil {
@@ -128,8 +126,8 @@ func (r *Remote) pairOf(member creel.SubclusterID) *failover.Pair {
 	return p
 }
 
-// ask makes a call to the active one of a member's hosts. With repeat, for calls that
-// change nothing, also after a connection that died under it.
+// ask makes a call to the active host of a member. repeat, for calls that change nothing, also retries after the
+// connection was lost during the call.
 func (r *Remote) ask(
 	ctx context.Context,
 	member creel.SubclusterID,
@@ -143,14 +141,15 @@ func (r *Remote) ask(
 	return failover.Each(ctx, pair, failover.Hosts(hosts), repeat, call)
 }
 
-// over finds or makes the client of an attempt over the AM's own login at its home. A client for an ended login,
-// which a late call carries, is not stored: its successor's may be there, or nothing would ever remove it.
+// over returns the client of an attempt that uses the AM's login at its home. It makes the client if needed. A late
+// call may have an ended login; its client is not stored. Otherwise it could replace the successor's client, or would
+// never be removed.
 func (r *Remote) over(to server.To) *peer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.peers[to.Attempt][to.Member]
 	if p == nil || p.login != to.Login {
-		a, _ := r.addresses(to.Member) // of a home that is not in the view the login goes on
+		a, _ := r.addresses(to.Member) // if home is not in the view, the login stays in use
 		p = &peer{
 			addresses: a.Scheduler,
 			login:     to.Login,
@@ -167,9 +166,10 @@ func (r *Remote) over(to server.To) *peer {
 	return p
 }
 
-// ended takes how a call has ended that began when the clock had counted these pauses. An AM's own login is at one
-// host: where that is one of a pair and was silent for the whole time of the call, it is closed, and the AM's client
-// logs in again, at the other first. A time of which this process has slept a part is no silence.
+// ended processes the outcome of a call. pauses is the clock's count of pauses at the start of the call. An AM's
+// login is at one host. If that host is one of a pair and was silent for the whole call, the login is closed. Then
+// the AM's client logs in again, at the other host first. If this process paused during the call, the host does not
+// count as silent.
 func (r *Remote) ended(p *peer, err error, pauses time.Duration) error {
 	if p.login == nil || !errors.Is(err, context.DeadlineExceeded) || r.clock.Paused() > pauses {
 		return err
@@ -181,7 +181,7 @@ func (r *Remote) ended(p *peer, err error, pauses time.Duration) error {
 	return err
 }
 
-// Login begins an AM's login at a member that alone can check its token.
+// Login starts an AM's login at a member, for a token that only this member can check.
 func (r *Remote) Login(member creel.SubclusterID) (l *hrpc.RelayedLogin, err error) {
 	a, err := r.addresses(member)
 	if err != nil {

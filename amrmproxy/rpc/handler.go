@@ -15,14 +15,14 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// Verifier returns the issuer of an AMRM token, and its password. The error is of kind creel.ErrInvalidToken, or
-// creel.ErrUnavailable while that cannot be known.
+// Verifier verifies AMRM tokens. Verify returns the token, its issuer and its password. The error is of kind
+// creel.ErrInvalidToken, or creel.ErrUnavailable while keys cannot be read.
 type Verifier interface {
 	Verify(ctx context.Context, identifier []byte) (token.AMRM, creel.SubclusterID, []byte, error)
 }
 
-// NewServer serves ApplicationMasterProtocol to AMs, by AMRM token only. limits are those of hrpc.Config; the
-// protocols and their users are set here. relay may be nil.
+// NewServer serves ApplicationMasterProtocol to AMs that authenticate by AMRM token. It uses the limits of limits,
+// and sets its protocols and users. relay may be nil.
 func NewServer(s *server.Server, keys Verifier, relay *Relay, limits hrpc.Config) (*hrpc.Server, error) {
 	h := &handler{server: s}
 	limits.Services = []hrpc.Service{
@@ -41,7 +41,7 @@ func NewServer(s *server.Server, keys Verifier, relay *Relay, limits hrpc.Config
 	limits.Tokens = func(identifier []byte) ([]byte, hrpc.Identity, error) {
 		id, home, password, err := keys.Verify(context.Background(), identifier)
 		if errors.Is(err, creel.ErrUnavailable) {
-			// AMs come again; by its own class an unknown token ends them.
+			// AMs retry; with the class of an unknown token they would exit.
 			return nil, hrpc.Identity{}, errorOf(err)
 		}
 		if err != nil {
@@ -61,11 +61,10 @@ func NewServer(s *server.Server, keys Verifier, relay *Relay, limits hrpc.Config
 	return hrpc.NewServer(limits)
 }
 
-// errorOf maps a session's own refusals to the classes that Hadoop's clients know. A wrong response id or a second
-// registration has one that ends the AM, as the ResourceManager's would. While home or the store is away it is a
-// standby ResourceManager's: with it AMs retry for yarn.resourcemanager.connect.max-wait.ms. RetriableException is
-// retried once by AMs whose client is set up for failover, as Spark's is
-// (RetryPolicies.FailoverOnNetworkExceptionRetry).
+// errorOf maps a session's errors to the classes of Hadoop's clients. A wrong response id or a second registration
+// gets the class that ends the AM, as with a ResourceManager. While home or the store is unavailable the class is a
+// standby ResourceManager's: then AMs retry for yarn.resourcemanager.connect.max-wait.ms. AMs with a failover client,
+// such as Spark's, would retry a RetriableException only once (RetryPolicies.FailoverOnNetworkExceptionRetry).
 func errorOf(err error) *hrpc.Error {
 	var own *creel.Error
 	var remote *hrpc.RemoteError
@@ -80,7 +79,7 @@ func errorOf(err error) *hrpc.Error {
 	return yarnrpc.ErrorOf(err)
 }
 
-// handler posts calls and answers them later.
+// handler passes calls to their sessions, which answer asynchronously.
 type handler struct{ server *server.Server }
 
 func (h *handler) call(ctx context.Context, what amrmproxy.FromAM) error {

@@ -14,41 +14,41 @@ import (
 	"github.com/creelrm/creel/internal/token"
 )
 
-// Relay has AMs log in through the proxy at homes whose keys it does not have, such as members running Hadoop's
-// ResourceManager without a key file: the application's claim names its home.
+// Relay lets AMs log in through the proxy at homes whose keys the proxy does not have, such as members running
+// Hadoop's ResourceManager without a key file. The application's claim names its home.
 type Relay struct {
-	// Homes finds the home of an application by its claim; creel.ErrApplicationNotFound
-	// if it has none.
+	// Homes finds the home of an application by its claim. The error is of kind creel.ErrApplicationNotFound if there
+	// is none.
 	Homes interface {
 		Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	}
-	// Foreign reports whether tokens of a key are of a home that shares no keys.
+	// Foreign reports whether only home can check tokens of a key.
 	Foreign func(key int32, home creel.SubclusterID) bool
-	// Login begins a login at a member.
+	// Login starts a login at a member.
 	Login func(creel.SubclusterID) (*hrpc.RelayedLogin, error)
 
 	begun atomic.Int64
 }
 
-// Begun is how many logins went on to an AM's home so far.
+// Begun returns the number of logins that were relayed to a home so far.
 func (r *Relay) Begun() int64 { return r.begun.Load() }
 
-// claimTime bounds the look for a claim; an AM that logs in waits for it.
+// claimTime bounds the search for a claim, during which the AM waits.
 const claimTime = 3 * time.Second
 
-// login begins a login at the home of a token's application, if that is one that alone
-// can check it; nil where our own keys have to do.
+// login starts a login at the home of a token's application, if only home can check the token. Otherwise it returns
+// nil, and the proxy's keys apply.
 func (r *Relay) login(identifier []byte) (*hrpc.RelayedLogin, func() hrpc.Identity, error) {
 	id, err := token.ParseAMRM(identifier)
 	if err != nil || !r.Foreign(id.KeyID, "") {
-		return nil, nil, nil // its key is known, or its issuer is unknown: refused as such
+		return nil, nil, nil // the key is known, or the token is invalid: Verify decides
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
 	defer cancel()
 	home, err := r.Homes.Home(ctx, id.Attempt.Application)
 	switch {
 	case errors.Is(err, creel.ErrApplicationNotFound):
-		return nil, nil, nil // it came past the routers
+		return nil, nil, nil // submitted without a router
 	case err != nil:
 		return nil, nil, errorOf(&creel.Error{
 			Kind: creel.ErrUnavailable,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server runs the sessions of the AM-RM proxy: a goroutine with a bounded mailbox for each attempt, which
+// Package server runs the sessions of the AM-RM proxy. Each attempt has a goroutine with a bounded mailbox, which
 // passes events to its amrmproxy.Driver and performs the actions.
 //
 //	Call      (any goroutine)      into the mailbox; the reply comes later
@@ -11,6 +11,6 @@
 //	  Drop    ( " )                      kill
 //	  AskHome ( " )                      is the application over?
 //
-// It declares the interfaces that it needs: Members (calls as an AM), and amrmproxy's Clients (calls as a client),
-// Store and Sealer (the record).
+// It needs the interface Members (calls as an AM), and amrmproxy's interfaces Clients (calls as a client), Store and
+// Sealer (the record).
 package server

@@ -27,16 +27,15 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// To is the destination of a call, and the credentials it is made with.
+// To is the destination of a call and its credentials.
 type To struct {
 	Member     creel.SubclusterID
 	Attempt    creel.AttemptID
 	Credential *hrpc.Credential
-	Login      *hrpc.RelayedLogin // the AM's own, in place of a credential
+	Login      *hrpc.RelayedLogin // the AM's login, used instead of a credential
 }
 
-// Members makes the calls of ApplicationMasterProtocol to a member.
-// *remote.Remote of amrmproxy/remote is one.
+// Members makes the calls of ApplicationMasterProtocol to a member. *remote.Remote of amrmproxy/remote implements it.
 type Members interface {
 	Register(
 		context.Context,
@@ -53,20 +52,20 @@ type Members interface {
 	Forget(creel.AttemptID)
 }
 
-// Config of a Server.
+// Config configures a Server.
 type Config struct {
 	Name    string // of this proxy, for the UAM records
 	Driver  amrmproxy.DriverConfig
-	Policy  policies.Policy // of queues that no document holds for
+	Policy  policies.Policy // for queues without a document
 	Members Members
 	Clients amrmproxy.Clients
 	Store   amrmproxy.Store
 	Sealer  amrmproxy.Sealer
-	// Wanted, if given, is called when there is a queue more in Queues. It must not block.
+	// Wanted, if set, is called when Queues has a new queue. It must not block.
 	Wanted func()
-	// View is the federation as it is now; it is read before each step.
+	// View returns the current view of the federation; it is called before each step.
 	View func() *subcluster.View
-	// Places returns the current map from hosts to members; it is read before each step. nil: unknown.
+	// Places returns the current map from hosts to members; it is called before each step. nil: unknown.
 	Places func() amrmproxy.Places
 
 	CallTime    time.Duration // bounds a call to a member, 10 s
@@ -74,11 +73,11 @@ type Config struct {
 	StoreTime   time.Duration // bounds reading a record, and saving one, 5 s
 	Mailbox     int           // events waiting for one session before its AM is answered "busy", 64
 	MaxSessions int           // 100,000
-	// Clock is the time by which sessions wait and expire. Its owner runs it.
-	// nil counts pauses of this process against AMs and members.
+	// Clock is the time for waits and expiry of sessions. Its owner runs it. With nil, pauses of this process count
+	// as silence of AMs and members.
 	Clock  *pauseclock.Clock
 	Logger *slog.Logger // nil: silent
-	// Traces receives the spans of applications whose submission was sampled; nil: none are made.
+	// Traces receives the spans of applications whose submission was sampled; nil: no spans.
 	Traces trace.TracerProvider
 }
 
@@ -95,7 +94,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports the first value in a Config that cannot work.
+// Validate returns an error for the first invalid value.
 func (c Config) Validate() error {
 	switch {
 	case c.Members == nil || c.Clients == nil || c.Store == nil || c.Sealer == nil || c.View == nil:
@@ -106,14 +105,14 @@ func (c Config) Validate() error {
 	return c.Driver.Session.Validate()
 }
 
-// Stats are counts since the start.
+// Stats has counts since the start.
 type Stats struct {
 	Sessions                         int // now
 	Allocates, Errors                uint64
 	Launches, LaunchFailures, Drops  uint64
-	Returns                          uint64 // idle UAMs given back
+	Returns                          uint64 // released idle UAMs
 	Calls, CallErrors, Saves, Busies uint64
-	Waits                            waitstats.Histogram // of containers that came, from the AM's ask to the grant
+	Waits                            waitstats.Histogram // of granted containers, from the AM's ask to the grant
 }
 
 type counters struct {
@@ -139,23 +138,23 @@ func (c *counters) waited() waitstats.Histogram {
 type Server struct {
 	cfg     Config
 	count   counters
-	workers *workerpool.Pool[func()] // they make the sessions' calls
+	workers *workerpool.Pool[func()] // for the sessions' calls
 	latest  atomic.Pointer[policyView]
-	renew   sync.Mutex // guards the making of a new policyView
+	renew   sync.Mutex // guards the creation of a policyView
 
-	mu       sync.Mutex // guards the fields below; held for look-ups only
+	mu       sync.Mutex // guards the fields below; locked only for look-ups
 	sessions map[creel.AttemptID]*session
 	base     context.Context // of Run; nil when it is not running
 	wg       sync.WaitGroup
 }
 
-// policyView is a view with its policies read.
+// policyView is a view with its parsed policies.
 type policyView struct {
 	view  *subcluster.View
 	table *policies.Table
 }
 
-// New makes a Server. It starts nothing: call Run.
+// New makes a Server. Sessions start after Run.
 func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -167,8 +166,8 @@ func New(cfg Config) (*Server, error) {
 	}, nil
 }
 
-// Run lets sessions live until ctx ends, then stops them where they are: their
-// records are in the store, and the next proxy carries on. A Server runs once.
+// Run runs sessions until ctx ends, then stops them at once. Their records are in the store, and the next proxy
+// continues from them. A Server runs only once.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	s.mu.Lock()
@@ -179,7 +178,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.base = nil
 	s.mu.Unlock()
 	cancel()
-	s.wg.Wait() // and with the sessions their calls
+	s.wg.Wait() // sessions wait for their calls
 	s.workers.Close()
 	return nil
 }
@@ -206,18 +205,17 @@ func (s *Server) Stats() Stats {
 	}
 }
 
-// Caller is an AM as identified by its token.
+// Caller is an AM, identified by its token.
 type Caller struct {
 	Attempt    creel.AttemptID
 	Home       creel.SubclusterID
-	Credential *hrpc.Credential // the token with its password, to speak to home with
-	// Login is the AM's own at its home, for a token whose password only home knows. It ends with the AM's
+	Credential *hrpc.Credential // the token with its password, for calls to home
+	// Login is the AM's login at its home, for a token whose password only home has. It ends with the AM's
 	// connection.
 	Login *hrpc.RelayedLogin
 }
 
-// Call hands an AM's call to its session. reply is called once, from any
-// goroutine. Call never blocks.
+// Call passes an AM's call to its session. reply is called once, from any goroutine. Call never blocks.
 func (s *Server) Call(who Caller, what amrmproxy.FromAM, reply func(proto.Message, error)) {
 	if what.Allocate != nil {
 		s.count.allocates.Add(1)
@@ -227,8 +225,8 @@ func (s *Server) Call(who Caller, what amrmproxy.FromAM, reply func(proto.Messag
 	}
 }
 
-// deliver puts a call into the mailbox of its session. It holds the lock, so
-// that a session that ends has either not got the call or answers it.
+// deliver adds a call to the mailbox of its session. It has the lock. So a session that ends either does not get the
+// call or answers it.
 func (s *Server) deliver(who Caller, m message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,7 +247,7 @@ func (s *Server) deliver(who Caller, m message) error {
 	}
 }
 
-// session finds the session of an attempt, or starts it. The lock is held.
+// session returns the session of an attempt, and starts it if needed. The caller must have the lock.
 func (s *Server) session(who Caller) (*session, error) {
 	if d := s.sessions[who.Attempt]; d != nil {
 		return d, nil
@@ -297,7 +295,7 @@ func (s *Server) forget(d *session) {
 	s.mu.Unlock()
 }
 
-// Queues are the leaf names of the queues of all sessions, sorted: those whose numbers they decide by.
+// Queues returns the leaf names of the queues of all sessions, sorted. Sessions need the metrics of these queues.
 func (s *Server) Queues() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -310,7 +308,7 @@ func (s *Server) Queues() []string {
 	return slices.Sorted(maps.Keys(leaves))
 }
 
-// wants has a session's queue in Queues.
+// wants adds a session's queue to Queues.
 func (s *Server) wants(d *session, leaf string) {
 	s.mu.Lock()
 	known := false
@@ -324,7 +322,7 @@ func (s *Server) wants(d *session, leaf string) {
 	}
 }
 
-// places is which member has which host as it is now.
+// places returns the current map from hosts to members.
 func (s *Server) places() amrmproxy.Places {
 	if s.cfg.Places == nil {
 		return nil
@@ -332,7 +330,7 @@ func (s *Server) places() amrmproxy.Places {
 	return s.cfg.Places()
 }
 
-// seen is the federation as it is now, with its policies read.
+// policyView returns the current view with its parsed policies.
 func (s *Server) policyView() *policyView {
 	view := s.cfg.View()
 	old := s.latest.Load()
@@ -359,19 +357,19 @@ func (s *Server) policyView() *policyView {
 	return fresh
 }
 
-// End informs a session that its application is over at home, so that its UAMs go at once. Without such a session
-// here it does nothing.
+// End informs a session that its application is over at home, so that its UAMs end at once. It does nothing if this
+// proxy has no such session.
 func (s *Server) End(app creel.ApplicationID, why string) {
 	s.each(app, func(d *session) { d.post(message{event: amrmproxy.Ended{Why: why}}) })
 }
 
-// Why are the reasons of the last split of each group of asks of an application.
+// Why returns the reason of the last split of each group of asks of an application.
 func (s *Server) Why(ctx context.Context, app creel.ApplicationID) (out []policies.Reason) {
 	s.each(app, func(d *session) {
 		answer := make(chan []policies.Reason, 1)
 		d.post(message{look: func(s *amrmproxy.Session) {
 			var reasons []policies.Reason
-			if s != nil { // else its record is still being read
+			if s != nil { // otherwise its record is still being read
 				reasons = s.Reasons()
 			}
 			answer <- reasons

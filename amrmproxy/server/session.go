@@ -23,7 +23,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// message is an entry of a session's mailbox: an event, or a function that reads the session.
+// message is an entry of a session's mailbox: an event, or a function that reads the session's state.
 type message struct {
 	event amrmproxy.Event
 	look  func(*amrmproxy.Session)
@@ -38,23 +38,23 @@ type session struct {
 	server  *Server
 	attempt creel.AttemptID
 	driver  *amrmproxy.Driver
-	record  amrmproxy.Recording // of one user at a time: the load, then one save after the other
+	record  amrmproxy.Recording // used by one goroutine at a time: by the load, then by one save after another
 	mailbox chan message
 	gone    chan struct{} // closed when the goroutine has ended
 	earlier []*session    // of earlier attempts of the application, in this process
-	leaf    string        // name of its queue, "" while that is not known; Server.mu guards it
+	leaf    string        // leaf name of its queue, "" while unknown; guarded by Server.mu
 	log     *slog.Logger
 
-	queue      creel.QueuePath  // as the server knows it
-	credential *hrpc.Credential // for calls to home: the AM's, or its successor issued by home
-	replaces   []byte           // the identifier of the AM's, where it is no more that
+	queue      creel.QueuePath  // as last passed to the server
+	credential *hrpc.Credential // for calls to home: the AM's token, or its successor issued by home
+	replaces   []byte           // the identifier of the AM's token, if credential is a successor
 	login      *hrpc.RelayedLogin
 	calls      map[uint64]func(proto.Message, error)
 	call       uint64
 	began      time.Time         // of the AM's first call
 	stages     *telemetry.Stages // of an application whose submission was sampled; nil otherwise
 	closed     bool
-	refusal    error // of unanswered calls when it closes
+	refusal    error // error for unanswered calls at the end
 	cancel     context.CancelFunc
 	children   sync.WaitGroup
 }
@@ -110,7 +110,7 @@ func (d *session) run(ctx context.Context) {
 			return
 		case m := <-d.mailbox:
 			d.take(ctx, m)
-			for more := true; more; { // events that arrived together are taken together
+			for more := true; more; { // process all events that are in the mailbox
 				select {
 				case m := <-d.mailbox:
 					d.take(ctx, m)
@@ -125,7 +125,7 @@ func (d *session) run(ctx context.Context) {
 	}
 }
 
-// refuse answers the calls that will get no other answer: the proxy stops, or the session could not begin.
+// refuse answers all unanswered calls with an error: the proxy stops, or the session failed to start.
 func (d *session) refuse() {
 	err := d.refusal
 	if err == nil {
@@ -176,8 +176,9 @@ func (d *session) take(ctx context.Context, m message) {
 	d.step(ctx, m.event)
 }
 
-// renew takes a token that home issues to the AM as its keys roll. The AM stays on the connection on which it logged
-// in with the earlier token, whose key will be gone; the connection to home may have to be made again.
+// renew stores a token that home issues to the AM when its keys roll. The AM stays on the connection on which it
+// logged in with the earlier token. Home will drop the earlier token's key, and a new connection to home needs the
+// new token.
 func (d *session) renew(t *yarnpb.TokenProto) {
 	if len(t.GetPassword()) == 0 {
 		return
@@ -256,8 +257,7 @@ func (d *session) answer(a amrmproxy.Reply) {
 	}
 }
 
-// load reads the record once the sessions of earlier attempts have ended: they
-// must not write any more when we read.
+// load reads the record after the sessions of earlier attempts have ended: they must not write after the read.
 func (d *session) load(ctx context.Context) {
 	earlier := d.earlier
 	d.earlier = nil

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stored keeps the AM-RM proxies' UAM records in the federation's state
-// store, sealed with the cluster's secret.
+// Package stored stores the AM-RM proxies' UAM records in the federation's state store, sealed with the cluster's
+// secret.
 package stored
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// UAMRecords is the part of the state store that storing records needs.
+// UAMRecords is the part of the state store for UAM records.
 type UAMRecords interface {
 	SaveUAMRecord(ctx context.Context, r statestore.UAMRecord) (revision int64, err error)
 	UAMRecordsOf(ctx context.Context, app creel.ApplicationID) ([]statestore.UAMRecord, error)
 	DropUAMRecord(ctx context.Context, a creel.AttemptID) error
 }
 
-// Records is amrmproxy.Store and amrmproxy.Sealer over the state store.
+// Records implements amrmproxy.Store and amrmproxy.Sealer with the state store.
 type Records struct {
 	Records UAMRecords
 	// Secrets are the keys that seal records, newest first.
