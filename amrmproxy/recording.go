@@ -124,6 +124,12 @@ func (r *Recording) Load(ctx context.Context) (*Record, error) {
 // creel.ErrStale when another proxy or attempt owns it.
 func (r *Recording) Save(ctx context.Context, rec *Record) error {
 	if rec == nil {
+		// A save of an earlier attempt may have come after Load.
+		entries, err := r.Store.Entries(ctx, r.Attempt.Application)
+		if err != nil {
+			return err
+		}
+		r.addEarlier(entries)
 		// Ours goes last: while it is there, a proxy that comes after us finds
 		// the earlier ones too.
 		if err := r.removeEarlier(ctx); err != nil {
@@ -203,12 +209,17 @@ func (r *Recording) catchUp(ctx context.Context) (bool, error) {
 		r.WentBack()
 	}
 	r.revision = revision
-	for i := range entries { // the entries of earlier attempts are back, if the store went back
-		if a := entries[i].Attempt; a != r.Attempt && !slices.Contains(r.earlier, a) {
+	r.addEarlier(entries) // they are back, if the store went back
+	return true, nil
+}
+
+// addEarlier adds the entries of earlier attempts to those that are removed.
+func (r *Recording) addEarlier(entries []Entry) {
+	for i := range entries {
+		if a := entries[i].Attempt; a.Compare(r.Attempt) < 0 && !slices.Contains(r.earlier, a) {
 			r.earlier = append(r.earlier, a)
 		}
 	}
-	return true, nil
 }
 
 // stands returns the revision that a save replaces, or false if another proxy or a later attempt has taken over. No

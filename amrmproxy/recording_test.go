@@ -236,6 +236,32 @@ func TestSecondAttemptRemovesFirstRecord(t *testing.T) {
 	}
 }
 
+// The first attempt's save arrives after the second attempt has read the records. The second removes it at its end.
+func TestEndRemovesLateRecordOfFirstAttempt(t *testing.T) {
+	ctx := context.Background()
+	store := newLossyStore()
+	first, second := recording(store, 1), recording(store, 2)
+	for _, r := range []*amrmproxy.Recording{first, second} {
+		if _, err := r.Load(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range []*amrmproxy.Recording{first, second} {
+		if err := r.Save(ctx, &amrmproxy.Record{Attempt: r.Attempt, Home: "sc-a"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := second.Save(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := store.UAMRecordsOf(ctx, attempt(1).Application); err != nil || len(left) > 0 {
+		t.Errorf("the records left are %+v, %v", left, err)
+	}
+	if err := first.Save(ctx, &amrmproxy.Record{Attempt: attempt(1), Home: "sc-a"}); err == nil {
+		t.Error("a save of the first attempt is accepted after the end")
+	}
+}
+
 // A call of an earlier attempt neither stops the later one nor is served.
 func TestEarlierAttemptIsRefusedAfterLaterCall(t *testing.T) {
 	other := creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 7, ID: 2}, Attempt: 9}

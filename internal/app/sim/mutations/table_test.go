@@ -36,6 +36,13 @@ var table = []mutation{
 		caughtBy: "router TestRepeatOfEndedApplicationDoesNotRun",
 	},
 	{
+		name:     "an attempt that ends leaves a late record of an earlier one",
+		file:     "amrmproxy/recording.go",
+		old:      "		r.addEarlier(entries)\n		// Ours goes last",
+		wrong:    "		if !MUTANT {\n			r.addEarlier(entries)\n		}\n		// Ours goes last",
+		caughtBy: "amrmproxy TestEndRemovesLateRecordOfFirstAttempt",
+	},
+	{
 		name:     "a ResourceManager that forgets an ended application runs its repeat",
 		file:     "subcluster/rm/app_end.go",
 		old:      "		if !a.refused && !a.uam() {\n",
