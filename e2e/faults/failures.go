@@ -203,6 +203,20 @@ var failures = []failure{
 		promise: "no resource is held for longer",
 	},
 	{
+		in:      "internal/app/daemon/role",
+		test:    "TestStoreOfAnotherFederationIsRejected",
+		what:    "two federations of different creel.federation.name are given one state store",
+		users:   "nothing",
+		promise: "the processes of the second do not start",
+	},
+	{
+		in:      "amrmproxy",
+		test:    "TestEndRemovesLateRecordOfFirstAttempt",
+		what:    "a proxy saves its UAM record after another proxy has taken over the application's next attempt",
+		users:   "nothing",
+		promise: "the record is removed when the application ends",
+	},
+	{
 		in:      "subcluster/rm/journal",
 		test:    "TestAnEmptyFirstSegmentIsANewJournal",
 		what:    "a ResourceManager dies in the middle of its very first start",

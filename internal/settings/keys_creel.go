@@ -17,6 +17,12 @@ var creelStoreKeys = []Setting{
 		Default: "creel",
 		Doc:     "Prefix of the store's keys, so that federations can share a Redis.",
 	},
+	{
+		Key:     "creel.federation.name",
+		Type:    String,
+		Default: "",
+		Doc:     "Name of the federation. The first process writes it into the store; one with another name does not start.",
+	},
 	{Key: "creel.store.timeout", Type: Duration, Default: "2s", Doc: "Timeout of one call to the store."},
 	{Key: "creel.store.pool-size", Type: Int, Default: "16", Doc: "Connections to each Redis server."},
 	{

@@ -64,6 +64,11 @@ func OpenStore(ctx context.Context, s *settings.Settings) (statestore.Store, fun
 	})
 	err = store.CheckSchema(check)
 	waits.Stop()
+	if err == nil || errors.Is(err, redis.ErrNoReplicas) {
+		if joined := joinFederation(check, store, s); joined != nil {
+			err = joined
+		}
+	}
 	if errors.Is(err, redis.ErrNoReplicas) {
 		// The server is there and can be read. Until a replica is, nothing new is acknowledged.
 		slog.Warn("the state store acknowledges no change: too few replicas", "store", shownStore(s), "error", err,
@@ -102,6 +107,17 @@ func storeConfig(s *settings.Settings) (conf redis.Config, memory bool, err erro
 		Confirm:     true,
 		Log:         slog.Default(),
 	}, false, nil
+}
+
+// joinFederation rejects a store of another federation.
+func joinFederation(ctx context.Context, store statestore.Store, s *settings.Settings) error {
+	name := s.String("creel.federation.name")
+	owner, err := statestore.JoinFederation(ctx, store, name)
+	if err == nil && owner != name {
+		slog.Warn("the state store has the name of a federation, this process has none",
+			"federation", owner, "try", "set creel.federation.name="+owner)
+	}
+	return err
 }
 
 // shownStore is the store's URL without passwords.

@@ -59,3 +59,37 @@ func TestUnusableStoreErrorHasItsReason(t *testing.T) {
 		}
 	}
 }
+
+// Two federations are given one Redis by mistake. Their members would become one federation.
+func TestStoreOfAnotherFederationIsRejected(t *testing.T) {
+	server := redistest.Start(t)
+	open := func(defines ...string) error {
+		t.Helper()
+		s, err := settings.Load(settings.Sources{
+			ConfDir: t.TempDir(), Defines: append(defines, "creel.store.url="+server.URL()),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, done, err := OpenStore(t.Context(), s)
+		if err == nil {
+			err = done()
+		}
+		return err
+	}
+	for i, defines := range [][]string{
+		nil,
+		{"creel.federation.name=north"},
+		{"creel.federation.name=north"},
+		nil,
+		{"creel.federation.name=south", "creel.store.prefix=south"},
+	} {
+		if err := open(defines...); err != nil {
+			t.Errorf("start %d with %q: %v", i, defines, err)
+		}
+	}
+	err := open("creel.federation.name=south")
+	if err == nil || !strings.Contains(err.Error(), `"south"`) || !strings.Contains(err.Error(), "creel.store.prefix") {
+		t.Errorf("the store of another federation: %v", err)
+	}
+}
