@@ -11,7 +11,7 @@ type Finding struct {
 }
 
 // Findings are the possible names of a finding; metrics use them as labels.
-var Findings = []string{NotWritable, Evicts, NotPersistent, FewReplicas, NearlyFull}
+var Findings = []string{NotWritable, Evicts, NotPersistent, FewReplicas, NearlyFull, LosesWrites, Unconfirmed}
 
 // The names.
 const (
@@ -20,4 +20,6 @@ const (
 	NotPersistent = "not_persistent" // a restart loses all records
 	FewReplicas   = "few_replicas"   // the loss of one server loses records
 	NearlyFull    = "nearly_full"    // it will refuse claims soon
+	LosesWrites   = "loses_writes"   // a restart, or the loss of its machine, loses more than the last two seconds
+	Unconfirmed   = "unconfirmed"    // it fails over, and a failover loses writes that no replica has confirmed
 )

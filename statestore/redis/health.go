@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,12 +32,15 @@ func (s *Store) Health(ctx context.Context) ([]statestore.Finding, error) {
 		if err != nil {
 			return err
 		}
-		saves, err := c.ConfigGet(ctx, "save").Result()
-		if err != nil && !isAnswer(err) {
-			return err
+		conf := map[string]string{}
+		for _, name := range []string{"save", "appendfsync"} {
+			got, err := c.ConfigGet(ctx, name).Result()
+			if err != nil && !isAnswer(err) {
+				return err
+			}
+			maps.Copy(conf, got)
 		}
-		save, known := saves["save"]
-		found := judge(facts(text), save, known, s.replicasWanted())
+		found := judge(facts(text), conf, s.replicasWanted())
 		for i := range found { // a change that waits for a missing replica is never acknowledged
 			found[i].Stop = found[i].Stop || found[i].Name == statestore.FewReplicas && s.cfg.Wait > 0
 		}
@@ -53,6 +57,13 @@ func (s *Store) Health(ctx context.Context) ([]statestore.Finding, error) {
 	}
 	if err != nil {
 		return nil, s.translate(err)
+	}
+	if (s.cluster != nil || s.sentinels) && s.cfg.Wait == 0 {
+		all = append(all, statestore.Finding{
+			Name: statestore.Unconfirmed,
+			What: "the state store fails over, and no replica confirms its writes: creel.store.wait-replicas is 0",
+			Try:  "set creel.store.wait-replicas to the number of replicas of a primary",
+		})
 	}
 	if err := s.client.Set(ctx, s.control("probe"), "1", time.Minute).Err(); isAnswer(err) {
 		all = append(all, notWritable(firstLine(s.translate(err).Error())))
@@ -95,9 +106,9 @@ func facts(text string) map[string]string {
 	return out
 }
 
-// judge derives findings from a server's INFO and its setting save; known reports whether the user may read it.
-// replicas is the number of replicas that it should have.
-func judge(info map[string]string, save string, known bool, replicas int) (out []statestore.Finding) {
+// judge derives findings from a server's INFO and its settings save and appendfsync, as far as the user may read them.
+// replicas is how many it should have.
+func judge(info, conf map[string]string, replicas int) (out []statestore.Finding) {
 	number := func(name string) int64 {
 		n, _ := strconv.ParseInt(info[name], 10, 64) // 0 if an old server lacks the figure
 		return n
@@ -112,6 +123,7 @@ func judge(info map[string]string, save string, known bool, replicas int) (out [
 			Try:  "set maxmemory-policy to noeviction",
 		})
 	}
+	save, known := conf["save"]
 	snapshots := save != ""
 	if !known { // a server with the default rule has saved within an hour of a change
 		late := time.Since(time.Unix(number("rdb_last_save_time"), 0)) > 70*time.Minute
@@ -129,6 +141,18 @@ func judge(info map[string]string, save string, known bool, replicas int) (out [
 			Name: statestore.NotPersistent,
 			What: "the state store's last disk write failed",
 			Try:  "check the server's disk and its log",
+		})
+	case number("aof_enabled") == 0:
+		out = append(out, statestore.Finding{
+			Name: statestore.LosesWrites,
+			What: "the state store has snapshots alone: a restart loses all writes since the last one",
+			Try:  "set appendonly yes",
+		})
+	case conf["appendfsync"] == "no":
+		out = append(out, statestore.Finding{
+			Name: statestore.LosesWrites,
+			What: "the state store leaves its writes to the kernel (appendfsync no): a crash of its machine loses them",
+			Try:  "set appendfsync to everysec or always",
 		})
 	}
 	if have := number("connected_slaves"); info["role"] != "slave" && have < int64(replicas) {

@@ -57,6 +57,11 @@ func TestMisconfiguredServerIsNamed(t *testing.T) {
 	server.Do("CONFIG", "SET", "appendonly", "no")
 	wantHealth(t, s, nil, []string{statestore.NotPersistent})
 	server.Do("CONFIG", "SET", "save", "3600 1")
+	wantHealth(t, s, nil, []string{statestore.LosesWrites})
+	server.Do("CONFIG", "SET", "appendonly", "yes")
+	server.Do("CONFIG", "SET", "appendfsync", "no")
+	wantHealth(t, s, nil, []string{statestore.LosesWrites})
+	server.Do("CONFIG", "SET", "appendfsync", "always")
 	wantHealth(t, s, nil, nil)
 
 	server.Do("CONFIG", "SET", "maxmemory", "1")
@@ -95,6 +100,13 @@ func TestAPrimaryWithoutReplicasIsNamed(t *testing.T) {
 	stops, warnings := health(t, s)
 	if len(stops) > 0 || slices.Contains(warnings, statestore.FewReplicas) {
 		t.Errorf("with its replica: stops %v, warnings %v", stops, warnings)
+	}
+	if !slices.Contains(warnings, statestore.Unconfirmed) {
+		t.Errorf("without confirmation by replicas: warnings %v", warnings)
+	}
+	confirmed := open(t, redis.Config{URL: group.URL() + "?prefix=other&wait=1"})
+	if _, warnings := health(t, confirmed); slices.Contains(warnings, statestore.Unconfirmed) {
+		t.Errorf("with wait=1: warnings %v", warnings)
 	}
 	group.Replica.Kill()
 	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
