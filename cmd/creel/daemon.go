@@ -271,6 +271,7 @@ func rmCommand() *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
+				r.WarnOfVolatileJournal(slog.Default())
 				return &r.Service, nil
 			}
 			if !role.Member(s) {

@@ -26,6 +26,7 @@ type AgentConfig struct {
 	Member    subcluster.Member // the store issues its Epoch
 	TakeOver  bool              // take over the name of a live member
 	Signer    *subcluster.Signer
+	Secrets   []string // files that others should not read
 	Heartbeat time.Duration
 	Escrow    Escrow // of queues with a federation-wide maximum
 	User      string // user name for changes of their maxima
@@ -56,6 +57,7 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 	}
 	return AgentConfig{
 		Signer:    signer,
+		Secrets:   secretFiles(s),
 		TakeOver:  s.Bool("creel.membership.take-over"),
 		Heartbeat: s.Duration("creel.membership.heartbeat-interval"),
 		Escrow:    EscrowSettings(s),
@@ -147,6 +149,7 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 		return nil
 	}
 	s := &daemon.Service{Entries: []daemon.Entry{daemon.NewEntry("agent", map[string]string{})}}
+	watchSecrets(s, c.Secrets, nil, c.Log)
 	awaitAccepted(s, agent)
 	s.Add("membership", agent.Run)
 	s.Add("published nodes", nodes.Run)

@@ -46,6 +46,7 @@ type ProxyConfig struct {
 	Sessions     int // limit of concurrent attempts
 	Poll         time.Duration
 	SecretFile   string
+	Secrets      []string          // files that others should not read
 	HadoopKeys   *keys.HadoopFiles // of AMs' tokens; nil: none
 	RPC          hrpc.Config
 	WebServer    webserver.Config
@@ -105,6 +106,7 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 		},
 		Poll:         s.Duration("creel.store.poll-interval"),
 		SecretFile:   s.String("creel.cluster.secret-file"),
+		Secrets:      secretFiles(s),
 		RPC:          limits,
 		WebServer:    webSettings(s),
 		Interceptors: tracing.ClientInterceptors(s),
@@ -191,6 +193,11 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	addWitness(&p.Service, store, view)
 	p.Add("view", p.Watcher.Run)
 	p.Add("token keys", func(ctx context.Context) error { return amrmKeys.Run(ctx, time.Second) })
+	var openKeys func() []string
+	if c.HadoopKeys != nil {
+		openKeys = c.HadoopKeys.OpenToAll
+	}
+	watchSecrets(&p.Service, c.Secrets, openKeys, c.Log)
 	if c.HadoopKeys != nil {
 		warnOfOpenFiles(c.HadoopKeys, c.Log)
 		p.Add("Hadoop's key files", func(ctx context.Context) error { return c.HadoopKeys.Run(ctx, time.Second) })

@@ -37,6 +37,7 @@ type RebalancerConfig struct {
 	Audit      rebalance.Audit
 	Escrow     escrow.Terms
 	Signer     *subcluster.Signer // members not signed with its secret are ignored; nil accepts all
+	Secrets    []string           // files that others should not read
 	Web        string             // address to listen on
 	WebServer  webserver.Config
 	Log        *slog.Logger
@@ -57,6 +58,7 @@ func RebalancerSettings(s *settings.Settings) (RebalancerConfig, error) {
 	}
 	return RebalancerConfig{
 		Signer:     signer,
+		Secrets:    secretFiles(s),
 		Name:       "rebalancer-" + host,
 		Every:      s.Duration("creel.rebalancer.interval"),
 		Lease:      s.Duration("creel.rebalancer.lease"),
@@ -94,6 +96,7 @@ func (b verifiedStore) Records(ctx context.Context) (subcluster.Records, error) 
 // NewRebalancer assembles a rebalancer over a store.
 func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, error) {
 	r := &Rebalancer{Service: daemon.Service{Health: health.New()}}
+	watchSecrets(&r.Service, c.Secrets, nil, c.Log)
 	known := verifiedStore{store, members(&r.Service, store, c.Signer, c.Log)}
 	r.Leader = &rebalance.Leader{
 		Name: c.Name, Store: known, Every: c.Every, Lease: c.Lease, DryRun: c.DryRun, Log: c.Log,

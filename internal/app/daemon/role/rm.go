@@ -38,6 +38,7 @@ type RMConfig struct {
 	AllowedHosts []string
 	WebServer    webserver.Config
 	Membership   *Membership // nil: not in a federation
+	Secrets      []string    // files that others should not read
 	Log          *slog.Logger
 }
 
@@ -85,6 +86,7 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 			NoSubmissions: !s.Bool("yarn.webapp.enable-rest-app-submissions"),
 		},
 		WebServer: webSettings(s, "yarn.resourcemanager.webapp.cross-origin.enabled"),
+		Secrets:   secretFiles(s),
 		Log:       slog.Default(),
 	}
 	for _, t := range conf.Machine.ResourceTypes {
@@ -109,12 +111,13 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 type RM struct {
 	daemon.Service
 	Server *server.Server
+	dir    string // of the journal, "" for none
 }
 
 // NewRM assembles a ResourceManager: its server, its web port and, in a
 // federation, its membership.
 func NewRM(c RMConfig) (_ *RM, err error) {
-	r := &RM{Service: daemon.Service{Health: health.New()}}
+	r := &RM{Service: daemon.Service{Health: health.New()}, dir: c.RM.Dir}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.Close())
@@ -161,7 +164,9 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	countPauses(r.Health, func() time.Duration { return time.Duration(m.Paused.Load()) })
 	r.Health.RegisterOf(prometheus.Labels{"subcluster": string(c.subcluster())}, newSubclusterFigures(r.Server.Query))
 
+	watchSecrets(&r.Service, c.Secrets, nil, c.Log)
 	dependOnJournal(r.Health, r.Server)
+	reportVolatileJournal(r.Health, r.dir)
 	if c.Membership != nil {
 		dependOnStore(&r.Service, c.Membership.Store, c.Log)
 	}

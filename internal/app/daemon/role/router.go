@@ -72,6 +72,7 @@ type RouterConfig struct {
 	// Settings are the settings in force, for administrators; nil shows none.
 	Settings   func() []rest.SettingDoc
 	SecretFile string          // of the cluster's secret, which seals the token keys; "": the secret is in the store
+	Secrets    []string        // files that others should not read
 	TokenLives token.Lifetimes // of delegation tokens
 	Pages      servlets.Config // the standard pages of Hadoop's daemons
 	RPC        hrpc.Config
@@ -139,6 +140,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		AllowedHosts:  s.List("creel.http.allowed-hosts"),
 		RPC:           RPCLimits(s, "yarn.resourcemanager.client.thread-count"),
 		SecretFile:    s.String("creel.cluster.secret-file"),
+		Secrets:       secretFiles(s),
 		TokenLives: token.Lifetimes{
 			KeyUpdate: s.Duration("yarn.resourcemanager.delegation.key.update-interval"),
 			Renew:     s.Duration("yarn.resourcemanager.delegation.token.renew-interval"),
@@ -196,6 +198,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 			err = errors.Join(err, r.Close())
 		}
 	}()
+	watchSecrets(&r.Service, c.Secrets, nil, c.Log)
 	known := cache.New(store, cache.Config{Size: c.Homes})
 	clock := newClock(&r.Service, c.Log)
 	c.Remote.Clock = clock
