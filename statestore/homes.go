@@ -16,7 +16,7 @@ type homeTable[ID comparable] struct {
 	at      map[creel.SubclusterID][]ID // each sorted by compare
 	ending  []homeExpiry[ID]            // sorted by time, then id
 
-	denials map[ID]*denials // of homes that cannot disown; they go with the home
+	denials map[ID]*denials // of homes that cannot disown; removed with the home
 }
 
 type homeEntry struct {
@@ -38,7 +38,7 @@ func newHomeTable[ID comparable](compare func(a, b ID) int) homeTable[ID] {
 	}
 }
 
-// find returns the entry that is valid at now; expired ones are not.
+// find returns the entry that is valid at now; expired entries are not valid.
 func (t *homeTable[ID]) find(now time.Time, id ID) (homeEntry, bool) {
 	p, ok := t.of[id]
 	if ok && !p.ends.IsZero() && !now.Before(p.ends) {
@@ -108,7 +108,7 @@ func (t *homeTable[ID]) compareEnds(a, b homeExpiry[ID]) int {
 	return t.compare(a.id, b.id)
 }
 
-// move is the compare-and-set: moved reports that it changed something, ok that the home is now to. A number of 0
+// move is the compare-and-set: moved reports whether it changed the home, ok whether the home is now to. A number of 0
 // matches every number.
 func (t *homeTable[ID]) move(
 	now time.Time,
@@ -135,7 +135,7 @@ func (t *homeTable[ID]) move(
 	return to, true, true
 }
 
-// forget starts the end, never later than one that has started.
+// forget sets the record's end, never later than an end already set.
 func (t *homeTable[ID]) forget(
 	now time.Time,
 	id ID,

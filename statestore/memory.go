@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Memory is a State for concurrent callers: the embedded store of one process.
+// Memory wraps a State for concurrent callers: the embedded store of one process.
 type Memory struct {
 	clock func() time.Time
 	mu    sync.Mutex
@@ -26,8 +26,8 @@ type subscriber struct {
 	missed  bool // guarded by Memory.mu
 }
 
-// NewMemory makes a store around a state, which it owns from then on. clock is
-// the store's clock, time.Now or a simulation's.
+// NewMemory makes a store around a state, which the store then owns. clock is the store's clock:
+// time.Now or a simulation's.
 func NewMemory(state *State, clock func() time.Time) *Memory {
 	return &Memory{clock: clock, state: state, subs: map[*subscriber]struct{}{}}
 }
@@ -38,7 +38,7 @@ func (m *Memory) read() (t *State, now time.Time, unlock func()) {
 	return m.state, m.clock(), m.mu.Unlock
 }
 
-// write is read for changes: it checks the context and the lease it carries.
+// write is read for changes: it also checks the context and the lease attached to it.
 func (m *Memory) write(ctx context.Context) (t *State, now time.Time, unlock func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, time.Time{}, nil, err
@@ -53,7 +53,7 @@ func (m *Memory) write(ctx context.Context) (t *State, now time.Time, unlock fun
 	return m.state, m.clock(), m.mu.Unlock, nil
 }
 
-// tell passes a change to the subscribers; called with the lock held, it never blocks.
+// tell passes a change to the subscribers; the caller has locked m.mu. It never blocks.
 func (m *Memory) tell(c Change) {
 	for s := range m.subs {
 		select {

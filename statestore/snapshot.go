@@ -12,8 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// snapshot is the whole store, in an order that depends on nothing but its
-// content, so that equal stores give equal bytes.
+// snapshot is the whole store, in an order that depends only on its content, so that equal stores have equal bytes.
 type snapshot struct {
 	Schema       string                       `json:"schema"`
 	Identity     string                       `json:"identity"`
@@ -35,7 +34,7 @@ type snapshot struct {
 // snapshotHome is a home with the number of its newest claim.
 type snapshotHome struct {
 	Home
-	Number    int64     `json:"number,omitempty"` // 0 for 1
+	Number    int64     `json:"number,omitempty"` // 0 stands for 1
 	Ended     time.Time `json:"ended,omitzero"`
 	Placement []byte    `json:"placement,omitempty"`
 }
@@ -45,8 +44,8 @@ type ring struct {
 	Keys []Key  `json:"keys"`
 }
 
-// Snapshot writes the whole store as JSON. Equal stores give equal bytes. Records of daemons
-// are not in it: those that live keep theirs again.
+// Snapshot writes the whole store as JSON. Equal stores have equal bytes. Records of daemons are
+// left out: running daemons store theirs again.
 func (t *State) Snapshot() ([]byte, error) {
 	s := snapshot{
 		Schema:   t.schema,
@@ -92,8 +91,7 @@ func (t *State) Snapshot() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// Restore replaces the whole store by a snapshot. A snapshot that cannot be
-// read leaves the store as it is.
+// Restore replaces the whole store by a snapshot. If the snapshot cannot be read, the store stays unchanged.
 func (t *State) Restore(data []byte) error {
 	var s snapshot
 	if err := json.Unmarshal(data, &s); err != nil {

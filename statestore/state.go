@@ -13,17 +13,16 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// State is the store as a plain value: each promise a method of its clock and
-// arguments, no context, no lock. The simulator owns one directly; Memory makes
-// it a Store for many goroutines. It is also the slow obvious model against
-// which the others are tested.
+// State is the store as a plain value: each promise is a method of the clock and the arguments,
+// without context or lock. The simulator owns one directly; Memory makes it a Store for many
+// goroutines. It is also the slow, obvious model that tests compare other stores with.
 type State struct {
 	identity     string
 	schema       string // "" until CheckSchema wrote it
 	valid        Validate
 	members      map[creel.SubclusterID]*subcluster.Record
-	parts        map[creel.SubclusterID]map[string]string // of loads, by leaf name; none: a load is read as a whole
-	epochs       map[creel.SubclusterID]int64             // the newest that NextEpoch gave
+	parts        map[creel.SubclusterID]map[string]string // of loads, by leaf name; a load without parts is read whole
+	epochs       map[creel.SubclusterID]int64             // the newest that NextEpoch issued
 	apps         homeTable[creel.ApplicationID]
 	reservations homeTable[creel.ReservationID]
 	uams         map[creel.ApplicationID][]UAMRecord // sorted by attempt
@@ -132,8 +131,8 @@ func (t *State) Heartbeat(now time.Time, b subcluster.Heartbeat) error {
 	return nil
 }
 
-// takeParts stores the parts of a load beside it. If some were left out and their content is unknown, or there are
-// none, the load is read as a whole.
+// takeParts stores the parts of a load beside it. If parts are missing and their content is unknown, or there are none,
+// the load is read whole.
 func (t *State) takeParts(b subcluster.Heartbeat) {
 	parts := t.parts[b.ID]
 	if b.AllParts {
@@ -149,7 +148,7 @@ func (t *State) takeParts(b subcluster.Heartbeat) {
 	t.parts[b.ID] = parts
 }
 
-// epoch finds the record of one epoch of a member.
+// epoch finds the record of a member, if it has this epoch.
 func (t *State) epoch(id creel.SubclusterID, epoch int64) (*subcluster.Record, error) {
 	r := t.members[id]
 	switch {
@@ -256,7 +255,7 @@ func (t *State) Claim(
 	}
 	if _, there := t.apps.of[app]; there {
 		if _, ok := t.apps.find(now, app); !ok {
-			delete(t.uams, app) // they go with the record that is over
+			delete(t.uams, app) // they end with the expired record
 			delete(t.dropped, app)
 		}
 	}
@@ -692,7 +691,7 @@ func (t *State) CheckSchema() error {
 	return ReadableSchema(t.schema)
 }
 
-// ReadableSchema refuses a stored schema word that this creel cannot read.
+// ReadableSchema rejects a stored schema version that this creel cannot read.
 func ReadableSchema(word string) error {
 	n, err := strconv.Atoi(word)
 	if err != nil || n < OldestSchema || n > SchemaVersion {

@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Store is the whole contract. Callers declare the few methods they need.
+// Store is the whole contract. Callers declare only the methods they need.
 type Store interface {
 	Members
 	Homes
@@ -28,53 +28,52 @@ type Store interface {
 
 // Members of the federation.
 type Members interface {
-	// NextEpoch issues the epoch of a process that is to act as a member. It is higher than previous, and than any
-	// issued for the member before, by this store or by one whose clock was not ahead. previous is the epoch of the
-	// process' own predecessor (a ResourceManager stores it in its journal), 0 if there was none.
+	// NextEpoch issues the epoch of a process that will act as a member. It is higher than previous and than any epoch
+	// issued for the member before, by this store or by a store whose clock was not ahead. previous is the epoch of the
+	// last process before it (a ResourceManager stores it in its journal), 0 for none.
 	//
-	// creel.ErrConflict while the member is alive under another epoch than previous, unless takeOver is set, which
-	// takes its name from it. The epoch is in force from Register on.
+	// It returns creel.ErrConflict while the member is alive under an epoch other than previous. takeOver skips this
+	// check and takes the name from that process. The epoch takes effect with Register.
 	NextEpoch(ctx context.Context, id creel.SubclusterID, previous int64, takeOver bool) (epoch int64, err error)
 	// Register admits a member, or renews it. It counts as a heartbeat.
 	Register(ctx context.Context, m subcluster.Member) error
 	// Heartbeat renews the lease and, if it has a load, replaces the load and its parts.
 	Heartbeat(ctx context.Context, b subcluster.Heartbeat) error
-	// Drain stops new work for a member; reason names the requester and the cause, and an empty one ends the drain.
-	// It outlives registrations.
+	// Drain stops new work for a member; reason names the requester and the cause. An empty reason ends the drain. A
+	// drain outlasts registrations.
 	Drain(ctx context.Context, id creel.SubclusterID, reason string) error
-	// Deregister is the goodbye of one epoch. The record stays, so that an older
-	// epoch cannot return.
+	// Deregister ends one epoch of a member. The record stays, so that an older epoch cannot return.
 	Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error
-	// RemoveMember deletes the record of a member that has deregistered or was
-	// silent for three leases, for an admin; else creel.ErrConflict.
+	// RemoveMember deletes, for an admin, the record of a member that has deregistered or was
+	// silent for three leases; else it returns creel.ErrConflict.
 	RemoveMember(ctx context.Context, id creel.SubclusterID) error
 	// Records reads members and policies at one moment of the store.
 	Records(ctx context.Context) (subcluster.Records, error)
-	// RecordsOf is Records with loads read in part: the head, and the rows of queues with these leaf names, at least.
-	// The load of a member that did not cut it (subcluster.Cut) comes whole. Without loads, members with no other
-	// change may have the loads that this store last read: for callers that respond to a change, and read loads
-	// periodically anyway.
+	// RecordsOf is Records with partial loads: at least the head, and the rows of queues with these leaf names. A load
+	// that its member did not cut (subcluster.Cut) is returned whole. Without loads, a member with no other change may
+	// have the load that this store read last. This is for callers that respond to a change and read loads periodically
+	// anyway.
 	RecordsOf(ctx context.Context, queues []string, loads bool) (subcluster.Records, error)
 }
 
 // Homes of applications.
 type Homes interface {
-	// Claim returns the application's home: member, if it had none. Each claim of an application, and each move, has
-	// a number one higher than the one before. The first has 1, so 1 means that this very call made the record, and
-	// no other caller can have acted on it before. A repeat has a higher number, also of the same member, and also
-	// when the store repeated the call by itself. placement records why the member was chosen, in the caller's own
-	// form; nil: no reason. It is stored, in the same step, by the claim that makes the record.
+	// Claim returns the application's home, which is member if it had none. Each claim of an application, and each
+	// move, has a number one higher than the one before. The first has 1. So 1 means that this very call made the
+	// record, and that no other caller can have acted on it before. A repeat has a higher number, even for the same
+	// member, and even if the store repeated the call by itself. placement records why the member was chosen, in the
+	// caller's own form; nil: no reason. The claim that makes the record stores it in the same step.
 	Claim(
 		ctx context.Context,
 		app creel.ApplicationID,
 		member creel.SubclusterID,
 		placement []byte,
 	) (home creel.SubclusterID, number int64, err error)
-	// Move changes the home if it is from and the newest claim has number (0: any), and returns the current home. So
-	// the home cannot have been claimed since the caller made sure that nothing will run at from. Without a number it
-	// is also success if the home is to already. Else creel.ErrConflict with the home, or
-	// creel.ErrApplicationNotFound. The move has the next number. If it changes the home its placement replaces the
-	// one before, also if it is nil.
+	// Move changes the home if it is from and the newest claim has number (0: any). It returns the current home. So no
+	// claim of the old home can have followed the caller's check that nothing will run there. With number 0, a home
+	// that is already to is success too. Otherwise it returns creel.ErrConflict with the home, or
+	// creel.ErrApplicationNotFound. The move takes the next number. If it changes the home, its placement replaces the
+	// previous one, even if it is nil.
 	Move(
 		ctx context.Context,
 		app creel.ApplicationID,
@@ -82,13 +81,13 @@ type Homes interface {
 		number int64,
 		placement []byte,
 	) (creel.SubclusterID, error)
-	// Absent records that a home which cannot disown (Hadoop's ResourceManager, and creel's before fences) answered
-	// that it does not know the application, after a call under the claim of that number; surely: that call was
-	// refused, or never arrived.
+	// Absent records that a home reported an application as unknown, after a call under the claim of that number. It is
+	// for homes that cannot disown: Hadoop's ResourceManager, and creel's before fences. surely: that call was
+	// rejected, or never arrived.
 	//
-	// It returns for how long the home has answered so, by the store's clock: since the last call that got no answer,
-	// and since each claim without a recorded outcome was overtaken, from any router. A move starts it again.
-	// creel.ErrConflict if the application lives elsewhere.
+	// It returns for how long the home has reported so, by the store's clock and from any router. The time starts at
+	// the last call without an answer, or when a later claim overtook a claim without a recorded outcome. A move starts
+	// it again. It returns creel.ErrConflict if the application has another home.
 	Absent(
 		ctx context.Context,
 		app creel.ApplicationID,
@@ -96,29 +95,28 @@ type Homes interface {
 		number int64,
 		surely bool,
 	) (waited time.Duration, err error)
-	// Home finds it; creel.ErrApplicationNotFound.
+	// Home returns an application's home, or creel.ErrApplicationNotFound.
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
-	// Placement returns the placement stored by the claim or the move that made the home; nil if there is none. It
-	// goes with the home: creel.ErrApplicationNotFound.
+	// Placement returns the placement stored by the claim or the move that set the home; nil if there is none. It is
+	// deleted with the home: then creel.ErrApplicationNotFound.
 	Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error)
-	// Ended returns when the home reported the application's end (the first Forget with a ttl), by the store's clock;
-	// zero: it has not. creel.ErrApplicationNotFound.
+	// Ended returns the time at which the home reported the application's end (the first Forget with a ttl), by the
+	// store's clock; zero before that. It returns creel.ErrApplicationNotFound for an unknown application.
 	Ended(ctx context.Context, app creel.ApplicationID) (time.Time, error)
-	// Forget starts the end of a record whose home (which must match, else creel.ErrConflict) reported that the
-	// application ended. The record and the UAM records go after ttl; a repeat never extends it. A ttl of 0 removes
-	// them now, and is for records without an application.
+	// Forget schedules the end of an application's record, after its home reported the application's end. The home
+	// must match, else creel.ErrConflict. The record and the UAM records expire after ttl; a repeat never extends the
+	// time. A ttl of 0 deletes them now, and is for records without an application.
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
-	// HomesAt lists the applications of a home, in the order of the store, at
-	// most limit (1 to MaxPage) of them. The cursor is "" at first and next of
-	// the page before after that; next is "" at the end. An application that
-	// is there during the whole listing is listed exactly once.
+	// HomesAt lists the applications of a home, in the store's order, at most limit (1 to MaxPage)
+	// of them. The cursor of the first page is "", of a later page the previous page's next; next
+	// is "" at the end. An application that exists during the whole listing is listed exactly once.
 	HomesAt(
 		ctx context.Context,
 		member creel.SubclusterID,
 		cursor string,
 		limit int,
 	) (page []Home, next string, err error)
-	// Sweep frees at most limit expired records, of applications and reservations.
+	// Sweep deletes at most limit expired records of applications and reservations.
 	Sweep(ctx context.Context, limit int) (freed int, err error)
 }
 
@@ -155,7 +153,7 @@ type Home struct {
 	Application creel.ApplicationID `json:"application"`
 	Home        creel.SubclusterID  `json:"home"`
 	Claimed     time.Time           `json:"claimed"`       // store's clock, to the second
-	Ends        time.Time           `json:"ends,omitzero"` // when the record goes, zero while it lives
+	Ends        time.Time           `json:"ends,omitzero"` // when the record expires, zero while the application lives
 }
 
 // ReservationHome is a line of ReservationsAt.
@@ -168,33 +166,32 @@ type ReservationHome struct {
 
 // UAMRecords of attempts.
 type UAMRecords interface {
-	// SaveUAMRecord writes a record if the stored revision is s.Revision (0: none
-	// yet) and returns the new revision, one higher. creel.ErrConflict if
-	// another proxy wrote meanwhile; the same content again is success. A record that
-	// was dropped is not made again, nor one of an earlier attempt: a save that
-	// arrives late is creel.ErrConflict, for DroppedFor at least.
+	// SaveUAMRecord writes a record if the stored revision is s.Revision (0: none yet), and returns
+	// the new revision, one higher. It returns creel.ErrConflict if another proxy wrote meanwhile;
+	// the same content again is success. A late save cannot restore a dropped record, or write one
+	// for an earlier attempt: it gets creel.ErrConflict, at least for DroppedFor.
 	SaveUAMRecord(ctx context.Context, s UAMRecord) (revision int64, err error)
-	// UAMRecord finds one; creel.ErrAttemptNotFound.
+	// UAMRecord returns a record, or creel.ErrAttemptNotFound.
 	UAMRecord(ctx context.Context, a creel.AttemptID) (UAMRecord, error)
-	// UAMRecordsOf finds those of all attempts of an application, by attempt.
+	// UAMRecordsOf returns the records of all attempts of an application, by attempt.
 	UAMRecordsOf(ctx context.Context, app creel.ApplicationID) ([]UAMRecord, error)
-	// DropUAMRecord removes one; it may be gone already.
+	// DropUAMRecord removes a record; a missing record is success.
 	DropUAMRecord(ctx context.Context, a creel.AttemptID) error
 }
 
-// DroppedFor is how long a store knows at least that a UAM record was dropped: longer
-// than a message may be under way.
+// DroppedFor is the minimum time for which a store remembers a dropped UAM record: longer than a
+// message can be on its way.
 const DroppedFor = time.Hour
 
-// UAMRecord lists the UAMs of an attempt, with the data that a restarted proxy needs. Secrets in it are sealed (Seal)
-// before they come here.
+// UAMRecord lists the UAMs of an attempt, with the data that a restarted proxy needs. Its secrets are sealed (Seal)
+// before they are stored.
 type UAMRecord struct {
 	Attempt  creel.AttemptID    `json:"attempt"`
 	Revision int64              `json:"revision"`
 	Home     creel.SubclusterID `json:"home"`
 	Proxy    string             `json:"proxy,omitempty"` // the proxy that wrote it
-	// Writers are the sessions that wrote the attempt's record, in the order in which each took it over. The last
-	// wrote this one. None: a version before writers wrote it.
+	// Writers are the sessions that wrote the attempt's record, in the order of their takeovers. The last one wrote
+	// this revision. Empty: written by a version before this field.
 	Writers []string `json:"writers,omitempty"`
 	UAMs    []UAM    `json:"members,omitempty"`
 	State   []byte   `json:"state,omitempty"` // the session as its proxy encodes it
@@ -203,36 +200,35 @@ type UAMRecord struct {
 // UAM is a subcluster that holds a UAM of the attempt.
 type UAM struct {
 	Member creel.SubclusterID `json:"member"`
-	// OwnID of the UAM, where its member takes no second one of the application's id; zero:
-	// it has the application's.
+	// OwnID is the UAM's own application id, where its member rejects a second application with the
+	// same id. Zero: it uses the application's id.
 	OwnID creel.ApplicationID `json:"own_id,omitzero"`
-	// Attempt is the number of its own attempt, which is another than home's when either was
-	// begun again; 0 while it is not launched.
+	// Attempt is the number of the UAM's attempt; 0 before the launch. It differs from the home's
+	// if either restarted.
 	Attempt int32  `json:"attempt,omitempty"`
-	Epoch   int64  `json:"epoch,omitempty"` // the member's epoch that it was launched in
-	Phase   string `json:"phase,omitempty"` // the proxy's word: launching, running, ending
+	Epoch   int64  `json:"epoch,omitempty"` // the member's epoch at the launch
+	Phase   string `json:"phase,omitempty"` // the proxy's state: launching, running, ending
 	Token   []byte `json:"token,omitempty"` // AMRM token, sealed
 }
 
 // Policies by queue path.
 type Policies interface {
-	// PutPolicy makes a version, if the queue's current one is w.Expect.
-	// creel.ErrConflict if it is not, creel.ErrInvalidRequest if the document
-	// is refused. The same write again is success.
+	// PutPolicy stores a new version if the queue's current version is w.Expect, else creel.ErrConflict. It returns
+	// creel.ErrInvalidRequest if the document is rejected. The same write again is success.
 	PutPolicy(ctx context.Context, w PolicyWrite) (subcluster.Policy, error)
-	// PolicyHistory returns versions of a queue, newest first, below before (0: from the newest), at most limit. The
-	// last KeptVersions are stored.
+	// PolicyHistory returns at most limit versions of a queue, newest first, below before (0: from the newest). The
+	// last KeptVersions are available.
 	PolicyHistory(ctx context.Context, q creel.QueuePath, before int64, limit int) ([]subcluster.Policy, error)
 }
 
-// KeptVersions of each queue's policy remain in the history.
+// KeptVersions is the number of versions of a queue's policy in the history.
 const KeptVersions = 128
 
 // MaxPolicy is the longest policy document, in bytes.
 const MaxPolicy = 256 << 10
 
-// PolicyWrite asks for a new version. An empty document removes the queue's
-// policy, so that its parent's holds.
+// PolicyWrite asks for a new version. An empty document removes the queue's policy, so that its
+// parent's policy applies.
 type PolicyWrite struct {
 	Queue    creel.QueuePath
 	Expect   int64 // the queue's current version, 0 for none
@@ -241,25 +237,24 @@ type PolicyWrite struct {
 	Comment  string
 }
 
-// Validate checks a policy document before it is stored (policies.Parse).
-// It must not keep or change the document.
+// Validate checks a policy document before it is stored (policies.Parse). It must not retain or change the document.
 type Validate func(q creel.QueuePath, document []byte) error
 
 // Leases with fencing.
 type Leases interface {
-	// Acquire takes the lease if it is free, over, or held by the same holder, whose token then stays.
-	// creel.ErrConflict comes with the holder's lease.
+	// Acquire takes the lease if it is free, expired or held by the same holder, whose token then
+	// stays. Otherwise it returns creel.ErrConflict and the holder's lease.
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error)
-	// Renew extends it if it had no other holder since; creel.ErrStale if lost. A lease that ran out but has no later
-	// holder can be renewed.
+	// Renew extends the lease if it has had no other holder since; creel.ErrStale if it has. An expired lease without a
+	// later holder can be renewed.
 	Renew(ctx context.Context, l Lease, ttl time.Duration) (Lease, error)
-	// Release ends it; it is success if it is lost already.
+	// Release ends the lease; it is success if the lease is lost already.
 	Release(ctx context.Context, l Lease) error
-	// Holder reads it; Holder is "" if it is free or over.
+	// Holder reads the lease; its Holder is "" if it is free or expired.
 	Holder(ctx context.Context, name string) (Lease, error)
 }
 
-// Lease is held by one at a time.
+// Lease has one holder at a time.
 type Lease struct {
 	Name    string    `json:"name"`
 	Holder  string    `json:"holder"`
@@ -267,16 +262,15 @@ type Lease struct {
 	Expires time.Time `json:"expires"` // store's clock
 }
 
-// Keys are rings of secrets that any router or proxy must know.
+// Keys are rings of secrets that every router or proxy needs.
 type Keys interface {
-	// Keys of a ring that are valid, newest first; empty if there is no ring.
+	// Keys returns the valid keys of a ring, newest first; empty if there is no ring.
 	Keys(ctx context.Context, ring string) ([]Key, error)
-	// KeysOf are the Keys of several rings, in their order, at one moment.
+	// KeysOf returns the Keys of several rings, in their order, read at one moment.
 	KeysOf(ctx context.Context, rings []string) ([][]Key, error)
-	// RotateKey makes secret the current key with a number one higher, if the
-	// current one is expect (0: none). The one before stays for keep.
-	// creel.ErrConflict if another was faster: read Keys again. The same
-	// secret again is success.
+	// RotateKey makes secret the current key, with a number one higher, if the current one is
+	// expect (0: none). The previous key stays valid for keep. creel.ErrConflict if another process
+	// rotated first: read Keys again. The same secret again is success.
 	RotateKey(ctx context.Context, ring string, expect int32, secret []byte, keep time.Duration) (Key, error)
 }
 
@@ -290,22 +284,22 @@ type Key struct {
 
 // Schema is the version of the stored data's format.
 type Schema interface {
-	// CheckSchema writes its version into an empty store with SchemaVersion, and refuses a store
-	// with one outside OldestSchema..SchemaVersion (creel.ErrNotPermitted).
+	// CheckSchema writes SchemaVersion into an empty store. It rejects a store with a version
+	// outside OldestSchema..SchemaVersion (creel.ErrNotPermitted).
 	CheckSchema(ctx context.Context) error
 }
 
-// Versions of the stored form that this creel writes and reads.
+// These are the newest and the oldest format that this creel reads; it writes the newest.
 const (
 	SchemaVersion = 1
 	OldestSchema  = 1
 )
 
-// Watch for changes.
+// Watch reports changes.
 type Watch interface {
-	// Watch calls notify, one call at a time, for each change it receives, until ctx ends (nil) or it cannot listen
-	// any more (the error). It sends ChangeResync at first and whenever it may have missed something. notify must not
-	// block: a slow one loses changes to a later ChangeResync.
+	// Watch calls notify for each change it receives, one call at a time. It returns nil when ctx ends, or the error
+	// when it cannot listen any more. It sends ChangeResync at first, and whenever it may have missed something. notify
+	// must not block: a slow one loses changes, and a ChangeResync follows.
 	Watch(ctx context.Context, notify func(Change)) error
 }
 
@@ -314,7 +308,7 @@ type Change struct {
 	Kind        ChangeKind
 	Version     int64               // policies, documents: the new version
 	Class       string              // documents: their class
-	Application creel.ApplicationID // homes: whose home moved or went
+	Application creel.ApplicationID // homes: the application whose home changed or was deleted
 }
 
 // ChangeKind is the kind of a change.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cache remembers homes in front of a store: a bounded map, so that a
-// lookup costs nanoseconds, and so that known homes go on when the store is
-// ill. Claims and moves always go to the store.
+// Package cache remembers homes in front of a store: a bounded map, so that a lookup takes nanoseconds, and known
+// homes are served while the store is in trouble. Claims and moves always go to the store.
 package cache
 
 import (
@@ -45,15 +44,15 @@ type Source interface {
 
 // Config of a cache.
 type Config struct {
-	// Size is how many homes it holds: 100,000 (5.5 MB). It never
-	// remembers more than twice as many.
+	// Size is the number of homes it holds: 100,000 (5.5 MB). It never remembers more than twice as many.
 	Size int
-	// Fresh is how long an answer is used without asking again: 30s. Announced changes (Changed) end it at once.
+	// Fresh is the time for which an answer is used without asking again: 30s. An announced change (Changed) ends it at
+	// once.
 	Fresh time.Duration
-	// Patience is how long a lookup waits for the store when the cache has an
-	// answer that is not fresh: 50ms. Then that answer is used.
+	// Patience limits a lookup's wait for the store when the cache has an answer that is not fresh:
+	// 50ms. Then that answer is used.
 	Patience time.Duration
-	// Rest is how long after a failure the store is not asked for cached homes: 1s.
+	// Rest is the time after a failure in which the store is not asked for cached homes: 1s.
 	Rest time.Duration
 }
 
@@ -63,7 +62,7 @@ type Homes struct {
 	cfg    Config
 	memory memory
 	began  time.Time    // times below are ns since then
-	ill    atomic.Int64 // until when the store is left alone
+	ill    atomic.Int64 // end of the rest after a failure
 	resync atomic.Int64 // answers older than this are not fresh
 
 	hits, misses, stale atomic.Int64
@@ -90,8 +89,8 @@ func New(source Source, cfg Config) *Homes {
 
 func (h *Homes) now() int64 { return int64(time.Since(h.began)) }
 
-// Home is the home of an application: from memory if it is fresh, else from the
-// store, and from memory again if the store cannot answer.
+// Home is the home of an application: from memory if it is fresh, else from the store. If the store
+// cannot answer, it is from memory again.
 func (h *Homes) Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
 	home, at, ok := h.memory.get(app)
 	now := h.now()
@@ -149,17 +148,17 @@ func (h *Homes) Absent(
 	return h.source.Absent(ctx, app, home, number, surely)
 }
 
-// Placement goes to the store: few ask for it.
+// Placement goes to the store: few callers ask for it.
 func (h *Homes) Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error) {
 	return h.source.Placement(ctx, app)
 }
 
-// Ended goes to the store: few ask for it.
+// Ended goes to the store: few callers ask for it.
 func (h *Homes) Ended(ctx context.Context, app creel.ApplicationID) (time.Time, error) {
 	return h.source.Ended(ctx, app)
 }
 
-// Move goes to the store; the home that is, is remembered.
+// Move goes to the store; the current home is remembered.
 func (h *Homes) Move(
 	ctx context.Context,
 	app creel.ApplicationID,
@@ -199,7 +198,7 @@ func (h *Homes) Changed(c statestore.Change) {
 type Stats struct {
 	Hits   int64 // answered from memory
 	Misses int64 // asked of the store
-	Stale  int64 // answered from memory though not fresh, the store being ill
+	Stale  int64 // answered from memory although not fresh, because the store was in trouble
 }
 
 // Stats are the counts now.

@@ -14,7 +14,7 @@ import (
 func ofApp(a creel.ApplicationID) homeKey         { return locate(a.ClusterTimestamp, int64(a.ID)) }
 func ofReservation(r creel.ReservationID) homeKey { return locate(r.ClusterTimestamp, r.ID) }
 
-// anyIdentity claims in a store that is being rebuilt.
+// anyIdentity claims in a store that is being rebuilt, without checking its identity.
 type anyIdentity struct{ s *Store }
 
 func (a anyIdentity) Claim(

@@ -14,16 +14,15 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// Homes of both kinds are kept alike. Ids are spread over the shards by their
-// lowest bits and lie 64 to a small hash, which Redis keeps as one compact
-// listpack; the listing of a home is a sorted set of equal scores for each
-// shard, so that a cursor is the last member seen.
+// Homes of applications and of reservations have the same layout. Ids are spread over the shards by their lowest
+// bits. 64 of them share a small hash, which Redis stores as one compact listpack. In each shard a sorted set of
+// equal scores lists the applications of a home, so that a cursor is the last listed entry.
 
-// homeKey is the location of a home by its id.
+// homeKey is the place of an id's home in the store.
 type homeKey struct {
 	n     int64  // shard, in its lowest bits
-	index string // in listings: timestamp and number, base 36
-	field string // in the bucket
+	index string // entry in listings: timestamp and number, base 36
+	field string // field in the bucket
 	block string // bucket name
 }
 
@@ -37,7 +36,7 @@ func locate(ts, n int64) homeKey {
 	}
 }
 
-// unlocate reads an index member back.
+// unlocate parses an index entry.
 func unlocate(index string) (ts, n int64, ok bool) {
 	a, b, found := strings.Cut(index, ".")
 	ts, err1 := strconv.ParseInt(a, 36, 64)
@@ -45,12 +44,12 @@ func unlocate(index string) (ts, n int64, ok bool) {
 	return ts, n, found && err1 == nil && err2 == nil && ts > 0 && n >= 0
 }
 
-// table is the homes of one kind of id.
+// table stores the homes of one kind of id.
 type table struct {
 	s       *Store
 	kind    string // a or r, in the names of keys
 	publish bool   // moves and ends are published to watchers
-	any     bool   // write whatever the store's identity is (Reopen)
+	any     bool   // write without a check of the store's identity (Reopen)
 }
 
 func (s *Store) apps() table         { return table{s: s, kind: "a", publish: true} }
@@ -63,8 +62,8 @@ func (t table) index(n int64, m creel.SubclusterID) string {
 func (t table) placement(p homeKey) string { return t.s.shard(p.n, t.kind+"p:"+p.block) }
 func (t table) expiries(n int64) string    { return t.s.shard(n, t.kind+"e") }
 
-// uamRecords is the key that goes with an application; reservations have none, but
-// scripts want a key in the slot.
+// uamRecords is the key of an application's UAM records. Reservations have none, but the scripts
+// need a key in the slot.
 func (t table) uamRecords(p homeKey) string { return t.s.shard(p.n, t.kind+"s:"+p.index) }
 
 func (t table) write(ctx context.Context, n int64, sc *script, keys []string, args ...any) ([]any, error) {
@@ -91,7 +90,7 @@ func parseHome(v string) (home, error) {
 			Kind: creel.ErrInvalidRequest,
 			What: "a home in the state store cannot be read",
 			Why:  strconv.Quote(firstLine(v)),
-			Try:  "check that nothing else writes under this prefix",
+			Try:  "check that no other program writes under this prefix",
 		}
 	}
 	name, rest, _ := strings.Cut(v, " ")
@@ -115,7 +114,8 @@ func parseHome(v string) (home, error) {
 	return h, nil
 }
 
-// claim repeats a call whose answer was lost: the second has a number above 1, although its caller made the home.
+// claim repeats a call whose answer was lost: the repeat returns a number above 1, although the first call made the
+// home.
 func (t table) claim(
 	ctx context.Context,
 	p homeKey,
@@ -150,7 +150,7 @@ func (t table) claim(
 	}
 }
 
-// drop removes a value that is over, as it was read.
+// drop removes an expired value, if it is still the value that was read.
 func (t table) drop(ctx context.Context, p homeKey, value string) (bool, error) {
 	var m creel.SubclusterID
 	if value != "" {
@@ -175,7 +175,7 @@ func (t table) drop(ctx context.Context, p homeKey, value string) (bool, error) 
 	return num(at(list, 1)) == 1, nil
 }
 
-// move returns the home that is, "" if there is none.
+// move returns the current home, "" if there is none.
 func (t table) move(
 	ctx context.Context,
 	p homeKey,
@@ -210,8 +210,8 @@ func (t table) move(
 	return "", false, surprise(list)
 }
 
-// absent returns for how long a home has answered that it does not know an application,
-// and the home that is, "" if there is none.
+// absent returns for how long a home has reported an application as unknown, and the current home,
+// "" if there is none.
 func (t table) absent(
 	ctx context.Context,
 	p homeKey,
@@ -286,7 +286,7 @@ func (t table) forget(
 	return "", surprise(list)
 }
 
-// find is one HGET; only ending or missing ones need more.
+// find is one HGET; only ending or missing homes need more commands.
 func (t table) find(ctx context.Context, p homeKey) (creel.SubclusterID, error) {
 	v, err := t.s.do(ctx, command("HGET", t.bucket(p), p.field))
 	if err != nil {
@@ -319,7 +319,8 @@ func (t table) storedPlacement(ctx context.Context, p homeKey) (placement []byte
 	return []byte(str(v)), true, nil
 }
 
-// ended returns when the home reported the end of an id, zero if it has not, and whether the id has a home.
+// ended returns the time at which the home reported the end of an id, zero before that, and whether the id has a
+// home.
 func (t table) ended(ctx context.Context, p homeKey) (at time.Time, ok bool, err error) {
 	is, err := t.find(ctx, p)
 	if err != nil || is == "" {
@@ -336,7 +337,7 @@ func (t table) ended(ctx context.Context, p homeKey) (at time.Time, ok bool, err
 	return time.UnixMilli(ms), true, nil
 }
 
-// checkIdentity distinguishes "there is none" from "the store forgot".
+// checkIdentity distinguishes a missing record from a store that lost its records.
 func (t table) checkIdentity(ctx context.Context, n int64) error {
 	id, err := t.s.known(ctx)
 	if err != nil {
@@ -352,7 +353,7 @@ func (t table) checkIdentity(ctx context.Context, n int64) error {
 	return nil
 }
 
-// clockOf is the time of the server that has a key.
+// clockOf returns the time of the server that stores a key.
 func (s *Store) clockOf(ctx context.Context, key string) (time.Time, error) {
 	v, err := s.do(ctx, reading(timeScript, []string{key}))
 	if err != nil {
@@ -369,15 +370,15 @@ func serverTime(list []any) time.Time {
 
 const pageStep = 256
 
-// line is an entry of a listing.
+// line is one entry of a listing.
 type line struct {
 	ts, n int64
 	home
 }
 
-// page lists one home. A cursor is "<shard>.<last index>". Shards are read one
-// after the other; while they have little, more of them at once. Each command
-// reads at most pageStep entries, so none holds the server for long.
+// page lists the applications of one home. A cursor is "<shard>.<last index>". It reads shards one
+// after the other, and several at once if they have few entries. Each command reads at most
+// pageStep entries, so that none blocks the server for long.
 func (t table) page(
 	ctx context.Context,
 	m creel.SubclusterID,
@@ -442,7 +443,7 @@ func (t table) page(
 	return page, "", nil
 }
 
-// lines reads the values of index entries and leaves out entries that have moved away or are over.
+// lines reads the values of index entries. It leaves out entries that have moved or expired.
 func (t table) lines(ctx context.Context, m creel.SubclusterID, entries []any) ([]line, error) {
 	calls := make([]*call, 0, len(entries))
 	lines := make([]line, 0, len(entries))
@@ -480,7 +481,7 @@ func (t table) lines(ctx context.Context, m creel.SubclusterID, entries []any) (
 	return out, nil
 }
 
-// sweep frees expired records in all shards.
+// sweep deletes expired records in all shards.
 func (t table) sweep(ctx context.Context, limit int) (freed int, err error) {
 	for n := int64(0); n < shards && freed < limit; n++ {
 		now, err := t.s.clockOf(ctx, t.expiries(n))
@@ -514,7 +515,7 @@ func (t table) sweep(ctx context.Context, limit int) (freed int, err error) {
 	return freed, nil
 }
 
-// all runs reads together; the answers are in their order.
+// all sends reads together and returns their answers in order.
 func (s *Store) all(ctx context.Context, calls []*call) ([]any, error) {
 	if len(calls) == 0 {
 		return nil, nil
@@ -537,7 +538,7 @@ func (s *Store) all(ctx context.Context, calls []*call) ([]any, error) {
 	for i, cmd := range cmds {
 		v, err := answered(cmd, broken)
 		if err != nil && err != goredis.Nil {
-			// The slow way repeats, follows the cluster and explains.
+			// do repeats the call, follows the cluster's redirections and explains errors.
 			if v, err = s.do(ctx, calls[i]); err != nil {
 				return nil, err
 			}

@@ -3,11 +3,11 @@
 package redis
 
 import (
-	"crypto/sha1" // Redis identifies scripts by it; not a matter of security
+	"crypto/sha1" // Redis identifies scripts by it; it has no security purpose
 	"encoding/hex"
 )
 
-// script is a Lua script, the name that Redis knows it by, and the one people do.
+// script is a Lua script, its hash, and its name in metrics.
 type script struct{ source, hash, name string }
 
 func newScript(name, source string) *script {
@@ -19,14 +19,14 @@ func newScript(name, source string) *script {
 //
 //	KEYS[1]  guard hash of the slot: "@" is the store's identity, ":name" the
 //	         newest token of a lease
-//	ARGV[1]  ":name" of the lease the write is made under, or ""
+//	ARGV[1]  ":name" of the lease that the write carries, or ""
 //	ARGV[2]  its token
-//	ARGV[3]  the identity the caller knows, or "" to write whatever it is
+//	ARGV[3]  the identity known to the caller, or "" to skip the check
 //	ARGV[4]  "1" if the answer must reach replicas (WAIT): an answer that
-//	         changes nothing then still writes, so that WAIT waits for it
+//	         changes nothing still writes then, so that WAIT waits for it
 //
-// Refusals are arrays that begin with a word. Times: us and ms since the epoch, by the server's clock; hexadecimal in
-// homes.
+// A rejection is an array that begins with a word. Times are us and ms since the epoch, by the server's clock, and
+// hexadecimal in homes.
 const (
 	guard = `
 local g = redis.call('HMGET', KEYS[1], '@', ARGV[1])
@@ -45,17 +45,16 @@ local ms = math.floor(us / 1000)
 )
 
 // Homes. KEYS[2] bucket, ARGV[5] field in it; a value is "home claimed-seconds [ends-ms]". The field with suffix n is
-// the number of the newest claim; it is absent while that is 1. The field with suffix w holds the answers of a home
-// that cannot disown: "since-ms told number:seen-ms ...", decimal (statestore.Homes.Absent). The field with suffix e is
-// the time in ms, hexadecimal, at which the home reported the end.
+// the number of the newest claim; it is absent for number 1. The field with suffix w records the answers of a home that
+// cannot disown: "since-ms told number:seen-ms ...", decimal (statestore.Homes.Absent). The field with suffix e is the
+// time in ms, hexadecimal, at which the home reported the end.
 //
-// Placements are in a hash of their own under the same fields, since they are longer than Redis' limit for compact
-// hashes. Routers from before placements leave them behind when they drop a home; they go with the last home of the
+// Placements have a separate hash with the same fields, because they are longer than Redis' limit for compact hashes.
+// Routers without placements leave them behind when they drop a home; they are deleted with the last home of the
 // bucket.
 var (
-	// KEYS[3] index of the member, [4] placements; ARGV[6] member, [7] id in the index,
-	// [8] placement or "". Answers
-	// 1 if it made the home, else the home's value and the claim's number.
+	// KEYS[3] index of the member, [4] placements; ARGV[6] member, [7] id in the index, [8] placement or "". It
+	// returns 1 if it made the home, else the home's value and the claim's number.
 	claimScript = newScript("claim", guard+`
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if v then
@@ -96,9 +95,8 @@ else
 end
 return 1`)
 
-	// KEYS[3] index of from, [4] index of to, [5] placements; ARGV[6] from, [7] to, [8] id,
-	// [9] channel or "", [10] id as people write it, [11] number or 0,
-	// [12] placement or "".
+	// KEYS[3] index of from, [4] index of to, [5] placements; ARGV[6] from, [7] to, [8] id, [9]
+	// channel or "", [10] printed id, [11] number or 0, [12] placement or "".
 	moveScript = newScript("move", guard+clock+`
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if not v then touch() return {'NONE'} end
@@ -121,8 +119,8 @@ end
 if ARGV[9] ~= '' then redis.call('PUBLISH', ARGV[9], 'h ' .. ARGV[10]) end
 return {'IS', ARGV[7]}`)
 
-	// ARGV[6] home, [7] claim's number, [8] "1" if its call surely ended, [9] most open claims. It does the same as
-	// denials.record of package statestore.
+	// ARGV[6] home, [7] claim's number, [8] "1" if its call surely ended, [9] limit of open claims. It is
+	// denials.record of package statestore in Lua.
 	absentScript = newScript("absent", guard+clock+`
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if not v then touch() return {'NONE'} end
@@ -157,8 +155,7 @@ local waited = ms - from
 if waited < 0 then waited = 0 end
 return {'WAITED', waited}`)
 
-	// KEYS[3] ended; ARGV[6] home, [7] ttl ms, [8] id, [9] channel or "",
-	// [10] id as people write it.
+	// KEYS[3] ended; ARGV[6] home, [7] ttl ms, [8] id, [9] channel or "", [10] printed id.
 	forgetScript = newScript("forget", allowOOM+guard+clock+`
 local v = redis.call('HGET', KEYS[2], ARGV[5])
 if not v then touch() return {'OK'} end
@@ -175,7 +172,7 @@ return {'OK'}`)
 )
 
 // UAMRecords. KEYS[2] hash of the application: "<attempt>" and "<attempt>r", and in "dr" the latest attempt whose
-// record was dropped. If the hash has nothing else it expires.
+// record was dropped. A hash with only "dr" expires.
 var (
 	// ARGV[5] attempt, [6] expected revision, [7] record.
 	saveUAMRecordScript = newScript("save_uamrecord", guard+`
@@ -191,7 +188,7 @@ end
 redis.call('HSET', KEYS[2], ARGV[5], ARGV[7], ARGV[5] .. 'r', expect + 1)
 return {'OK', expect + 1}`)
 
-	// ARGV[5] attempt, [6] ms for which it is known that it was dropped.
+	// ARGV[5] attempt, [6] ms for which the drop is remembered.
 	dropUAMRecordScript = newScript("drop_uamrecord", allowOOM+guard+`
 touch()
 redis.call('HDEL', KEYS[2], ARGV[5], ARGV[5] .. 'r')
@@ -202,26 +199,27 @@ return {'OK'}`)
 )
 
 // Members. Hashes by id: m record, e epoch, b last heartbeat us, r registered us, l load, d drain reason, x
-// deregistered. For a load that was cut: h has "epoch head", qn the leaf names of its queues, a line each, and
-// q:<leaf> its rows. A head of another epoch was left before a creel without parts took over: the load is read whole.
+// deregistered. A load that was cut adds: h has "epoch head", qn the leaf names of its queues, a line each, and
+// q:<leaf> its rows. A head of another epoch remained when a creel without parts took over: then the load is read
+// whole.
 //
-// log:<generation>:<leaf> and, for heads, log:<generation>: have each change of a load. One string replaces many, so
-// that readers fetch it from their last offset: "\x1ecount id epoch rows" (no rows: they are gone; no head: the load
-// is read whole). Each change is in the log of heads. Fields of v: "@g" is the generation, one higher than its
-// predecessor; without one it is the clock's microsecond. "@b" is the count and us when it began. Older creel
-// releases append nothing to logs, which readers see as a missing count.
+// The logs have each change of a load: log:<generation> for heads, log:<generation>:<leaf> for rows. An entry is
+// "\x1ecount id epoch rows"; without rows they are gone, without a head the load is read whole. All entries of a log
+// are one string, so that readers fetch them from their last offset. Each change is in the log of heads. Fields of v:
+// "@g" is the generation, one higher than the previous one; the first is the clock's microsecond. "@b" is the count and
+// the us of its start. Older creel releases append nothing to logs, which readers notice as a missing count.
 //
-// A member's epoch only rises. s has the highest that registered, in the same step as the record: a record and e with a
-// lower one were put back by something else (subcluster.Record.Superseded).
+// A member's epoch only rises. s has the highest registered epoch, written in the same step as the record. If the
+// record and e have a lower one, something else restored them (subcluster.Record.Superseded).
 //
-// Heartbeats are also in the string t, 16 digits each, so that readers fetch them as one; s has the place, as "place
-// epoch" by id, and the next place in field "@".
+// Heartbeats are also in the string t, 16 digits each, so that readers fetch them in one command. s has the places, as
+// "place epoch" by id, and the next free place in field "@".
 //
-// A read brings the changes since the reader's last. Hash v counts the changes of loads (field "@l") and all others
-// but heartbeats ("@m"); sorted sets lv and mv have for each member the count at its last change. Older creel
-// releases count nothing, or not in mv, and publish "m" without the count, at which readers read all. A member in s
-// with its epoch runs a current process; readers ask for the loads and heartbeats of all others by name. (Older
-// readers look into v for that, which has the epoch by id.)
+// A read returns the changes since the reader's last read. Hash v counts the changes of loads (field "@l") and all
+// other changes except heartbeats ("@m"). Sorted sets lv and mv have each member's count at its last change. Older
+// creel releases count nothing, or not in mv. They publish "m" without the count; readers then read everything. A
+// member whose epoch is in s runs a current process; readers request the loads and heartbeats of all others by name.
+// (Older readers look in v instead, which has the epoch by id.)
 var (
 	// KEYS m e b r l x v mv t s h; ARGV[5] id, [6] epoch, [7] record, [8] channel.
 	registerScript = newScript("register", guard+clock+`
@@ -243,8 +241,8 @@ redis.call('HSET', KEYS[8], ARGV[5], ARGV[6])
 `+changed("KEYS[8]", "KEYS[9]", "ARGV[8]")+`
 return {'OK'}`)
 
-	// KEYS m e b x n; ARGV[5] id, [6] previous epoch, [7] "1" to take over, [8]
-	// default lease ns. n is the newest epoch given.
+	// KEYS m e b x n; ARGV[5] id, [6] previous epoch, [7] "1" to take over, [8] default lease ns. n
+	// is the newest issued epoch.
 	nextEpochScript = newScript("next_epoch", guard+clock+`
 local e = redis.call('HGET', KEYS[3], ARGV[5])
 local m = redis.call('HGET', KEYS[2], ARGV[5])
@@ -259,12 +257,12 @@ n = string.format('%d', n)
 redis.call('HSET', KEYS[6], ARGV[5], n)
 return {'OK', n}`)
 
-	// KEYS e b l x m v lv h qn t s, then for each rows q:leaf; ARGV[5] id, [6] epoch, [7] load or "", [8] head or "",
-	// [9] leaf names if none is left out, [10] the key prefix of a leaf and [11] of a log, then rows. A member whose
-	// record is gone, even if only the record, registers again.
+	// KEYS e b l x m v lv h qn t s, then q:leaf for the rows; ARGV[5] id, [6] epoch, [7] load or "", [8] head or "",
+	// [9] leaf names if none is left out, [10] the key prefix of a leaf and [11] of a log, then rows. A member
+	// registers again if its record is gone, even if the other keys exist.
 	//
-	// A generation of logs ends after a minute too, so that logs of unused leaf names may go after five: as long as
-	// any existing log is read, the log of heads exists.
+	// A generation of logs also ends after a minute, so that logs of unused leaf names can expire after five minutes:
+	// the log of heads exists as long as any log that is still read.
 	heartbeatScript = newScript("heartbeat", allowOOM+guard+clock+`
 local id, head = ARGV[5], ARGV[8]
 local e, s = redis.call('HGET', KEYS[2], id), redis.call('HGET', KEYS[12], id) or ''
@@ -345,8 +343,7 @@ redis.call('HSET', KEYS[3], ARGV[5], '1')
 `+changed("KEYS[4]", "KEYS[5]", "ARGV[7]")+`
 return {'OK'}`)
 
-	// KEYS m e b r l d x v lv mv h qn s; ARGV[5] id, [6] default lease ns, [7] channel, [8] the
-	// key of a leaf without the leaf.
+	// KEYS m e b r l d x v lv mv h qn s; ARGV[5] id, [6] default lease ns, [7] channel, [8] key prefix of a leaf.
 	removeScript = newScript("remove", allowOOM+guard+clock+`
 local m = redis.call('HGET', KEYS[2], ARGV[5])
 if not m then touch() return {'OK'} end
@@ -366,14 +363,14 @@ redis.call('HDEL', KEYS[14], ARGV[5])
 `+changed("KEYS[9]", "KEYS[11]", "ARGV[7]")+`
 return {'OK'}`)
 
-	// KEYS meta m e b r d x v lv p mv s; ARGV[1] policy version and [2] identity that the caller has: policies are
-	// left out if they are the same. [3] and [4] are the caller's counts of v. If the changes since [3] are known,
-	// they are returned, with the members whose loads have changed since [4] and the members in [5] and on;
-	// otherwise, and if [3] is '', all members are. [4] may be followed by the generation of logs that the caller
-	// reads: while it or the next continues, no loads are listed. Without news it ends early, as most checks do.
+	// KEYS meta m e b r d x v lv p mv s; ARGV[1] policy version and [2] identity that the caller has: if they are the
+	// same, policies are left out. [3] and [4] are the caller's counts of v. If the changes since [3] are known, it
+	// returns them, the members whose loads have changed since [4], and the members in [5] and after. Otherwise, and if
+	// [3] is '', it returns all members. [4] may be followed by the generation of logs that the caller reads: it lists
+	// no loads while this generation or the next one continues. Without changes it returns early, as in most checks.
 	//
-	// Members are returned as columns: ids, then the fields of the hashes. Loads, and t, are read after this by plain
-	// commands, which cost a third of a script that reads as much.
+	// Members are returned as columns: ids, then the fields of the hashes. Plain commands read the loads, and t,
+	// afterwards: they cost a third of a script that reads as much.
 	recordsScript = newScript("records", noWrites+`
 local t = redis.call('TIME')
 local meta = redis.call('HMGET', KEYS[1], 'id', 'pv')
@@ -417,13 +414,12 @@ out[9] = redis.call('HGETALL', KEYS[10])
 return out`)
 )
 
-// stale is the refusal of an epoch, ARGV[6], that is lower than the member's in e or s.
+// stale rejects an epoch, ARGV[6], that is lower than the member's in e or s.
 const stale = `
 local newest = math.max(tonumber(e or '0') or 0, tonumber(string.match(s, '^%d+ (%d+)$') or '0'))
 if newest > tonumber(ARGV[6]) then touch() return {'STALE', string.format('%d', newest)} end`
 
-// changed is the end of a script that changes a member, ARGV[5]: it counts the change in v and mv, and publishes the
-// count to subscribers.
+// changed ends a script that changes a member, ARGV[5]: it counts the change in v and mv, and publishes the count.
 func changed(v, mv, channel string) string {
 	return `local count = redis.call('HINCRBY', ` + v + `, '@m', 1)
 redis.call('ZADD', ` + mv + `, count, ARGV[5])
@@ -537,10 +533,9 @@ return out`)
 )
 
 // Identity and schema. Hash meta: id, schema, state, pv. An identity ends in "@" and the microsecond of the
-// server's clock in which it was made.
+// server's clock at its creation.
 var (
-	// KEYS meta; ARGV[5] identity for an empty store, [6] schema for it, [7] the
-	// state it starts in.
+	// KEYS meta; ARGV[5] identity for an empty store, [6] its schema, [7] its first state.
 	openScript = newScript("open", guard+clock+`
 local m = redis.call('HMGET', KEYS[2], 'id', 'schema', 'state')
 if m[1] and m[2] then return {m[1], m[2], m[3] or ''} end
@@ -548,9 +543,8 @@ local id = m[1] or ARGV[5] .. string.format('@%.0f', us)
 redis.call('HSET', KEYS[2], 'id', id, 'schema', m[2] or ARGV[6], 'state', m[3] or ARGV[7])
 return {id, m[2] or ARGV[6], m[3] or ARGV[7]}`)
 
-	// KEYS meta; ARGV[5] identity for the rebuilt store, [6] schema if it has
-	// none, [7] the state meanwhile, [8] microsecond of the identity that the caller knows. A
-	// rebuilding that is under way goes on.
+	// KEYS meta; ARGV[5] identity for the rebuilt store, [6] schema if it has none, [7] the state during the rebuild,
+	// [8] microsecond of the identity known to the caller. A rebuild in progress continues.
 	reopenScript = newScript("reopen", guard+clock+`
 local m = redis.call('HMGET', KEYS[2], 'id', 'schema', 'state')
 if m[1] and m[2] and m[3] == ARGV[7] and string.find(m[1], '@') then return {m[1], m[2]} end
@@ -558,8 +552,8 @@ local id = ARGV[5] .. string.format('@%.0f', math.max(us, tonumber(ARGV[8]) + 1)
 redis.call('HSET', KEYS[2], 'id', id, 'schema', m[2] or ARGV[6], 'state', ARGV[7])
 return {id, m[2] or ARGV[6]}`)
 
-	// KEYS meta, mark; ARGV[5] the identity that the caller knows, [6] the mark that it saw last, 0 for none, [7] ms
-	// for which a mark is kept, [8] [9] identity and state of the store if it went back.
+	// KEYS meta, mark; ARGV[5] the identity known to the caller, [6] its last mark, 0 for none, [7] life of a mark in
+	// ms, [8] [9] identity and state of a store that went back.
 	markScript = newScript("mark", allowOOM+guard+clock+`
 if redis.call('HGET', KEYS[2], 'id') ~= ARGV[5] then touch() return {'OTHER'} end
 local is = tonumber(redis.call('GET', KEYS[3]) or '0')
@@ -572,20 +566,20 @@ end
 redis.call('SET', KEYS[3], is + 1, 'PX', ARGV[7])
 return {'OK', is + 1}`)
 
-	// ARGV[5] identity; [6] "nx" to spare shards that have one.
+	// ARGV[5] identity; [6] "nx" to skip shards that have one.
 	identityScript = newScript("identity", guard+`
 if ARGV[6] == 'nx' then redis.call('HSETNX', KEYS[1], '@', ARGV[5]) else redis.call('HSET', KEYS[1], '@', ARGV[5]) end
 return {'OK'}`)
 
-	// KEYS meta, known; ARGV[5] identity, [6] state. Members reported for a rebuilding are removed with it.
+	// KEYS meta, known; ARGV[5] identity, [6] state. It deletes the members reported for a rebuild.
 	stateScript = newScript("state", guard+`
 if redis.call('HGET', KEYS[2], 'id') ~= ARGV[5] then return {'OTHER'} end
 redis.call('HSET', KEYS[2], 'state', ARGV[6])
 redis.call('DEL', KEYS[3])
 return {'OK'}`)
 
-	// KEYS meta, known; ARGV[5] the state in which it is allowed, then member and record, "" for one that need not
-	// answer, which cannot be revoked.
+	// KEYS meta, known; ARGV[5] the state in which it is allowed, then members with their records; "" excludes a member
+	// for good.
 	rememberScript = newScript("remember", guard+`
 if redis.call('HGET', KEYS[2], 'state') ~= ARGV[5] then return {'NOT'} end
 for i = 6, #ARGV, 2 do

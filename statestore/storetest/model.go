@@ -18,9 +18,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Model drives a store and the memory state with the same random requests and wants the same answers. open returns an
-// empty store for each run. Times to live are nothing or very long, so that the two clocks need not agree; numbers
-// that come from a clock (versions, tokens) are compared by the record they name.
+// Model sends the same random requests to a store and to the memory state, and expects the same answers. open returns
+// an empty store for each run. Times to live are zero or very long, so that the two clocks may differ. Numbers derived
+// from a clock (versions, tokens) are compared by the record they identify.
 func Model(t *testing.T, open func() statestore.Store) {
 	propertytest.Check(t, func(t *rapid.T) {
 		m := &model{
@@ -32,7 +32,7 @@ func Model(t *testing.T, open func() statestore.Store) {
 			leases:    []pair{{}},
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"": func(t *rapid.T) { // all that can be read is a lot: not after each step
+			"": func(t *rapid.T) { // reading everything after each step would be slow
 				if rapid.IntRange(0, 7).Draw(t, "look") == 0 {
 					m.check(t)
 				}
@@ -70,7 +70,7 @@ type model struct {
 	store, reference statestore.Store
 	versions         map[int64]int64 // the memory state's policy version -> the store's
 	documents        map[int64]int64 // the same for documents
-	leases           []pair          // all that were ever got; the zero one is none
+	leases           []pair          // all leases acquired so far; the first is the zero lease
 }
 
 var kinds = []error{
@@ -84,7 +84,7 @@ var kinds = []error{
 	creel.ErrNotPermitted,
 }
 
-// alike wants errors of the same kind.
+// alike expects errors of the same kind.
 func alike(t *rapid.T, what string, store, reference error) {
 	t.Helper()
 	if (store == nil) != (reference == nil) {
@@ -120,7 +120,7 @@ func anyTTL(t *rapid.T) time.Duration {
 	return rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "ttl")
 }
 
-// contexts carries a lease, old or new or none, into both stores.
+// contexts puts the same lease (old, new or none) into the contexts of both stores.
 func (m *model) contexts(t *rapid.T) (store, reference context.Context) {
 	l := m.leases[0]
 	if rapid.IntRange(0, 3).Draw(t, "fenced") == 0 {
@@ -260,7 +260,7 @@ func (m *model) putPolicy(t *rapid.T) {
 	}
 	w := put(q, expect, rapid.SampledFrom([]string{"one", "two", "", "bad"}).Draw(t, "document"))
 	if string(w.Document) == "bad" {
-		// A write with a bad document and a lost lease may be refused for either.
+		// A write with a bad document and a lost lease may be rejected for either reason.
 		sc, tc = m.ctx, m.ctx
 	}
 	tp, terr := m.reference.PutPolicy(tc, w)
@@ -327,7 +327,7 @@ func (m *model) rotate(t *rapid.T) {
 	equal(t, "key", s.ID, w.ID)
 }
 
-// check compares all that can be read.
+// check compares everything that can be read.
 func (m *model) check(t *rapid.T) {
 	get := func(s statestore.Store) string {
 		var out []string

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storetest is the contract of package statestore as a suite. Each
-// store passes the same tests, in memory and on every deployment of Redis.
+// Package storetest tests the contract of package statestore. Each store passes the same tests, in
+// memory and on every deployment of Redis.
 //
 //	func TestContract(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) storetest.Deployment { ... })
@@ -25,18 +25,17 @@ import (
 
 // Deployment is a store under test.
 type Deployment struct {
-	// Store is empty, and checks policies with Validate.
+	// Store is empty and checks policies with Validate.
 	Store statestore.Store
-	// Again opens the same stored data a second time, as another process
-	// would; nil if that makes no sense.
+	// Again opens the same stored data a second time, as another process would; nil if it cannot.
 	Again func(t *testing.T) statestore.Store
-	// Advance lets the store's clock go on by at least d.
+	// Advance advances the store's clock by at least d.
 	Advance func(d time.Duration)
 	// SetSchema writes another schema word, as a foreign creel would.
 	SetSchema func(t *testing.T, word string)
 }
 
-// Validate refuses documents that start with "bad".
+// Validate rejects documents that start with "bad".
 func Validate(_ creel.QueuePath, doc []byte) error {
 	if bytes.HasPrefix(doc, []byte("bad")) {
 		return errors.New("line 1: it is bad")
@@ -114,7 +113,7 @@ func must[T any](t *testing.T) func(v T, err error) T {
 	}
 }
 
-// claimed is must for a claim, with the home alone.
+// claimed is must for a claim; it returns only the home.
 func claimed[N int64 | bool](t *testing.T) func(home creel.SubclusterID, number N, err error) creel.SubclusterID {
 	return func(home creel.SubclusterID, _ N, err error) creel.SubclusterID {
 		t.Helper()
@@ -132,7 +131,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// refused wants an error of the kind, with all its texts.
+// refused expects a creel.Error of the kind, with all its texts.
 func refused(t *testing.T, err, kind error) {
 	t.Helper()
 	if !errors.Is(err, kind) {
@@ -185,8 +184,8 @@ func state(t *testing.T, s statestore.Store, id creel.SubclusterID) subcluster.S
 	return m.State
 }
 
-// givenEpochs: each is higher than all before. A live member loses its name only to its own successor, or to a
-// process that takes over on demand.
+// givenEpochs: each epoch is higher than all before. A live member loses its name only to its successor, or to
+// a process with takeOver.
 func givenEpochs(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	next := func(previous int64, takeOver bool) int64 {
@@ -195,7 +194,7 @@ func givenEpochs(t *testing.T, d Deployment) {
 		ok(t, err)
 		return e
 	}
-	first, second := next(0, false), next(0, false) // two start at once, and none has registered
+	first, second := next(0, false), next(0, false) // two processes start at once, and neither has registered
 	if second <= first || first < 1_000_000_000_000 {
 		t.Fatalf("epochs %d and %d: want rising ones, from the store's clock on", first, second)
 	}
@@ -218,12 +217,12 @@ func givenEpochs(t *testing.T, d Deployment) {
 	if removed := next(0, false); !(second < successor && successor < taker && taker < last && last < removed) {
 		t.Errorf("epochs %d, %d, %d, %d, %d do not rise", second, successor, taker, last, removed)
 	}
-	ahead := member("sc-2", 1<<52) // registered by a version whose epochs came from a clock
+	ahead := member("sc-2", 1<<52) // registered by a version whose epochs were times
 	ok(t, s.Register(ctx, ahead))
 	e, err := s.NextEpoch(ctx, "sc-2", 1<<52, false)
 	ok(t, err)
 	same(t, "epoch after one that was ahead of the clock", e, int64(1<<52+1))
-	e, err = s.NextEpoch(ctx, "sc-3", 1<<52+7, false) // a store that came back empty, with its clock behind
+	e, err = s.NextEpoch(ctx, "sc-3", 1<<52+7, false) // a store that came back empty, with a slow clock
 	ok(t, err)
 	same(t, "epoch of a successor that the store knows nothing of", e, int64(1<<52+8))
 	_, err = s.NextEpoch(ctx, "sc 1", 0, false)
@@ -310,7 +309,7 @@ func members(t *testing.T, d Deployment) {
 
 func partialLoads(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
-	// known returns the result of a read for a member: its size, and rows of queues of those names.
+	// known returns the loaded data of a member: its size, and rows of queues with those names.
 	known := func(r subcluster.Records, id creel.SubclusterID, leaves ...string) string {
 		m, ok := subcluster.Build(nil, r, r.Now).Member(id)
 		if !ok {
@@ -324,7 +323,7 @@ func partialLoads(t *testing.T, d Deployment) {
 		}
 		return out
 	}
-	// has returns a member's record for a reader of queues of those names.
+	// has returns a member's data for a reader of queues with those names.
 	has := func(id creel.SubclusterID, leaves ...string) string {
 		return known(must[subcluster.Records](t)(s.RecordsOf(ctx, leaves, true)), id, leaves...)
 	}
@@ -454,8 +453,8 @@ func claims(t *testing.T, d Deployment) {
 	same(t, "home", home(s.Home(ctx, App(1))), "sc-1")
 }
 
-// placements: the claim that makes the record keeps one, a repeat does not, and a move
-// that moves puts its own in place; the record's end is the placement's.
+// placements: the claim that makes the record stores a placement, a repeat does not. A move that
+// changes the home replaces it. It is deleted with the record.
 func placements(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	kept := func(when, want string) {
@@ -502,7 +501,7 @@ func placements(t *testing.T, d Deployment) {
 	must[creel.SubclusterID](t)(s.Move(ctx, App(1), "sc-3", "sc-1", 0, make([]byte, statestore.MaxPlacement)))
 
 	ok(t, s.Forget(ctx, App(1), "sc-1", 100*time.Millisecond))
-	if got, err := s.Placement(ctx, App(1)); err == nil { // where the clock of the test is the wall's it may be over
+	if got, err := s.Placement(ctx, App(1)); err == nil { // with a real clock the record may have expired already
 		same(t, "length of the placement while its home ends", len(got), statestore.MaxPlacement)
 	}
 	d.Advance(150 * time.Millisecond)
@@ -523,14 +522,14 @@ func placements(t *testing.T, d Deployment) {
 // absences: the wait for a home that cannot disown is stored with the home, whichever router reports.
 func absences(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
-	// A moment is the time of a call by the store's clock: between two readings of it.
+	// A moment is the time of a call by the store's clock, as an interval between two reads of the clock.
 	type moment struct{ before, after time.Time }
 	now := func() time.Time {
 		r, err := s.Records(ctx)
 		ok(t, err)
 		return r.Now
 	}
-	// absent reports a claim, whose home must have waited since a moment, or not at all if that is nil.
+	// absent reports a claim. The home must have waited since the moment, or not at all if it is nil.
 	absent := func(number int64, surely bool, since *moment) *moment {
 		t.Helper()
 		m := &moment{before: now()}
@@ -556,7 +555,7 @@ func absences(t *testing.T, d Deployment) {
 	_, err = s.Absent(ctx, App(1), "sc-2", 1, true)
 	refused(t, err, creel.ErrConflict)
 	const tick = 300 * time.Millisecond
-	second := absent(2, true, nil) // it begins with the first report
+	second := absent(2, true, nil) // the wait starts with the first report
 	d.Advance(tick)
 	absent(3, true, second)
 	d.Advance(tick)
@@ -571,7 +570,7 @@ func absences(t *testing.T, d Deployment) {
 	ninth := absent(9, false, nil)
 	d.Advance(tick)
 	absent(11, true, ninth)
-	absent(20, true, nil) // eight are open, and count from now
+	absent(20, true, nil) // eight calls are open; the wait starts now
 	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", 0, nil)
 	ok(t, err)
 	_, err = s.Move(ctx, App(1), "sc-2", "sc-1", 0, nil)
@@ -579,13 +578,13 @@ func absences(t *testing.T, d Deployment) {
 	d.Advance(tick)
 	absent(22, true, nil) // a move starts it again
 	d.Advance(tick)
-	many := absent(22+2+statestore.MostOpenClaims, true, nil) // more open ones than are remembered
+	many := absent(22+2+statestore.MostOpenClaims, true, nil) // more open calls than are remembered
 	d.Advance(tick)
 	absent(23+2+statestore.MostOpenClaims, true, many)
 }
 
-// numberedClaims: the call that made the record has number 1, each later claim
-// and move the next number, also a repeat with the same member.
+// numberedClaims: the call that made the record has number 1. Each later claim and move has the
+// next number, even a repeat with the same member.
 func numberedClaims(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	claim := func(member, home creel.SubclusterID, number int64) {
@@ -628,8 +627,7 @@ func moves(t *testing.T, d Deployment) {
 	same(t, "applications at the new home", len(list(t, s, "sc-2", 10)), 1)
 }
 
-// movesUnderNumber: a move that names a number is refused after another claim, whose caller may have acted on the
-// home.
+// movesUnderNumber: a move with a number is rejected after another claim, whose caller may have acted on the home.
 func movesUnderNumber(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	_, first, err := s.Claim(ctx, App(1), "sc-1", nil)
@@ -642,12 +640,12 @@ func movesUnderNumber(t *testing.T, d Deployment) {
 	is, err = s.Move(ctx, App(1), "sc-1", "sc-2", second, nil)
 	ok(t, err)
 	same(t, "home", is, "sc-2")
-	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", second, nil) // not a success: another may have made that move
+	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", second, nil) // not a success: another caller may have made that move
 	refused(t, err, creel.ErrConflict)
 	_, third, err := s.Claim(ctx, App(1), "sc-1", nil)
 	ok(t, err)
 	same(t, "number after a move", third, second+2)
-	_, err = s.Move(ctx, App(1), "sc-2", "sc-3", second+1, nil) // of the move: there was a claim since
+	_, err = s.Move(ctx, App(1), "sc-2", "sc-3", second+1, nil) // the move's number, but a claim followed
 	refused(t, err, creel.ErrConflict)
 	is, err = s.Move(ctx, App(1), "sc-2", "sc-3", third, nil)
 	ok(t, err)
@@ -657,7 +655,7 @@ func movesUnderNumber(t *testing.T, d Deployment) {
 func forgets(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	home := must[creel.SubclusterID](t)
-	ok(t, s.Forget(ctx, App(9), "sc-1", time.Hour)) // unknown is gone already
+	ok(t, s.Forget(ctx, App(9), "sc-1", time.Hour)) // an unknown application counts as forgotten
 	_, err := s.Ended(ctx, App(1))
 	refused(t, err, creel.ErrApplicationNotFound)
 	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1", nil))
@@ -679,8 +677,8 @@ func forgets(t *testing.T, d Deployment) {
 	}
 	same(t, "freed too early", must[int](t)(s.Sweep(ctx, 1)), 0)
 	ok(t, s.Forget(ctx, App(1), "sc-1", 100*time.Millisecond)) // sooner
-	ok(t, s.Forget(ctx, App(1), "sc-1", time.Hour))            // never later
-	if at, err := s.Ended(ctx, App(1)); err == nil {           // where the clock of the test is the wall's it may be over
+	ok(t, s.Forget(ctx, App(1), "sc-1", time.Hour))            // never extended
+	if at, err := s.Ended(ctx, App(1)); err == nil {           // with a real clock the record may have expired already
 		same(t, "time of the end after repeats", at, reported)
 	}
 	d.Advance(150 * time.Millisecond)
@@ -718,7 +716,7 @@ func forgets(t *testing.T, d Deployment) {
 	}
 }
 
-// list reads a whole listing by pages and fails on a repeated line.
+// list reads a whole listing in pages and fails on a repeated line.
 func list(t *testing.T, s statestore.Store, m creel.SubclusterID, limit int) []statestore.Home {
 	t.Helper()
 	var all []statestore.Home
@@ -785,7 +783,7 @@ func listingUnderChange(t *testing.T, d Deployment) {
 			break
 		}
 		cursor = next
-		// Odd ones below 300 stay; the others go and come while we read.
+		// Odd ones below 300 stay; the others come and go during the reads.
 		for k := range 10 {
 			even := App((turn*20 + 2*k) % 300)
 			if turn%2 == 0 {
@@ -879,7 +877,7 @@ func lateUAMRecord(t *testing.T, d Deployment) {
 		_, err := s.SaveUAMRecord(ctx, late)
 		refused(t, err, creel.ErrConflict)
 	}
-	ok(t, s.DropUAMRecord(ctx, Attempt(1, 1))) // an earlier one takes nothing back
+	ok(t, s.DropUAMRecord(ctx, Attempt(1, 1))) // an earlier drop does not undo it
 	_, err := s.SaveUAMRecord(ctx, uamRecord(1, 2, 0, "running"))
 	refused(t, err, creel.ErrConflict)
 	same(t, "records", len(must[[]statestore.UAMRecord](t)(s.UAMRecordsOf(ctx, App(1)))), 0)
@@ -1022,7 +1020,7 @@ func leases(t *testing.T, d Deployment) {
 	same(t, "token after renewal", a2.Token, a.Token)
 	d.Advance(150 * time.Millisecond)
 	same(t, "holder when it ran out", got(s.Holder(ctx, "rebalancer")).Holder, "")
-	a3 := got(s.Renew(ctx, a, 50*time.Millisecond)) // late, but without another holder
+	a3 := got(s.Renew(ctx, a, 50*time.Millisecond)) // late, but there is no other holder
 	same(t, "token after a late renewal", a3.Token, a.Token)
 	d.Advance(100 * time.Millisecond)
 	b := got(s.Acquire(ctx, "rebalancer", "b", time.Hour))
@@ -1031,7 +1029,7 @@ func leases(t *testing.T, d Deployment) {
 	}
 	_, err = s.Renew(ctx, a, time.Hour)
 	refused(t, err, creel.ErrStale)
-	ok(t, s.Release(ctx, a)) // lost already: no harm
+	ok(t, s.Release(ctx, a)) // already lost: no error
 	same(t, "holder", got(s.Holder(ctx, "rebalancer")).Holder, "b")
 	ok(t, s.Release(ctx, b))
 	ok(t, s.Release(ctx, b))
@@ -1052,7 +1050,7 @@ func fences(t *testing.T, d Deployment) {
 	a := must[statestore.Lease](t)(s.Acquire(ctx, "rebalancer", "a", 50*time.Millisecond))
 	old := statestore.Under(ctx, a)
 	d.Advance(100 * time.Millisecond)
-	claimed[int64](t)(s.Claim(old, App(2), "sc-1", nil)) // it ran out, but no later holder exists
+	claimed[int64](t)(s.Claim(old, App(2), "sc-1", nil)) // expired, but without a later holder
 	b := must[statestore.Lease](t)(s.Acquire(ctx, "rebalancer", "b", time.Hour))
 	new := statestore.Under(ctx, b)
 	id := creel.ReservationID{ClusterTimestamp: 1, ID: 1}
@@ -1113,7 +1111,7 @@ func keys(t *testing.T, d Deployment) {
 	_, err := s.RotateKey(ctx, "tokens", 0, []byte("another"), time.Hour)
 	refused(t, err, creel.ErrConflict)
 	same(t, "changes by a repeat and a refusal", changes(), before)
-	k2 := key(s.RotateKey(ctx, "tokens", 1, []byte("two"), 2*time.Second)) // read below, by a slow machine too
+	k2 := key(s.RotateKey(ctx, "tokens", 1, []byte("two"), 2*time.Second)) // read below, even on a slow machine
 	all := ring(s.Keys(ctx, "tokens"))
 	if len(all) != 2 || all[0].ID != k2.ID || string(all[0].Secret) != "two" || !all[0].Expires.IsZero() ||
 		all[1].ID != 1 || string(all[1].Secret) != "secret\x00one" || all[1].Expires.IsZero() ||
@@ -1189,7 +1187,7 @@ func listen(t *testing.T, s statestore.Store) <-chan statestore.Change {
 	return heard
 }
 
-// await reads changes until one is as wanted.
+// await reads changes until one matches wanted.
 func await(t *testing.T, heard <-chan statestore.Change, wanted func(statestore.Change) bool) statestore.Change {
 	t.Helper()
 	for {
@@ -1225,7 +1223,7 @@ func watching(t *testing.T, d Deployment) {
 
 func twoProcesses(t *testing.T, d Deployment) {
 	if d.Again == nil {
-		return // one process is all that this store promises
+		return // this store serves only one process
 	}
 	a, b, ctx := d.Store, d.Again(t), t.Context()
 	heard := listen(t, b)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tidy is the loop that lets a state store forget applications that have ended: without it homes and UAM
-// records would only ever grow.
+// Package tidy is the loop that deletes the records of ended applications from a state store: without it homes and UAM
+// records would only grow.
 //
-// Every router runs it; a lease lets one at a time work. An application's record starts to end when the
-// ResourceManager of its home reports its end; repeats of its submission are rejected until the record is over. The
-// record is removed at once if the home has not known the application for as long as an ended one is remembered: its
-// submission never arrived, or its end was never seen, since a ResourceManager forgets its oldest applications. The
-// records of a member that does not answer stay. Those of a member that was removed from the federation
-// (statestore.NoteRemoval) go when it has not come back within the same time.
+// Every router runs it; a lease lets one at a time work. An application's record starts to expire when its home's
+// ResourceManager reports the end; repeats of its submission are rejected until the record expires. The record is
+// deleted at once if the home has not known the application for as long as an ended one is remembered. Either its
+// submission never arrived, or no router saw its end, because a ResourceManager drops its oldest applications. Records
+// of a member that does not answer stay. Records of a member removed from the federation (statestore.NoteRemoval)
+// expire if it does not return within the same time.
 package tidy
 
 import (
@@ -44,10 +44,10 @@ type Store interface {
 // Config of a Keeper. View, Ask and TTL are required.
 type Config struct {
 	View func() *subcluster.View // nil at first
-	// Ask has a member list its applications, ended ones too.
+	// Ask returns a member's applications, including ended ones.
 	Ask func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error)
 
-	TTL   time.Duration // for which the home of an ended application is remembered
+	TTL   time.Duration // time for which the home of an ended application is remembered
 	Name  string        // of this process, as holder of the lease
 	Every time.Duration // between rounds; TTL/24, at least 10 s and at most 10 min, if zero
 	Log   *slog.Logger  // nil: silent
@@ -57,8 +57,8 @@ type Config struct {
 type Keeper struct {
 	cfg   Config
 	store Store
-	// unknown are applications that their homes did not know at the last look, and since when, by this process's
-	// clock; looked is when that was.
+	// unknown lists the applications that their homes did not know at the last look, and since when, by this process's
+	// clock. looked is the time of that look.
 	unknown map[creel.SubclusterID]map[creel.ApplicationID]time.Time
 	looked  time.Time
 }
@@ -90,7 +90,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// round goes once through all members, if no other process does.
+// round checks all members once, if no other process does.
 func (k *Keeper) round(ctx context.Context, now time.Time) error {
 	view := k.cfg.View()
 	if view == nil || view.Freeze != nil {
@@ -106,11 +106,11 @@ func (k *Keeper) round(ctx context.Context, now time.Time) error {
 	defer func() {
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = k.store.Release(bye, lease) // it runs out by itself otherwise
+		_ = k.store.Release(bye, lease) // else the lease expires
 	}()
 	ctx, cancel := context.WithTimeout(statestore.Under(ctx, lease), k.cfg.Every)
 	defer cancel()
-	long := now.Sub(k.looked) > max(k.cfg.TTL/2, 2*k.cfg.Every) // it may have come and gone meanwhile
+	long := now.Sub(k.looked) > max(k.cfg.TTL/2, 2*k.cfg.Every) // an application may have come and gone meanwhile
 	maps.DeleteFunc(k.unknown, func(id creel.SubclusterID, _ map[creel.ApplicationID]time.Time) bool {
 		return long || !slices.ContainsFunc(view.Members, func(m subcluster.Status) bool { return m.ID == id })
 	})
@@ -191,6 +191,6 @@ func (k *Keeper) member(ctx context.Context, now time.Time, m *subcluster.Status
 			return err
 		}
 	}
-	k.unknown[m.ID] = unknown // not before: where the store fails, the rest is unknown for as long as it was
+	k.unknown[m.ID] = unknown // not earlier: if the store fails, the others stay unknown since the same time
 	return nil
 }
