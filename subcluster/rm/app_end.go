@@ -43,7 +43,7 @@ func (m *Machine) kill(a *app, diag string) {
 	}
 }
 
-// finishApp takes an application to its end: durable first, then final.
+// finishApp ends an application: first durably, then with its final state.
 func (m *Machine) finishApp(a *app, target appState, final creel.FinalStatus, diag string) {
 	if a.state.ended() || a.state == appFinalSaving {
 		return
@@ -89,7 +89,7 @@ func (m *Machine) appOver(a *app, s appState) {
 	m.sched.Leave(&a.App)
 	delete(m.signals, a.id)
 	m.logsEnd(a)
-	// Nodes that ran something of it clean up.
+	// Nodes that ran a part of it clean up.
 	for _, t := range a.attempts {
 		for serial := range t.nodeSets.All(nodeset.Ran) {
 			m.nodeList[serial].appEnded(a.id)
@@ -104,8 +104,8 @@ func (m *Machine) appOver(a *app, s appState) {
 	m.keepEnded(m.cfg.MaxCompletedApps)
 }
 
-// keepEnded forgets all applications that have ended but the last of a number. Their ids stay disowned: a repeat of
-// a submission must not run the application again.
+// keepEnded deletes all ended applications except the last most of them. Their ids stay disowned: a repeat of a
+// submission must not run the application again.
 func (m *Machine) keepEnded(most int) {
 	for len(m.ended) > most {
 		a := m.ended[0]

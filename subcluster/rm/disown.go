@@ -10,32 +10,28 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// maxDisowned bounds the applications of which the machine remembers that it
-// disowned them; the oldest leave. A submission would have to lie in a socket
-// while so many others go wrong.
+// maxDisowned limits the remembered disowned applications; the oldest are dropped. For an error, a submission would
+// have to wait in a socket while so many others are disowned.
 const maxDisowned = 100_000
 
 // endedClaim is above every claim: it disowns an application that ran here, ended, and is no longer listed.
 const endedClaim = math.MaxInt64
 
-// DisownedClaim is an application that a ResourceManager does not have and refuses
-// for ever under claims up to a number.
+// DisownedClaim is an application that a ResourceManager lacks and rejects for ever under claims up to a number.
 type DisownedClaim struct {
 	App   creel.ApplicationID
 	Claim int64
 }
 
-// disownedTable remembers disowned claims, the oldest first.
+// disownedTable remembers disowned claims, oldest first.
 type disownedTable struct {
 	claims map[creel.ApplicationID]int64
 	order  []creel.ApplicationID
 }
 
-// Disown refuses an application for ever under claims up to claim, unless the
-// machine has it: known reports whether it does. A router asks so before it
-// leaves a home that did not answer, since its submission may still be on its
-// way (package router). The caller answers when everything the machine has
-// asked to save so far is durable, whichever the answer is.
+// Disown rejects an application for ever under claims up to claim, unless the machine has it, which known reports. A
+// router calls it before it leaves a home that did not answer, because its submission may still be on its way
+// (package router). In both cases the caller answers once everything that the machine has asked to save is durable.
 func (m *Machine) Disown(now time.Time, id creel.ApplicationID, claim int64) (known bool, err error) {
 	m.at(now)
 	if id.IsZero() || claim <= 0 {
@@ -58,8 +54,8 @@ func (m *Machine) Disown(now time.Time, id creel.ApplicationID, claim int64) (kn
 	return false, nil
 }
 
-// disownEnded rejects an ended application for ever, now that it is no longer listed. Nothing waits for the save: it is
-// in the transaction that deletes the application.
+// disownEnded rejects an ended application for ever, now that it is no longer listed. No caller waits for the save:
+// it is in the transaction that deletes the application.
 func (m *Machine) disownEnded(id creel.ApplicationID) {
 	m.putDisowned(id, endedClaim)
 	if !m.cfg.Volatile {
@@ -68,7 +64,7 @@ func (m *Machine) disownEnded(id creel.ApplicationID) {
 	m.boundDisowned()
 }
 
-// boundDisowned forgets the oldest beyond maxDisowned.
+// boundDisowned drops the oldest claims above maxDisowned.
 func (m *Machine) boundDisowned() {
 	for len(m.disowned.order) > maxDisowned {
 		oldest := m.disowned.order[0]
@@ -80,8 +76,9 @@ func (m *Machine) boundDisowned() {
 	}
 }
 
-// uam reports whether an application came without a claim and unmanaged, as UAMs of proxies do. An application that
-// was disowned before is one: it belongs to the home it moved to, and no late forward or query concerns it.
+// uam reports whether an application is unmanaged and came without a claim, like UAMs of proxies. So may an
+// application that was disowned here: its home is the one it moved to, and no late submission or query concerns the
+// UAM.
 func (a *app) uam() bool { return a.sub.Unmanaged && a.sub.Claim == 0 }
 
 func (m *Machine) putDisowned(id creel.ApplicationID, claim int64) {
@@ -94,8 +91,8 @@ func (m *Machine) putDisowned(id creel.ApplicationID, claim int64) {
 	m.disowned.claims[id] = claim
 }
 
-// disownedError rejects a submission whose claim was disowned. A submission without a claim, past the routers, is
-// older than every claim. But a proxy's unmanaged AM is not the application's home and is always accepted.
+// disownedError rejects a submission whose claim was disowned. A submission without a claim, past the routers, counts
+// as older than every claim. But a proxy's unmanaged AM is not the application's home and is always accepted.
 func (m *Machine) disownedError(s *Submission) error {
 	upTo, there := m.disowned.claims[s.ID]
 	if !there || s.Claim > upTo || s.Claim == 0 && s.Unmanaged {
