@@ -16,9 +16,8 @@ import (
 	"github.com/creelrm/creel/subcluster/nm"
 )
 
-// am drives a workload.AM on its node: it registers with the proxy of
-// its subcluster, asks, starts its tasks' containers on their nodes, and
-// finishes. It is internal/app/load's Master in virtual time.
+// am drives a workload.AM on its node: it registers with the proxy of its subcluster, asks, starts its tasks'
+// containers on their nodes, and finishes. It is internal/app/load's AM in virtual time.
 type am struct {
 	w       *World
 	at      *node
@@ -33,23 +32,23 @@ type am struct {
 	steps      workload.Steps // content of the next allocate
 	held       map[creel.ContainerID]*pb.ContainerProto
 	nmTokens   map[creel.NodeID]*pb.TokenProto
-	told       map[creel.ContainerID]int // containers with a known completion, with the epoch of the reporting proxy
-	asked      map[int32][]time.Time     // per priority, when each container still wanted was asked for
-	stalled    time.Time                 // until then it does not speak
-	wishes     map[int32]*wish           // per priority, where containers are wanted; nil for anywhere
+	told       map[creel.ContainerID]int // containers with a known completion, by the epoch of the reporting proxy
+	asked      map[int32][]time.Time     // per priority, time of the ask for each wanted container
+	stalled    time.Time                 // until then it makes no calls
+	wishes     map[int32]*wish           // per priority, wanted places; nil for any place
 	lastSaid   map[int32]workload.Ask    // per priority
 	pace       time.Duration             // between calls without changes
 	keeps      bool                      // its containers, over attempts
 	keeper
 }
 
-// hurry is the time between the calls of an AM that is in a hurry, as Spark is while it waits.
+// hurry is the time between the calls of an AM in a hurry, such as Spark's while it waits.
 const hurry = 50 * time.Millisecond
 
-// proxy beside which it stands: of two, the later.
+// proxy is the proxy of its subcluster; of two, the later one.
 func (m *am) proxy() *proxy { return m.w.proxies[m.home] }
 
-// callTime bounds an AM's call to its proxy.
+// callTime limits an AM's call to its proxy.
 const callTime = 60 * time.Second
 
 func newAM(n *node, id creel.ContainerID, job int, exit func(int32)) *am {
@@ -91,7 +90,7 @@ func (m *am) begin() {
 	m.register(m.round)
 }
 
-// die ends the process: nothing it waits for matters any more.
+// die ends the process: nothing that it waits for has an effect any more.
 func (m *am) die() {
 	m.dead = true
 	m.w.audit.amEnds(m)
@@ -149,7 +148,7 @@ func (m *am) register(then func()) {
 	})
 }
 
-// say adds to the next allocate: of several asks at one priority the last one counts.
+// say adds to the next allocate; of several asks at one priority the last one counts.
 func (m *am) say(s workload.Steps) {
 	for _, a := range s.Asks {
 		i := slices.IndexFunc(
@@ -206,7 +205,7 @@ func (m *am) request(responseID int32, s workload.Steps) *pb.AllocateRequestProt
 
 func (m *am) allocate(s workload.Steps) {
 	id, p := m.responseID, m.proxy()
-	var served int // the proxy's epoch at that time: it may be restarted while the answer is in the AM's socket
+	var served int // the proxy's epoch at that time: it may restart while the answer is in the AM's socket
 	call(m.w, m.at.host, p.host, callTime, func(reply func(*pb.AllocateResponseProto, error)) {
 		served = p.epoch
 		p.allocate(m.attempt, m.request(id, s), reply)
@@ -232,7 +231,7 @@ func (m *am) allocate(s workload.Steps) {
 	})
 }
 
-// allocated takes the answer of a proxy in that epoch.
+// allocated processes an answer of the proxy's epoch.
 func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 	m.responseID = answer.GetResponseId()
 	var ended []workload.Completion
@@ -280,11 +279,11 @@ func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 	m.start(next.Starts)
 }
 
-// unheard makes the AM give up a task whose container is gone, if no report of that arrives for longer than a
-// ResourceManager takes to notice, as MapReduce does (mapreduce.task.timeout). It is the only way if the
-// ResourceManager or the proxy was restarted and so does not know such a container. known reports that both knew it
-// when the container disappeared. A ResourceManager that was paused restarts the full expiry time of a container not
-// seen running (Machine.Paused). A clock set forward looks like a pause to it.
+// unheard makes the AM give up a task whose container is gone, if no report of that arrives within the time that a
+// ResourceManager takes to notice, as in MapReduce (mapreduce.task.timeout). Nothing else can end the task if the
+// ResourceManager or the proxy restarted, and so does not know the container. known reports whether both knew it when
+// the container disappeared. A ResourceManager that was paused restarts the full expiry time of a container not seen
+// running (Machine.Paused). A clock set forward looks like a pause to it.
 func (m *am) unheard(id creel.ContainerID, of *cluster, known bool) {
 	rm, proxy, gone := m.w.clusters[of.index].process, m.proxy().epoch, m.w.now
 	m.later(m.w.cfg.Expiry+5*time.Minute, func() {
@@ -321,7 +320,8 @@ func (m *am) start(starts []workload.Start) {
 		request := startRequest(m.held[id], s.Duration, s.Exit)
 		n := m.w.nodes[s.Grant.Node]
 		visitor := m.nmTokens[s.Grant.Node]
-		// Where two AMs of one attempt are allowed, the other one may receive content that is sent only once.
+		// If two AMs of one attempt are permitted, the other one may have received the content that is sent only
+		// once.
 		m.w.audit.check(visitor != nil || m.w.audit.apps[m.attempt.Application].twice,
 			"%s was given %s, and no NMToken of its node", m.attempt, id)
 		if visitor == nil {
@@ -356,14 +356,14 @@ func (m *am) start(starts []workload.Start) {
 	}
 }
 
-// take keeps the tokens for nodes that came with an answer.
+// take stores an answer's tokens for nodes.
 func (m *am) take(tokens []*pb.NMTokenProto) {
 	for _, t := range tokens {
 		m.nmTokens[pb.ToNodeID(t.GetNodeId())] = t.GetToken()
 	}
 }
 
-// startRequest has a container run for a time and end with a code.
+// startRequest makes a container run for a time and exit with a code.
 func startRequest(c *pb.ContainerProto, run time.Duration, exit int32) *pb.StartContainersRequestProto {
 	env := func(key string, n int64) *pb.StringStringMapProto {
 		return &pb.StringStringMapProto{Key: &key, Value: new(strconv.FormatInt(n, 10))}

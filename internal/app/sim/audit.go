@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// auditor checks invariants from outside, and counts. It decides nothing.
+// auditor checks invariants from outside, and counts. It has no effect on the run.
 type auditor struct {
 	w   *World
 	ams workload.AMConfig
@@ -25,65 +25,65 @@ type auditor struct {
 	apps       map[creel.ApplicationID]*appRecord
 	containers map[creel.ContainerID]history
 	running    map[creel.ContainerID]struct{} // processes
-	awaited    int                            // jobs that have not ended
-	open       int                            // of them, those that users have begun with
+	awaited    int                            // unfinished jobs
+	open       int                            // of them, jobs that users have submitted
 	living     int                            // AMs with a running process
-	moved      time.Time                      // when something last got on
+	moved      time.Time                      // last progress of anything
 
-	granted  int64 // by ResourceManagers to AMs
-	told     int64 // of them to AMs
+	granted  int64 // to AMs, by ResourceManagers
+	told     int64 // of them, received by AMs
 	checked  int64
 	breaches []string
 	faults   map[string]int64
-	kept     int                             // looks at queues that lost containers to others
-	spent    map[interval]creel.Resource     // resources preempted for queues that have a budget
-	budgeted int                             // looks at these
+	kept     int                             // checks of queues that lost containers to others
+	spent    map[interval]creel.Resource     // resources preempted for queues with a budget
+	budgeted int                             // checks of budgets
 	followed int64                           // rounds in which a plan's capacities were in force
-	granters map[creel.ContainerID]*cluster  // which life of a ResourceManager granted it
+	granters map[creel.ContainerID]*cluster  // the process of the ResourceManager that granted it
 	dropped  map[creel.AttemptID]bool        // attempts whose UAM record was dropped
-	did      map[intentKey]time.Time         // when a member last carried out an intent
-	set      map[intentSubject]time.Time     // when a member was last set something of an application
-	wants    map[string]time.Time            // when each stored intent was last written, by its record's name
-	epochs   map[creel.SubclusterID]int64    // the highest that the store gave
-	used     map[memberEpoch]int64           // by which process an epoch was
-	vanished map[creel.ContainerID]bool      // kept containers whose completion may never be reported
-	signals  map[signalCommand]*signalRecord // that ResourceManagers have taken, to processes that ran then
+	did      map[intentKey]time.Time         // last time at which a member carried out an intent
+	set      map[intentSubject]time.Time     // last time at which a member got a new value for an application
+	wants    map[string]time.Time            // last write of each stored intent, by its record's name
+	epochs   map[creel.SubclusterID]int64    // highest epoch issued by the store
+	used     map[memberEpoch]int64           // the process that used an epoch
+	vanished map[creel.ContainerID]bool      // retained containers whose completion may never be reported
+	signals  map[signalCommand]*signalRecord // accepted by ResourceManagers, for processes that ran then
 	grants   []grantRecord
 	tally    invariants.Tally // of the federation's queues
-	fullest  float64          // the most that was in use of a federation-wide maximum
+	fullest  float64          // highest use of any federation-wide maximum
 	limited  []limitUse       // queues with federation-wide limits
 	submits  []time.Duration
 	short    []float64
-	samples  map[creel.QueuePath][]Sample // each entitlementEvery
+	samples  map[creel.QueuePath][]Sample // one per entitlementEvery
 	filled   [][]float64                  // of each member, at the same times
-	sampled  int                          // times
+	sampled  int                          // number of samples
 	ids      []creel.ApplicationID        // in order of naming
 }
 
-// appRecord is one application as the world has seen it.
+// appRecord is the world's knowledge of one application.
 type appRecord struct {
 	job     int
 	taken   bool      // a router accepted it
 	refused bool      // a router rejected it for good
-	runs    time.Time // when its first AM began
-	home    *cluster  // where its AM was launched
+	runs    time.Time // start of its first AM
+	home    *cluster  // launched its AM
 	ended   time.Time // at its home
 	state   creel.ApplicationState
-	played  int            // attempts that received the answer that they have finished
-	ams     int            // processes of AMs now
-	moves   bool           // it was held for a move once
-	am      *am            // the latest
-	begun   map[int32]bool // attempts whose AM has begun
-	twice   bool           // one began a second time, where that is spared
-	told    map[int]int64  // by member: the epoch of the last container reported to its AM
-	// registered is the latest attempt that a life of a ResourceManager has registered.
+	played  int            // attempts that received the confirmation of their end
+	ams     int            // present processes of AMs
+	moves   bool           // it was once held for a move
+	am      *am            // the latest one
+	begun   map[int32]bool // attempts whose AM has started
+	twice   bool           // an AM started a second time, which is permitted here
+	told    map[int]int64  // by member: epoch of the last container reported to its AM
+	// registered is the latest attempt registered by a process of a ResourceManager.
 	registered map[*cluster]int32
 }
 
-// interval is one of a queue's preemption budget.
+// interval is one interval of a queue's preemption budget.
 type interval struct {
 	queue  creel.QueuePath
-	begins time.Time // the store's clock
+	begins time.Time // by the store's clock
 }
 
 // history is the set of events of a container, each at most once.
@@ -94,7 +94,7 @@ const (
 	hasStarted                      // a process ran
 	hasEnded                        // and ended
 	wasTold                         // its completion was reported to its AM
-	wasReleased                     // its AM gave it back
+	wasReleased                     // its AM released it
 )
 
 func (a *auditor) init(w *World) {
@@ -146,7 +146,7 @@ func (a *auditor) over() bool { return a.awaited == 0 }
 
 // Applications.
 
-// due: a user begins with a job. A day may have hours without one.
+// due records that a user has submitted a job. A day may have hours without jobs.
 func (a *auditor) due() {
 	a.open++
 	a.moved = a.w.now
@@ -166,12 +166,12 @@ func (a *auditor) accepted(s *submission, home creel.SubclusterID) {
 		_, kept := c.kept.app(s.app)
 		a.check(kept || a.apps[s.app].moves, "%s is taken by %s, and its journal does not know", s.app, home)
 	}
-	if !a.apps[s.app].moves { // it may move while the answer is on its way
+	if !a.apps[s.app].moves { // it may move while the answer is in flight
 		a.homeOf(s.app, home, "a router")
 	}
 }
 
-// refused checks a router's permanent rejection. The simulator's own days give no cause for one.
+// refused checks a router's permanent rejection. The simulator's own days never cause one.
 func (a *auditor) refused(s *submission, err error) {
 	a.check(a.w.cfg.Refusals, "%s was refused: %v", s.app, err)
 	a.w.mark("refused", int64(s.app.ID), int64(s.job))
@@ -218,7 +218,7 @@ func (a *auditor) appEnded(c *cluster, e rm.AppEnded) {
 	app := a.apps[e.App]
 	v, _ := c.m.App(e.App)
 	if v.Unmanaged {
-		// A proxy that dies before its AM's next call loses completions that were reported only to it.
+		// If a proxy dies before its AM's next call, completions that were reported only to it are lost.
 		if m := app.am; m != nil {
 			for _, held := range slices.SortedFunc(maps.Keys(m.latest().held), creel.ContainerID.Compare) {
 				if held.Epoch()/epochStep-1 == int64(c.index) {
@@ -235,7 +235,7 @@ func (a *auditor) appEnded(c *cluster, e rm.AppEnded) {
 }
 
 func (a *auditor) ends(c *cluster, id creel.ApplicationID, app *appRecord, state creel.ApplicationState) {
-	// A restart may find the end of an application undone and end it again.
+	// After a restart, an application's end may be missing, and the application ends again.
 	a.check(a.forgetful() || app.home == nil || app.home.index == c.index,
 		"%s ended in %s, and runs in %s", id, c.id, nameOf(app.home))
 	a.moved = a.w.now
@@ -265,10 +265,10 @@ func (a *auditor) silence() time.Duration {
 	return d
 }
 
-// noUAMs checks that some time after its end no UAM of an application is left. A restarted ResourceManager grants a
-// silent AM its whole expiry time again, and more if it was paused or its clock was set forward. It counts a copy of
-// a call that its proxy made minutes ago as a sign of life. If its clock was set back, its time passes slower by a
-// tenth until the clock has caught up (pauseclock.SteadyClock).
+// noUAMs checks that no UAM of an application is left some time after its end. A restarted ResourceManager grants a
+// silent AM its whole expiry time again, and more if it was paused or its clock was set forward. It counts a late
+// copy of a proxy's call as a heartbeat. If its clock was set back, its time passes slower by a tenth until the clock
+// has caught up (pauseclock.SteadyClock).
 func (a *auditor) noUAMs(id creel.ApplicationID, ended time.Time) {
 	for _, c := range a.w.clusters {
 		v, ok := c.m.App(id)
@@ -291,7 +291,7 @@ func (a *auditor) noUAMs(id creel.ApplicationID, ended time.Time) {
 	a.checked++
 }
 
-// amBegins: an attempt has one AM, also of two lives of a ResourceManager.
+// amBegins checks that an attempt has one AM, even with two processes of a ResourceManager.
 func (a *auditor) amBegins(m *am) {
 	a.living++
 	app := a.apps[m.attempt.Application]
@@ -315,7 +315,7 @@ func (a *auditor) amEnds(m *am) {
 	a.apps[m.attempt.Application].ams--
 }
 
-// played records that an AM received the answer that it has finished; no other AM may receive it.
+// played records that an AM received the confirmation of its end; no other AM may receive it.
 func (a *auditor) played(m *am) {
 	app := a.apps[m.attempt.Application]
 	app.played++
@@ -331,7 +331,7 @@ func (a *auditor) once(id creel.ContainerID, what history, text string) {
 	a.containers[id] = l | what
 }
 
-// answered: after grants no node and no queue may be above its limit.
+// answered checks that no grant takes a node or a queue above its limit.
 func (a *auditor) answered(c *cluster, r *rm.Answer) {
 	if r.Duplicate || len(r.Granted) == 0 {
 		return
@@ -356,8 +356,8 @@ func (a *auditor) answered(c *cluster, r *rm.Answer) {
 }
 
 // takenBack checks a turn's preemptions: CapacityScheduler leaves each losing queue its guaranteed share of the
-// member, or the share of a plan in force. A turn in which something else ends, such as an AM's containers together
-// with it, proves nothing.
+// member, or the share of a plan in force. A turn in which something else ends, such as the other containers of a
+// preempted AM, proves nothing.
 func (a *auditor) takenBack(c *cluster) {
 	if len(c.taken) == 0 {
 		return
@@ -378,7 +378,7 @@ func (a *auditor) takenBack(c *cluster) {
 		if q.Planned != nil {
 			due = q.Planned.Share
 		}
-		used := q.Used.Add(creel.NewResource(1, 1)) // as guarantees are rounded
+		used := q.Used.Add(creel.NewResource(1, 1)) // guarantees are rounded
 		has, had := c.counted(used).Dominant(total), c.counted(used.Add(amount)).Dominant(total)
 		a.check(ok && had > due && has >= due,
 			"%s of %s had %.4f of it and is guaranteed %.4f: with %s taken back it has %.4f",
@@ -387,12 +387,12 @@ func (a *auditor) takenBack(c *cluster) {
 	}
 }
 
-// noticed is called for a container about to be preempted. The preemptions of all members for a queue in one interval
-// are within the federation's budget, once all have received a plan and as long as nothing prevents the next from
-// reaching them. Without a plan there is no bound.
+// noticed checks a container that is about to be preempted. All members' preemptions for a queue in one interval must
+// be within the federation's budget, once all have received a plan and while nothing prevents the next plan from
+// reaching them. Without a plan there is no limit.
 func (a *auditor) noticed(p *rm.Preempted) {
 	if p.Queue == p.ForQueue || a.w.cfg.Tree == nil {
-		return // between users of one queue no budget binds
+		return // no budget applies between users of one queue
 	}
 	for i := range a.w.cfg.Tree.Queues {
 		q := &a.w.cfg.Tree.Queues[i]
@@ -408,9 +408,9 @@ func (a *auditor) noticed(p *rm.Preempted) {
 	}
 }
 
-// grantTold checks that an AM receives each container once, and a member's containers in the order of its
-// ResourceManager's epochs: after one of a later epoch it receives none of an earlier epoch. Where two AMs of one
-// attempt are allowed, each receives its own.
+// grantTold checks that an AM receives each container once. It receives a member's containers in the order of its
+// ResourceManager's epochs: after one of a later epoch none of an earlier epoch. If two AMs of one attempt are
+// permitted, each receives its own.
 func (a *auditor) grantTold(m *am, id creel.ContainerID) {
 	if m == nil || !a.apps[m.attempt.Application].twice {
 		a.once(id, wasGranted, "granted")
@@ -443,8 +443,8 @@ func (a *auditor) serves(c *cluster, t creel.AttemptID) {
 	a.check(later <= t.Attempt, "%s serves %s, and has registered attempt %d", c.id, t, later)
 }
 
-// granting: a container is of the life that grants it, so that two lives of a
-// ResourceManager beside each other never give out the same.
+// granting checks that a container was granted by the process that issued its id, so that two concurrent processes of
+// a ResourceManager never issue the same container.
 func (a *auditor) granting(c *cluster, r *rm.Answer) {
 	if a.w.faults.RMLives == 0 {
 		return
@@ -464,14 +464,14 @@ func (a *auditor) wanted(m *am, g workload.Grant, asked int) {
 		"%s received %s at unwanted priority %d", m.attempt, g.Container, g.Priority)
 }
 
-// launching: a UAM is launched only when a restarted proxy would know of it,
-// and registered only when a restarted proxy would have its token.
+// launching checks that a UAM is launched only once a restarted proxy would know it, and registered only once a
+// restarted proxy would have its token.
 func (a *auditor) launching(s *session, member creel.SubclusterID, phase string) {
 	record, err := a.w.store.UAMRecord(s.attempt)
 	kept := err == nil && slices.ContainsFunc(record.UAMs, func(m statestore.UAM) bool {
 		return m.Member == member && (phase == "" || m.Phase == phase)
 	})
-	a.check(kept || a.forgetful() || s.former(), // its saved state may be gone when it resumes
+	a.check(kept || a.forgetful() || s.former(), // its saved state may be lost when it resumes
 		"%s uses its UAM in %s (%s), and the store does not know: %v", s.attempt, member, phase, err)
 }
 
@@ -481,8 +481,8 @@ func (a *auditor) registered(s *session) {
 	a.check(err == nil || a.forgetful(), "%s is reported as registered, which the store does not know: %v", s.attempt, err)
 }
 
-// sessionOver checks why a session ends: only another proxy's session or a later attempt's replaces it, or a call
-// after the attempt's end made it. Saves that outlive the proxy that made them may look like one. A store that went
+// sessionOver checks the reason for a session's end: another proxy's session or a later attempt's replaced it, or a
+// call after the attempt's end made it. Late saves of a dead proxy may look like another proxy's. A store that went
 // back to an earlier state ends no session.
 func (a *auditor) sessionOver(s *session, why string) {
 	if why != "superseded" || a.w.faults.Stale > 0 || a.w.faults.Again > 0 {
@@ -495,7 +495,7 @@ func (a *auditor) sessionOver(s *session, why string) {
 	a.check(gives, "the session of %s is superseded without a successor", s.attempt)
 }
 
-// finished checks that an AM is told that it has finished only if its ResourceManager would know it after a restart.
+// finished checks that the end of an AM is confirmed only once its ResourceManager would know it after a restart.
 func (a *auditor) finished(c *cluster, id creel.AttemptID) {
 	t, ok := c.kept.attempt(id)
 	a.check(
@@ -516,8 +516,8 @@ func (a *auditor) disowned(c *cluster, id creel.ApplicationID, claim int64, here
 }
 
 // givenBack checks that a container whose release was acknowledged ends, long before it would expire unstarted. A
-// proxy that dies forgets releases that it has not forwarded; then the expiry ends the container. A late start makes
-// a node run an ended container. A ResourceManager restarted after that takes it for live, and it ends with its
+// proxy that dies loses releases that it has not forwarded; then the expiry ends the container. A late start can make
+// a node run an ended container. A ResourceManager that restarts afterwards considers it live, and it ends with its
 // application.
 func (a *auditor) givenBack(m *am, id creel.ContainerID) {
 	c := a.w.clusters[id.Epoch()/epochStep-1]
@@ -533,8 +533,8 @@ func (a *auditor) givenBack(m *am, id creel.ContainerID) {
 	})
 }
 
-// releaseTime is how long a release may take: longer than anything is down, cut
-// off or paused, and shorter than a container waits for its start.
+// releaseTime limits the time of a release: longer than any outage, partition or pause, and shorter than a
+// container's wait for its start.
 const releaseTime = 4 * time.Minute
 
 // knownAsks is the set of asks that a ResourceManager knew when it answered.
@@ -543,9 +543,9 @@ type knownAsks struct {
 	pending int64
 }
 
-// asked checks that the asks that a session believes to have sent to a member equal those the member's
-// ResourceManager knew when it answered. Exceptions: unsent changes, and a store that lost writes and so let two AMs
-// of one attempt ask.
+// asked checks that the asks which a session has sent to a member, by its own state, equal those that the member's
+// ResourceManager knew when it answered. Exceptions are unsent changes, and two AMs of one attempt that both ask,
+// after a store lost writes.
 func (a *auditor) asked(s *session, c *cluster, then knownAsks, id int32) {
 	if s.closed || s.driver.Session() == nil || then.id != id || s.former() || c.gone {
 		return
@@ -561,7 +561,7 @@ func (a *auditor) asked(s *session, c *cluster, then knownAsks, id int32) {
 
 func (a *auditor) released(id creel.ContainerID) { a.containers[id] |= wasReleased }
 
-// completionTold checks that each proxy reports a completion once. A restarted proxy cannot know which reports
+// completionTold checks that each proxy reports a completion once. A restarted proxy cannot know which reports have
 // reached the AM, and repeats those that may not have.
 func (a *auditor) completionTold(m *am, id creel.ContainerID, epoch int) {
 	before, told := m.told[id]
@@ -584,7 +584,7 @@ func (a *auditor) processEnded(id creel.ContainerID) {
 	a.moved = a.w.now
 }
 
-// changed lets a ResourceManager's auditor check the state that an event changed.
+// changed makes a ResourceManager's auditor check the state that an event changed.
 func (a *auditor) changed(c *cluster) {
 	a.checked++
 	if err := c.watch.Check(); err != nil {
@@ -592,14 +592,14 @@ func (a *auditor) changed(c *cluster) {
 	}
 }
 
-// clockSample records how a ResourceManager's time passes: its latest time, and one from some time before.
+// clockSample has two times of a ResourceManager: the latest one, and an earlier one.
 type clockSample struct {
 	told, then time.Time
-	since      time.Time // when that time was read
+	since      time.Time // true time of the earlier one
 }
 
-// timePasses checks that while a ResourceManager runs its time passes about as fast as the true time, whatever
-// happens to its clock. Otherwise its deadlines would be late by as much.
+// timePasses checks that a running ResourceManager's time passes about as fast as the true time, whatever happens to
+// its clock. Otherwise its deadlines would be late by the difference.
 func (a *auditor) timePasses(c *cluster, now time.Time) {
 	p := &c.passing
 	if now.After(p.told) {
@@ -614,7 +614,7 @@ func (a *auditor) timePasses(c *cluster, now time.Time) {
 	p.then, p.since = p.told, a.w.now
 }
 
-// fenced checks that a ResourceManager whose successor was admitted is not a member any more. err is the store's
+// fenced checks that a ResourceManager is not a member any more after its successor was admitted. err is the store's
 // answer to a heartbeat or a registration of a process.
 func (a *auditor) fenced(c *cluster, process int64, err error) {
 	c.admitted = c.admitted || err == nil && process == c.process
@@ -622,7 +622,7 @@ func (a *auditor) fenced(c *cluster, process int64, err error) {
 		"%s was taken over, and is taken for the member", c.name)
 }
 
-// full has every ResourceManager look at everything it has.
+// full makes every ResourceManager check its whole state.
 func (a *auditor) full() {
 	for _, c := range a.w.clusters {
 		if c.up {
@@ -632,7 +632,7 @@ func (a *auditor) full() {
 	}
 }
 
-// clean: nothing is left of applications that have all ended.
+// clean reports whether nothing is left of applications that have all ended.
 func (a *auditor) clean() bool {
 	if a.living > 0 || len(a.running) > 0 {
 		return false
@@ -650,8 +650,8 @@ func (a *auditor) clean() bool {
 	return a.records() == "" && a.keptIntents() == "" && a.members() == ""
 }
 
-// records lists applications that still have a UAM record in the store although their proxy stayed alive. A proxy
-// that died while it ended UAMs leaves them to their ResourceManager's expiry, and the record to the home's.
+// records lists ended applications that still have a UAM record in the store although their proxy stayed alive. If a
+// proxy dies while it ends UAMs, their ResourceManagers' expiry ends them, and the home's expiry removes the record.
 func (a *auditor) records() string {
 	if a.forgetful() {
 		return ""
@@ -665,7 +665,7 @@ func (a *auditor) records() string {
 	return list(left)
 }
 
-// recordDropped checks that an application's last UAM record is deleted only when no UAM of it is left. The exception
+// recordDropped checks that an application's last UAM record is deleted only once no UAM of it is left. The exception
 // is a late launch whose caller no longer waits.
 func (a *auditor) recordDropped(id creel.AttemptID) {
 	a.dropped[id] = true
@@ -697,7 +697,7 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// stuck: nothing has got on for longer than anything waits by itself.
+// stuck fails the run if nothing has progressed for longer than any automatic wait.
 func (a *auditor) stuck() {
 	if a.w.killHelpless() {
 		a.moved = a.w.now
@@ -731,7 +731,7 @@ func (a *auditor) stuck() {
 	a.breach("nothing has moved for %v; %d jobs have not ended: %s", a.w.patience(), a.awaited, list(left))
 }
 
-// waitsFor describes the state of an AM that does not end.
+// waitsFor describes the state of an AM that does not finish.
 func (a *auditor) waitsFor(m *am) string {
 	if m == nil || m.dead {
 		return ""
@@ -755,9 +755,9 @@ func (a *auditor) waitsFor(m *am) string {
 	return text
 }
 
-// surplus checks that the grants of ResourceManagers reach AMs. A fault, or an ask that was moved because of one, may
-// cause unwanted grants. Without faults there are none, unless the split moves asks from full members. Asks that are
-// repeated while their grants are in flight show here.
+// surplus checks that the grants of ResourceManagers reach AMs. A fault, or an ask moved because of a fault, may
+// cause unwanted grants. Without faults there are none, unless the split moves asks from full members. It detects
+// asks that are repeated while their grants are in flight.
 func (a *auditor) surplus() {
 	most := int64(0)
 	switch {
@@ -774,7 +774,7 @@ func (a *auditor) surplus() {
 	)
 }
 
-// final: nothing is lost and nothing is left.
+// final checks that nothing is lost and nothing is left.
 func (a *auditor) final() {
 	a.surplus()
 	a.check(a.awaited == 0, "%d jobs have not ended", a.awaited)
@@ -802,8 +802,8 @@ func (a *auditor) final() {
 	a.check(others == "", "the store has other members than there are: %s", others)
 }
 
-// typeOf is the application type of a job. Every other type leaves no data on its nodes for others, so that its idle
-// UAMs are released.
+// typeOf is the application type of a job. Jobs of the other type leave no data on their nodes for other containers,
+// so their idle UAMs are released.
 func typeOf(job int) string {
 	if job%2 == 0 {
 		return "MAPREDUCE"
@@ -811,7 +811,7 @@ func typeOf(job int) string {
 	return "DISTRIBUTEDSHELL"
 }
 
-// entitlementEvery is how often queues' use is compared with their federation-wide guarantees.
+// entitlementEvery is the time between comparisons of queues' use with their federation-wide guarantees.
 const entitlementEvery = 10 * time.Second
 
 func (a *auditor) entitlements() {

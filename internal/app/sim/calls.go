@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
-// The following calls are those of a ResourceManager: each is decoded and encoded as in subcluster/rm/rpc.
+// These are the calls of a ResourceManager; each is decoded and encoded as in subcluster/rm/rpc.
 
 func (c *cluster) submit(
 	user string,
@@ -25,7 +25,7 @@ func (c *cluster) submit(
 		reply(false, err)
 		return
 	}
-	if !c.hadoop { // which ignores the fields
+	if !c.hadoop { // Hadoop's ignores the fields
 		s.Claim, s.After = claim, pb.BeginsAfter(app)
 	}
 	c.post(func(m *rm.Machine, now time.Time) func() {
@@ -45,7 +45,7 @@ func (c *cluster) submit(
 	})
 }
 
-// has reports to a router whether an application is here, as soon as the answer is durable.
+// has reports to a router whether an application is here, once the answer is durable.
 func (c *cluster) has(id creel.ApplicationID, reply func(router.Standing, error)) {
 	c.post(func(m *rm.Machine, _ time.Time) func() {
 		_, known := m.App(id)
@@ -60,8 +60,7 @@ func (c *cluster) has(id creel.ApplicationID, reply func(router.Standing, error)
 	})
 }
 
-// disown answers a router when the refusal, or the application that is here, is
-// durable.
+// disown answers a router once its rejection, or the application that is here, is durable.
 func (c *cluster) disown(id creel.ApplicationID, claim int64, reply func(router.Standing, error)) {
 	if c.hadoop {
 		c.has(id, func(s router.Standing, err error) {
@@ -122,7 +121,7 @@ func (c *cluster) kill(id creel.ApplicationID, why string, reply func(bool, erro
 	})
 }
 
-// end kills an application whose home is elsewhere, on request of a rebuilt store; if it is only held it is dropped.
+// end kills an application whose home is elsewhere, at the request of a rebuilt store; a held application is dropped.
 func (c *cluster) end(id creel.ApplicationID, why string) {
 	c.post(func(m *rm.Machine, now time.Time) func() {
 		if v, ok := m.App(id); ok && v.Held.Claim > 0 {

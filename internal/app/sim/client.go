@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel/router"
 )
 
-// submission is a user's script that hands in one job: a new id, the
-// submission, and the same again at the next router until it is taken.
+// submission is a user's script that submits one job: a new id, the submission, and the same at the next router until
+// one accepts it.
 type submission struct {
 	w   *World
 	job int
@@ -90,8 +90,7 @@ func (s *submission) submit() {
 	})
 }
 
-// through sends the submission by another router too, and does not care for the
-// answer.
+// through sends the submission by another router too, and ignores the answer.
 func (s *submission) through(r *gateway) {
 	call(s.w, s.w.user, r.host, submitTime+5*time.Second, func(reply func(router.Outcome, error)) {
 		r.submit(s, s.app, func(o router.Outcome) { reply(o, o.Err) })

@@ -17,64 +17,64 @@ import (
 )
 
 const (
-	commitTime = 2 * time.Millisecond // of a transaction of the journal
-	launchTime = 3 * time.Minute      // for which an AM's start is tried again
-	epochStep  = 1000                 // keeps container ids of the subclusters apart
+	commitTime = 2 * time.Millisecond // of a journal transaction
+	launchTime = 3 * time.Minute      // time limit for retries of an AM's start
+	epochStep  = 1000                 // so that container ids of the subclusters differ
 )
 
-// cluster is a ResourceManager with its journal and its nodes. The fields in kept outlive the process, the others do
+// cluster is a ResourceManager with its journal and its nodes. The fields in kept survive the process, the others do
 // not.
 type cluster struct {
 	*host
-	others watcher // of the federation, only where routers fall asleep, because its store reads change the random draws
+	others watcher // of the federation; only if routers fall asleep, because its store reads change the random draws
 	w      *World
 	id     creel.SubclusterID
 	index  int
 	conf   rm.Config
 	kept   journal
-	skew   time.Duration // of its machine's clock at since, from which on it drifts
+	skew   time.Duration // error of its machine's clock at since, after which the clock drifts
 	since  time.Time
 	drift  float64
 	disk   disk // under the journal
-	// takesOver: it was started with --take-over, and is again with each of its starts.
+	// takesOver: it was started with --take-over, and restarts the same way.
 	takesOver bool
-	gone      bool // the journal is a later life's, which was started while this one lived
-	hadoop    bool // without fences, published hosts and second UAMs, as Hadoop's, until creel's takes its place
-	signs     bool // its heartbeats, under the cluster's secret
+	gone      bool // a successor has the journal, and was started while this process was alive
+	hadoop    bool // without fences, published hosts and second UAMs, like Hadoop's, until creel's replaces it
+	signs     bool // its heartbeats, with the cluster's secret
 	keys      keys
 	nodes     []*node
 
-	// Of one epoch.
-	m         *rm.Machine // the owner's
+	// State of one epoch.
+	m         *rm.Machine // the owner's machine
 	owner     turn.Owner
 	live      turn.Live   // AMs with valid tokens
 	watch     *rm.Auditor // checks the changes of each turn
-	start     time.Time   // by its host's clock, as rm.StartOf has it
-	process   int64       // its number among all that there were, from 1
+	start     time.Time   // by its host's clock, computed by rm.StartOf
+	process   int64       // number of the process, from 1 over all
 	joining   subcluster.Enrollment
 	excused   time.Time // its last start or resumption after a real or apparent pause
-	setBack   bool      // its clock was, while it ran
+	setBack   bool      // its clock was set back while it ran
 	nextApp   int32
 	box       []turn.Event                  // events waiting for the owner
-	held      bool                          // the owner is held up, or in a turn
-	tick      int64                         // when the next turn without an event is due, 0 for never
+	held      bool                          // the owner is delayed, or in a turn
+	tick      int64                         // due time of the next turn without an event, 0 for none
 	tx        transaction                   // of this turn
-	flying    []commit                      // on their way to the disk, in order
-	synced    time.Time                     // when the last of them is on it
-	durable   uint64                        // transactions that are on the disk
-	reporting bool                          // a report is in flight, or a step that must precede it
-	reported  time.Time                     // when the last one was sent
-	places    *resolver.PublisherState      // its nodes, for others
+	flying    []commit                      // writes in flight to the disk, in order
+	synced    time.Time                     // time at which the last of these is on the disk
+	durable   uint64                        // number of transactions on the disk
+	reporting bool                          // a report, or a step that must precede it, is in flight
+	reported  time.Time                     // time of the last report
+	places    *resolver.PublisherState      // its published nodes
 	inRound   bool                          // of publishing them
-	admitted  bool                          // as the store has it
-	answers   map[creel.AttemptID]knownAsks // to the last allocate of each
+	admitted  bool                          // according to the store
+	answers   map[creel.AttemptID]knownAsks // to the last allocate of each attempt
 	loads     codec.Loads
-	users     map[creel.ApplicationID]string // of the applications it knows
+	users     map[creel.ApplicationID]string // of its applications
 	report    rm.NodeReport
 	use       rm.NodeUse
-	read      time.Time      // when its time was made last
+	read      time.Time      // time of its last clock read
 	passing   clockSample    // of its time
-	alone     bool           // this turn has come by time alone, with no event
+	alone     bool           // this turn has no event and was caused by a deadline
 	taken     []rm.Preempted // by this turn
 }
 
@@ -129,7 +129,7 @@ func (c *cluster) open() error {
 	if c.m, err = rm.New(conf); err != nil {
 		return err
 	}
-	c.watch = rm.NewAuditor(c.m, 0) // full audits come by the auditor's own count
+	c.watch = rm.NewAuditor(c.m, 0) // the auditor's own count causes full audits
 	c.admitted, c.reporting = false, false
 	c.nextApp, c.tick, c.loads = 0, 0, codec.Loads{}
 	c.answers = map[creel.AttemptID]knownAsks{}
@@ -166,7 +166,7 @@ func (c *cluster) open() error {
 }
 
 // down kills the process. Of the transactions in progress the first few may have reached the disk without an
-// acknowledgment. The others are lost: the journal truncates their partial bytes.
+// acknowledgment. The others are lost: the journal cuts off their partial bytes.
 func (c *cluster) down() {
 	w := c.w
 	c.leaveDisk(w.rnd.IntN(len(c.flying) + 1))
@@ -186,7 +186,8 @@ func (c *cluster) leaveDisk(whole int) {
 	c.kept.tear(c.flying)
 }
 
-// longestAfterlife is how long a process that was presumed dead runs on at most. Then its supervisor ends it.
+// longestAfterlife limits the time for which a process that was presumed dead keeps running. Then its supervisor ends
+// it.
 const longestAfterlife = 5 * time.Minute
 
 // succeeded starts another process in the ResourceManager's place, with --take-over, while this one continues: its
@@ -221,7 +222,7 @@ func (c *cluster) succeeded() {
 	w.on(c.host, longestAfterlife, func() { w.crash(c.host) })
 }
 
-// watches has it read whether it is drained, as a ResourceManager does that is a member.
+// watches makes it read whether it is drained, like a ResourceManager that is a member.
 func (c *cluster) watches() {
 	c.others = watcher{w: c.w, at: c.host}
 	if c.w.faults.Sleepers > 0 {
@@ -229,7 +230,7 @@ func (c *cluster) watches() {
 	}
 }
 
-// isDrained reports whether it has read that it is drained.
+// isDrained reports whether the last read showed it as drained.
 func (c *cluster) isDrained() bool {
 	if c.others.view == nil || c.hadoop {
 		return false
@@ -238,7 +239,7 @@ func (c *cluster) isDrained() bool {
 	return ok && self.Draining != ""
 }
 
-// closed is why it takes nothing new.
+// closed returns the reasons to reject new applications.
 func (c *cluster) closed() (out rm.Closed) {
 	out.Name = string(c.id)
 	if c.disk >= onReserve {
@@ -250,8 +251,8 @@ func (c *cluster) closed() (out rm.Closed) {
 	return out
 }
 
-// counted is the part of an amount that its scheduler accounts for: memory only, or every type. Other types may be
-// overcommitted.
+// counted is the part of an amount that its scheduler accounts for: memory only, or every type. Use of other types
+// may exceed a node's size.
 func (c *cluster) counted(r creel.Resource) creel.Resource {
 	if c.conf.Queues.Calculator == queues.MemoryOnly {
 		return creel.NewResource(r.MemoryMB, 0)
@@ -272,9 +273,8 @@ func (c *cluster) clock() time.Time {
 	return c.w.now.Add(c.skew + time.Duration(c.drift*float64(passed)))
 }
 
-// setClock sets the clock of a process that runs, and has it drift from then on. A clock
-// set forward looks like a pause to the process (package awake), one set back like
-// nothing.
+// setClock sets the clock of a running process, which then drifts. A clock set forward looks like a pause to the
+// process (package pauseclock); one set back has no visible effect.
 func (c *cluster) setClock(skew time.Duration) {
 	before := c.clock()
 	c.skew, c.since, c.drift = skew, c.w.now, c.w.faults.Drift*(2*c.w.rnd.Float64()-1)
@@ -285,8 +285,8 @@ func (c *cluster) setClock(skew time.Duration) {
 	c.turn(max(0, gap))
 }
 
-// mostSkew is how wrong a clock is at most. Of more than the ten minutes that a
-// container waits for its start, nodes would refuse tokens as expired, as Hadoop's do.
+// mostSkew is the largest error of a clock. With an error of more than the ten minutes for which a container waits
+// for its start, nodes would reject tokens as expired, like Hadoop's.
 const mostSkew = 5 * time.Minute
 
 func (c *cluster) comeBack() {
@@ -320,7 +320,7 @@ func (c *cluster) post(e turn.Event) {
 	}
 }
 
-// hold has the owner's next turn come later.
+// hold delays the owner's next turn.
 func (c *cluster) hold(d time.Duration) {
 	c.held = true
 	c.w.on(c.host, d, func() {
@@ -336,7 +336,7 @@ func (c *cluster) turn(paused time.Duration) {
 		c.excused = c.w.now
 	}
 	c.w.audit.timePasses(c, now)
-	c.held, c.box = true, nil // events posted while performing run after this
+	c.held, c.box = true, nil // events posted during the actions run after this turn
 	c.taken, c.alone = nil, len(events) == 0
 	c.owner.Begin(now, paused, c.durable)
 	for first := true; first || len(events) > 0; first = false {
@@ -365,7 +365,7 @@ func (c *cluster) turn(paused time.Duration) {
 	}
 }
 
-// perform performs an action of the machine but for its saves.
+// perform carries out an action of the machine, except saves.
 func (c *cluster) perform(action rm.Action) {
 	c.live.Perform(action)
 	switch a := action.(type) {
@@ -405,14 +405,14 @@ func (c *cluster) arm(d time.Time) {
 	})
 }
 
-// disk is how a disk serves a journal's writes.
+// disk is the state of the disk under a journal.
 type disk uint8
 
 const (
 	quick     disk = iota
 	slow           // a sync takes up to two seconds
 	onReserve      // the disk is full; mandatory writes use the journal's reserve
-	full           // the reserve is used up: transactions wait for room
+	full           // the reserve is used up: transactions wait for space
 )
 
 // commit is a transaction with its number.
@@ -423,7 +423,7 @@ type commit struct {
 
 const (
 	slowest   = 2 * time.Second // of the syncs of a slow disk
-	roomEvery = time.Second     // a full disk is looked at again so often
+	roomEvery = time.Second     // time between checks of a full disk
 )
 
 // commit sends a turn's transaction to the journal. Transactions become durable in
@@ -444,7 +444,7 @@ func (c *cluster) commit(number uint64) {
 	c.w.on(c.host, c.synced.Sub(c.w.now), c.sync)
 }
 
-// sync has the first transaction on its way reach the disk.
+// sync completes the first transaction in flight to the disk.
 func (c *cluster) sync() {
 	if c.gone {
 		c.w.say("%s ends: its journal is gone", c.name)
@@ -462,7 +462,7 @@ func (c *cluster) sync() {
 	c.turn(0)
 }
 
-// wear has the disk be bad for a time.
+// wear makes the disk slow or full for a time.
 func (c *cluster) wear(how disk, d time.Duration) {
 	if c.disk != quick {
 		return

@@ -2,8 +2,8 @@
 
 // Package sim runs a whole federation in virtual time, on the code of the daemons: the ResourceManagers' and
 // NodeManagers' state machines, the proxies' sessions, the routers' submission core, the policies and the state
-// store. These use no goroutine, no clock and no socket, so the same Config produces the same events, byte for byte,
-// and a seed reproduces a failure.
+// store. These use no goroutine, clock or socket, so the same Config produces the same events, byte for byte, and a
+// seed reproduces a failure.
 //
 // # Parts
 //
@@ -15,24 +15,24 @@
 //   - the proxy (amrmproxy.Driver, Recording, LaunchUAM, DropUAM);
 //   - the ResourceManager's turn, its journal's records and the start of AMs (subcluster/rm/turn);
 //   - the translation of messages and the creation of tokens (subcluster/rm/codec);
-//   - a node's pace and its checks of callers (subcluster/nm);
-//   - becoming and staying a member (subcluster.Enrollment, in every second seed with faults; in the others a process
-//     has its epoch when it starts);
+//   - a node's pace and its authorization of callers (subcluster/nm);
+//   - enrollment as a member (subcluster.Enrollment, in every second seed with faults; in the others a process
+//     has its epoch at its start);
 //   - the consequences of a read of the store (subcluster.Observer);
-//   - publishing and following which member has which host (resolver.PublisherState, FollowerState);
-//   - the router's submission, its cache of homes and assumed load (package router);
+//   - publishing hosts and following the publications (resolver.PublisherState, FollowerState);
+//   - the router's submission, its home cache and assumed load (package router);
 //   - federation-wide maxima and user limits (policies/rebalancer/server.Keeper);
 //   - following a plan with capacities and preemption budgets (Follower there);
 //   - planning, dividing maxima and auditing (Leader there);
 //   - when a plan is read, by proxies in part (statestore/watch.PlanReader);
-//   - users' requests to unavailable members, stored until they are carried out (statestore/intents).
+//   - users' requests to unavailable members, stored until members carry them out (statestore/intents).
 //
-// A message between two hosts is the protobuf that goes over the network.
+// A message between two hosts is the protobuf of the network protocol.
 //
-// If there is a rebalancer or a queue tree, times are the daemons' defaults. Then members report large changes at
-// their next check (codec.Loads.Changed), the leader plans for these at its own next check, and the store notifies
-// routers and proxies of writes (statestore/watch.Hears). Otherwise reports are not used: members report only at
-// their heartbeats, and processes poll.
+// With a rebalancer or a queue tree, times are the daemons' defaults. Then members report large changes at their next
+// check (codec.Loads.Changed), the leader plans after these at its own next check, and the store notifies routers and
+// proxies of writes (statestore/watch.Hears). Otherwise the reports are not used: members report only in their
+// heartbeats, and processes poll.
 //
 // The simulator's own parts are the event heap, the network, faults, clients and AMs, the auditor, and the loops that
 // post and perform. Not simulated are: resuming a subscription of the store, a queue tree in percent of members that
@@ -40,20 +40,20 @@
 // and the loops of statestore/rebuild, reconcile and tidy (the decisions of the first two are simulated: see
 // World.rebuild and reconcile).
 //
-// Code that waits for answers runs as a coroutine (iter.Pull, flow.go), so that virtual time passes between any two
-// of its steps and a router can die there.
+// Code that waits for answers runs as a coroutine (iter.Pull, flow.go), so that virtual time passes between its steps
+// and a router can die between them.
 //
-// In every second seed with faults some AMs name hosts and racks of any member, as Hadoop's AMRMClient does; a third
-// of these insist on them.
+// In every second seed with faults, some AMs name hosts and racks of any member, like Hadoop's AMRMClient; a third of
+// these accept no others.
 //
-// With Config.Keeps some applications keep their containers over attempts
-// (keep_containers_across_application_attempts), and their AMs die, some while the ResourceManager or the proxy of
-// their home is dead or paused. The next attempt's AM continues from the previous one's state, as Flink's does.
+// With Config.Keeps, some applications retain their containers over attempts
+// (keep_containers_across_application_attempts). Their AMs die, some of them while the ResourceManager or the proxy
+// of their home is dead or paused. The next attempt's AM continues from the previous one's state, as Flink's does.
 //
 // # Faults
 //
-// Each seed draws which of these kinds exist in it (DefaultFaults), because a seed with few of them gets further into
-// each:
+// Each seed draws the kinds of its faults (DefaultFaults), because a seed with few kinds gets further into the
+// effects of each:
 //
 //   - messages: lost, late within their callers' patience and beyond it, served after their caller timed out, served
 //     again up to five minutes later, in the order of their connection or in none;
@@ -62,44 +62,44 @@
 //     any step of a submission;
 //   - ResourceManagers, proxies, routers, AMs and the store paused for up to 20 s; nodes with all their processes,
 //     and proxies, for up to 5, 20 or 90 s;
-//   - a proxy that is presumed dead and continues, at once or after a pause, beside its replacement;
+//   - a proxy that is presumed dead and continues, at once or after a pause, while its replacement runs;
 //   - the store failing before or after it has executed a call, read only, failing over with the loss of its last
 //     writes, emptied or taken back by minutes and rebuilt;
 //   - journals on slow and full disks; a kill loses any number of the transactions in flight to the disk, the latest
 //     first, and leaves any prefix of the block that was being written, with zeros or nothing behind it
 //     (journal.Image, which reads them as the daemon reads its files);
-//   - a ResourceManager that is presumed dead and continues, at once or after a pause, beside its replacement with
+//   - a ResourceManager that is presumed dead and continues, at once or after a pause, while its replacement runs with
 //     its journal: it serves the requests in its sockets, is no longer a member, and ends when it notices that it
 //     cannot write;
-//   - a ResourceManager that restarts with its clock changed by up to five minutes, or has it changed while it runs,
-//     both ways, and then drifts by up to 1 %. The clock of each node is wrong by up to four minutes and set at any
-//     time, the store's by two. Everything else uses monotonic time, and a proxy's clock stops while the proxy is
+//   - a ResourceManager whose clock is changed by up to five minutes, at a restart or while it runs, in either
+//     direction, and then drifts by up to 1 %. The clock of each node is wrong by up to four minutes and set at any
+//     time, the store's by two. All other hosts use monotonic time, and a proxy's clock stops while the proxy is
 //     paused;
-//   - members of a version without fences, as Hadoop's are: they cannot disown, ignore claims, do not begin a UAM
-//     again and publish no hosts, until they are restarted as this version;
+//   - members of a version without fences, like Hadoop's: they cannot disown, ignore claims, do not restart a UAM
+//     and publish no hosts, until they restart as this version;
 //   - routers of a version without fences, which leave a home after one reply of a member and name no claim, and
-//     proxies that do not begin a UAM again and know no hosts; replaced one after the other (versions.go, in the
-//     order of docs/adr/0013-fence.md or in any);
-//   - members that begin to sign their records, and then routers and proxies that accept only signed ones; from then
-//     on a process without the secret writes members and loads;
+//     proxies that do not restart a UAM and know no hosts; replaced one after the other (versions.go, in the
+//     order of docs/adr/0013-fence.md or in any order);
+//   - members that start to sign their records, and then routers and proxies that accept only signed ones; after
+//     that a process without the secret writes members and loads;
 //   - one submission through two routers at the same moment, and two routers that move one home;
 //   - in every second seed, waiting applications moved between members by drains and to members with free capacity,
-//     given up, and carried on by two routers at once;
+//     abandoned, and continued by two routers at once;
 //   - routers that pause between their choice of a home and the submission, while that home is drained;
 //   - users that ask routers to kill and move applications, to change their priority and to signal their containers,
 //     mostly while an application's home is unavailable or its move is in progress;
 //   - AMs that release containers, UAMs and applications killed, applications moved, members drained, queues
-//     reloaded, policies changed; applications killed that insist on places of a member that accepted their id once
+//     reloaded, policies changed; applications killed that accept only places of a member that accepted their id once
 //     and whose UAM there has ended.
 //
 // # Checks
 //
-// The auditor checks after each event:
+// The auditor checks these invariants after each event:
 //
-//   - An application has one home and is played to its end once.
+//   - An application has one home and completes once.
 //   - A container is granted, started, ended and reported once each.
 //   - No node and no queue is above its limit after a grant.
-//   - No UAM outlives its application for longer than a silent AM may live.
+//   - No UAM exists for longer after its application's end than a silent AM may live.
 //   - The state that the event changed in a ResourceManager is consistent, by rm.Auditor. At intervals, and at the
 //     end, each ResourceManager's Audit checks its whole state.
 //   - A ResourceManager's time passes while it runs, whatever happens to its clock.
@@ -115,14 +115,14 @@
 //     receives nothing once a later one is registered.
 //   - An AM that insists on hosts or racks gets containers only there, and a member is not asked for a place that its
 //     proxy knows to be another's.
-//   - A kept container, or its completion, is reported to the next attempt. An AM that keeps none is told of none,
-//     and no AM is told that it kept a container whose completion it knows.
+//   - A retained container, or its completion, is reported to the next attempt. An AM that retains none is told of
+//     none, and no AM is told that it retained a container whose completion it knows.
 //   - A disowned application stays refused, even if an older router submits it without a claim number. If such a
-//     router handled an application, it may have two homes; the wrong one is ended (statestore/reconcile).
+//     router handled an application, it may have two homes; the wrong run is ended (statestore/reconcile).
 //   - A process that verifies signatures accepts no unsigned member, and misses no signed one.
 //   - A user's request is recorded until a member has carried it out or rejected it. Each signal that a
 //     ResourceManager accepted for a running process reaches the node.
 //
 // At the end nothing may be left: no unfinished application, no container, no session, no UAM record, and no user's
-// request. After the store lost acknowledged writes less is promised and checked: see auditor.forgetful.
+// request. After a store lost acknowledged writes, less is promised and checked: see auditor.forgetful.
 package sim

@@ -14,11 +14,11 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// keepEvery is the time between two rounds of a keeper, and keepRecovery how long after a
-// start a part is not lowered: the daemon's defaults.
+// keepEvery is the time between two rounds of a keeper. keepRecovery is the time after a start in which a part is not
+// lowered. Both are the daemon's defaults.
 const keepEvery, keepRecovery = 500 * time.Millisecond, time.Minute
 
-// escrowStore is the store as a flow of a keeper reaches it.
+// escrowStore is the store for a keeper's flow.
 type escrowStore struct{ documents }
 
 func (d escrowStore) Records(context.Context) (subcluster.Records, error) {
@@ -28,22 +28,22 @@ func (d escrowStore) Records(context.Context) (subcluster.Records, error) {
 	})
 }
 
-// flowAccess is the interface to a ResourceManager's process for the daemon's drivers within a flow: the state store,
-// and the turns of the owner.
+// flowAccess gives the daemon's drivers, within a flow, access to the state store and to the turns of a
+// ResourceManager's owner.
 type flowAccess struct {
 	escrowStore
 	c *cluster
 }
 
-// escrowKeeper runs the daemon's driver that keeps a ResourceManager's queues within their parts of federation-wide
-// maxima, one round at a time.
+// escrowKeeper runs the daemon's driver that enforces a ResourceManager's parts of federation-wide maxima, one round
+// at a time.
 type escrowKeeper struct {
 	flowAccess
 	keeper *server.Keeper
 	begun  bool
 }
 
-// keep begins it, with the ResourceManager.
+// keep starts it, with the ResourceManager.
 func (c *cluster) keep() {
 	if c.w.cfg.Tree == nil {
 		return
@@ -64,7 +64,7 @@ func (k *escrowKeeper) round() {
 			k.begun = k.keeper.Begin(f) == nil
 		}
 		if k.begun {
-			_ = k.keeper.Round(f) // the next one comes
+			_ = k.keeper.Round(f) // the next round repeats it
 		}
 	}, func() {
 		w.on(k.c.host, max(0, keepEvery-w.now.Sub(began)), k.round)

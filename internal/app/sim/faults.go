@@ -15,22 +15,22 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Faults are the possible faults, all drawn from the seed.
+// Faults has the possible faults, all drawn from the seed.
 type Faults struct {
 	Loss   float64       // of messages: the request or the answer never arrives
 	Double float64       // a request arrives twice
 	Again  float64       // a request arrives once more up to five minutes later
 	Late   float64       // a message takes up to Delay longer
-	Delay  time.Duration // the most that one takes longer
+	Delay  time.Duration // longest such delay
 
-	Stale   float64 // a message takes up to 25 s longer: its caller may have given up and called again
+	Stale   float64 // a message takes up to 25 s longer: its caller may have timed out and called again
 	Busy    float64 // an event finds the owner of a ResourceManager busy, and shares a turn with later ones
-	Clocks  bool    // a ResourceManager that starts again finds its clock set by up to five minutes, either way
-	Ordered bool    // messages of a connection keep their order, so that one that is late holds up the others
-	Orphans bool    // a request is served though its caller has given up
+	Clocks  bool    // the clock of a restarting ResourceManager is wrong by up to five minutes, in either direction
+	Ordered bool    // messages of a connection keep their order, so that a late one delays the others
+	Orphans bool    // a request is served even after its caller timed out
 
-	Unfenced float64 // of the members have no fences, as Hadoop's, until creel's take their place
-	Signed   bool    // members begin to sign, and then routers and proxies accept only signed members
+	Unfenced float64 // fraction of members without fences, like Hadoop's, until creel's replace them
+	Signed   bool    // members start to sign, and then routers and proxies accept only signed members
 
 	Step float64 // a router dies before or after a step of a submission
 
@@ -39,46 +39,46 @@ type Faults struct {
 	Proxy      time.Duration // a proxy is killed, and continues from its saved state
 	Router     time.Duration // a router is killed
 	Partition  time.Duration // a subcluster is cut off, both ways or one, or from one other site
-	Down       time.Duration // the most that one of them is gone
+	Down       time.Duration // longest outage of these
 	SlowPath   time.Duration // messages from one site to another take up to slowestPath longer, for a while
 	Pause      time.Duration // a process is paused for up to 20 s
 	Halts      time.Duration // a node with all its processes, or a proxy, is paused for up to Halted
 	Halted     time.Duration
-	Lives      time.Duration // a proxy is taken for dead, and goes on beside the one that is started in its place
-	RMLives    time.Duration // so is a ResourceManager, by its machine, and its journal is another's
-	Jumps      time.Duration // the clock of a ResourceManager that runs is set, by up to five minutes either way
-	StoreJumps time.Duration // the clock of the store is set, by up to two minutes either way
-	NodeClocks time.Duration // clocks of nodes are wrong by up to four minutes, and are set at that
-	Drift      float64       // the most that the clock of a ResourceManager runs fast or slow, of 1
+	Lives      time.Duration // a proxy is presumed dead, and continues while its replacement runs
+	RMLives    time.Duration // the same for a ResourceManager, whose replacement has its journal
+	Jumps      time.Duration // the clock of a running ResourceManager is set, by up to five minutes in either direction
+	StoreJumps time.Duration // the clock of the store is set, by up to two minutes in either direction
+	NodeClocks time.Duration // clocks of nodes are wrong by up to four minutes, and are set at this interval
+	Drift      float64       // largest drift of a ResourceManager's clock, as a fraction
 
-	Strangers time.Duration // a process without the secret writes into the store, once all verify signatures
+	Strangers time.Duration // a process without the secret writes into the store, once all processes verify signatures
 
 	Twice float64 // a user sends a submission through two routers at the same moment
 
-	Nodes   time.Duration // a node is killed with all that runs on it, and comes back after a while
+	Nodes   time.Duration // a node is killed with all its processes, and restarts after a while
 	Stalls  time.Duration // every fourth AM is paused for up to 20 s
 	Kills   time.Duration // an administrator kills a UAM in its member
 	Store   time.Duration // the store is down for a while
 	Slow    time.Duration // the store pauses for up to 20 s, and then serves the queued calls
-	Fails   time.Duration // calls of the store fail for a while; some of them have been done
+	Fails   time.Duration // calls of the store fail for a while; some of them take effect
 	Locked  time.Duration // the store is read only for a while
-	Loses   time.Duration // the store fails over, and has lost its last acknowledged writes
+	Loses   time.Duration // the store fails over and loses its last acknowledged writes
 	Empty   time.Duration // the store comes back empty, and is rebuilt
 	Back    time.Duration // the store goes back by up to ten minutes, and is rebuilt
 	Planner time.Duration // the rebalancer is dead for an hour
 	Disk    time.Duration // the disk of a ResourceManager's journal is slow, or full, for a while
 	Users   time.Duration // a user kills or moves, or an administrator drains, reloads queues or changes the policy
-	Claims  bool          // members claim their epochs by messages; without it they have them at their start
-	Asks    time.Duration // a user asks a router for a change of an application, or for a signal to a container
+	Claims  bool          // members claim their epochs by messages; otherwise they have them at their start
+	Asks    time.Duration // a user requests a change of an application, or a signal to a container, from a router
 	Moves   time.Duration // a member is drained by moving its waiting applications; 0: routers move none
 	Fickle  float64       // an AM releases a container just after the grant, and asks again
-	Hurried float64       // of the AMs call each 50 ms, with or without changes
-	// Sleepers is how often a router pauses between its choice of a home and the submission, while that member is
-	// drained.
+	Hurried float64       // fraction of AMs that call each 50 ms, with or without changes
+	// Sleepers is the fraction of submissions in which a router pauses between its choice of a home and the
+	// submission, while that member is drained.
 	Sleepers float64
 }
 
-// longestPause of a process: longer than callers wait for it.
+// longestPause is the longest pause of a process: longer than callers wait for it.
 const longestPause = 20 * time.Second
 
 // DefaultFaults draws the faults of a seed's run over the given time: which kinds exist in it, and how often each
@@ -87,7 +87,7 @@ const longestPause = 20 * time.Second
 func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	few := func(n float64) time.Duration { return time.Duration(float64(span) / n) }
 	f := &Faults{Down: time.Duration(1+source(seed, "down").IntN(60)) * time.Second}
-	// In most seeds: faults of every network and every restart.
+	// In most seeds: faults that every network and every restart has.
 	draw := func(kind string, of, in int, set func(rnd *rand.Rand)) {
 		if rnd := source(seed, kind); rnd.IntN(in) < of {
 			set(rnd)
@@ -103,7 +103,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("proxy", 3, 4, func(*rand.Rand) { f.Proxy = few(4) })
 	draw("router", 3, 4, func(*rand.Rand) { f.Router = few(3) })
 	draw("partition", 3, 4, func(*rand.Rand) { f.Partition = few(3) })
-	// In every second one.
+	// In every second seed.
 	draw("orphans", 1, 2, func(*rand.Rand) { f.Orphans = true })
 	draw("stale", 1, 2, func(rnd *rand.Rand) { f.Stale = 0.01 * rnd.Float64() })
 	draw("again", 1, 2, func(rnd *rand.Rand) { f.Again = 0.002 * rnd.Float64() })
@@ -132,7 +132,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("slow", 1, 3, func(*rand.Rand) { f.Slow = few(3) })
 	draw("fails", 1, 3, func(*rand.Rand) { f.Fails = few(3) })
 	draw("locked", 1, 3, func(*rand.Rand) { f.Locked = few(3) })
-	// In few: less is checked of a store that has lost writes.
+	// In few seeds, because less is checked after a store has lost writes.
 	draw("loses", 1, 12, func(*rand.Rand) { f.Loses = few(2) })
 	draw("empty", 1, 12, func(*rand.Rand) { f.Empty = few(1.5) })
 	draw("moves", 1, 2, func(*rand.Rand) { f.Moves = few(6) })
@@ -144,7 +144,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	return f
 }
 
-// NamedFaults are faults of the given kinds only, to study their effects.
+// NamedFaults returns only faults of the named kinds, to study their effects.
 func NamedFaults(kinds []string) (*Faults, error) {
 	f := &Faults{Down: 4 * time.Minute}
 	for _, kind := range kinds {
@@ -169,10 +169,10 @@ var namedFaults = map[string]func(f *Faults){
 	"sleepers":   func(f *Faults) { f.Sleepers = 0.05 },
 }
 
-// FaultNames are the kinds of NamedFaults, sorted.
+// FaultNames returns the kinds of NamedFaults, sorted.
 func FaultNames() []string { return slices.Sorted(maps.Keys(namedFaults)) }
 
-// source is a kind's own random source in a seed.
+// source returns a kind's separate random source in a seed.
 func source(seed uint64, kind string) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(kind)) // never fails
@@ -385,16 +385,16 @@ func (w *World) planFaults() {
 	plan("slow path", f.SlowPath, w.slowPath)
 }
 
-// wrong draws by how much a clock is wrong.
+// wrong draws the error of a clock.
 func wrong(drawn uint64, most time.Duration) time.Duration {
 	return time.Duration(drawn%uint64(2*most)) - most
 }
 
-// mostNodeSkew is the largest error of a node's clock: together with that of its ResourceManager less than the ten
-// minutes for which a container's token is valid.
+// mostNodeSkew is the largest error of a node's clock: with its ResourceManager's error, less than the ten minutes
+// for which a container's token is valid.
 const mostNodeSkew = 4 * time.Minute
 
-// partition cuts some of the ways from and to a site for a while.
+// partition cuts some of the paths from and to a site for a while.
 func (w *World) partition(which uint64, down time.Duration) {
 	n := len(w.clusters)
 	site := int(which % uint64(n))
@@ -413,7 +413,7 @@ func (w *World) partition(which uint64, down time.Duration) {
 			cut = append(cut, from)
 		}
 	}
-	cut = slices.DeleteFunc(cut, func(way int) bool { return w.cuts[way] }) // another's, that ends by itself
+	cut = slices.DeleteFunc(cut, func(way int) bool { return w.cuts[way] }) // another partition's, which ends by itself
 	if len(cut) == 0 {
 		return
 	}
@@ -432,7 +432,7 @@ func (w *World) partition(which uint64, down time.Duration) {
 	})
 }
 
-// slowestPath is the most that a message is late on a path that is slow: longer than most callers wait.
+// slowestPath is the longest delay of a message on a slow path: longer than most callers wait.
 const slowestPath = 14 * time.Second
 
 // slowPath delays messages from one site to another for a while, but not those in the other direction.
@@ -456,13 +456,13 @@ func (w *World) slowPath(which uint64, down time.Duration) {
 // calm ends the network faults, so that the remaining work can finish.
 func (w *World) calm() { w.faulty = false }
 
-// killUAM kills one of the UAMs that run, as an administrator of its member may.
+// killUAM kills one of the running UAMs, as an administrator of its member may.
 func (w *World) killUAM(which uint64) {
 	c := w.clusters[which%uint64(len(w.clusters))]
 	var uams []creel.ApplicationID
 	for v := range c.m.Apps {
-		// A member without fences accepts an id once, as Hadoop's do. An AM that insists on its places waits for ever
-		// once its UAM there is killed, and no component can help it.
+		// A member without fences accepts an id only once, like Hadoop's. If an AM accepts only places there, it
+		// waits for ever once its UAM there is killed, and no component can help it.
 		if v.Unmanaged && !v.State.Ended() && !(c.hadoop && w.audit.apps[v.ID].am.insists()) {
 			uams = append(uams, v.ID)
 		}
@@ -475,8 +475,8 @@ func (w *World) killUAM(which uint64) {
 	w.say("the UAM of %s in %s is killed", id, c.id)
 	app := w.audit.apps[id]
 	if m := app.am; m != nil && !m.dead {
-		// A proxy that took the session over knows the containers that this UAM's registration named, so the session
-		// is distinguished by its epoch.
+		// A proxy that took over the session knows the containers in this UAM's registration, so the session is
+		// identified by its epoch.
 		s := m.proxy().sessions[m.attempt]
 		for _, held := range slices.SortedFunc(maps.Keys(m.held), creel.ContainerID.Compare) {
 			if held.Epoch()/epochStep-1 == int64(c.index) {
@@ -504,7 +504,7 @@ func (w *World) killRouter(r *gateway, down time.Duration) {
 	})
 }
 
-// fallsAsleep has a router stand still before it submits to a member, which is drained meanwhile, in some of the cases.
+// fallsAsleep sometimes pauses a router before it submits to a member, which is drained meanwhile.
 func (w *World) fallsAsleep(t *task, c *cluster) {
 	r := t.r
 	if !w.faulty || !w.chance(w.faults.Sleepers) || w.asleep(r.host) {

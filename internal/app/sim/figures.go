@@ -14,21 +14,21 @@ import (
 type QueueResult struct {
 	Queue        creel.QueuePath
 	Applications int
-	Refused      int             // of them, by policies or the queue
+	Refused      int             // of them, rejected by policies or the queue
 	Failed       int             // of them
 	Containers   int64           // reported to its AMs
 	Waits        []time.Duration // from ask to grant, sorted
-	Starts       []time.Duration // from when a submission was due until its first AM ran, sorted
-	Reached      float64         // members that gave an application containers, on average of those that got some
-	Preempted    int64           // containers taken back for others
-	Lost         creel.Resource  // their resources times the seconds that they had run
-	Samples      []Sample        // one each entitlementEvery, while work was left
+	Starts       []time.Duration // from a submission's due time to the start of its first AM, sorted
+	Reached      float64         // members with containers of an application, average over those with any
+	Preempted    int64           // preempted containers
+	Lost         creel.Resource  // their resources times the seconds of their runs
+	Samples      []Sample        // one per entitlementEvery, while work remained
 }
 
-// Sample is a queue's state at a moment, as parts 0 to 1 of the federation (dominant).
+// Sample is a queue's state at a moment, as fractions of the federation (dominant share).
 type Sample struct {
 	Used     float64
-	Entitled float64 // the less of its guarantee and its demand
+	Entitled float64 // the smaller of guarantee and demand
 }
 
 // grantRecord is one grant that was reported to an AM.
@@ -40,7 +40,7 @@ type grantRecord struct {
 // sample records the current use of queues and members.
 func (a *auditor) sample(q creel.QueuePath, s Sample) {
 	of := a.samples[q]
-	// A queue that comes later had nothing before.
+	// A queue created later had zero use before.
 	a.samples[q] = append(of, append(make([]Sample, a.sampled-len(of)), s)...)
 }
 

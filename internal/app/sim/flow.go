@@ -10,8 +10,8 @@ import (
 )
 
 // flow runs a sequential function of the daemons that waits for answers (a submission, the reading and saving of a
-// record, the launch of a UAM) as a coroutine: it is suspended while it waits, and virtual time passes. It is also
-// the context of that function: its deadline is in virtual time.
+// record, the launch of a UAM) as a coroutine: while it waits it is suspended, and virtual time passes. It is also
+// the function's context: its deadline is in virtual time.
 type flow struct {
 	w     *World
 	at    *host // the host it runs on
@@ -21,13 +21,11 @@ type flow struct {
 	yield func(struct{}) bool
 	wait  func(resume func()) // its current wait
 	dead  bool
-	// between, if not nil, is asked before and after each wait whether the
-	// process dies there.
+	// between, if not nil, is called before and after each wait and decides whether the process dies there.
 	between func() (dies bool)
 }
 
-// start lets do run in a host for at most a time; it stops where it stands when
-// the host goes down. then runs at its end.
+// start runs do in a host for a limited time. If the host goes down, do stops where it is. then runs at its end.
 func (w *World) start(at *host, most time.Duration, do func(f *flow), then func()) {
 	f := &flow{w: w, at: at, until: w.now.Add(most)}
 	f.next, f.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -38,7 +36,7 @@ func (w *World) start(at *host, most time.Duration, do func(f *flow), then func(
 	f.advance(then)
 }
 
-// advance lets the coroutine go on to its next wait, or to its end.
+// advance resumes the coroutine until its next wait or its end.
 func (f *flow) advance(then func()) {
 	if f.dead {
 		return
@@ -52,7 +50,7 @@ func (f *flow) advance(then func()) {
 	then()
 }
 
-// killFlows ends all flows of a host where they stand: their process is gone.
+// killFlows ends all flows of a host where they are: their process is gone.
 func (h *host) killFlows() {
 	flows := h.flows
 	h.flows = nil
@@ -78,8 +76,7 @@ func (f *flow) pause(wait func(resume func())) (alive bool) {
 	return !f.dead
 }
 
-// ask makes a call from within a flow and waits for its answer, at most for a
-// time and never beyond the flow's own.
+// ask makes a call from a flow and waits for its answer, for a limited time within the flow's own.
 func ask[T any](f *flow, to *host, most time.Duration, serve func(reply func(T, error))) (out T, err error) {
 	alive := f.pause(func(resume func()) {
 		call(f.w, f.at, to, min(most, f.until.Sub(f.w.now)), serve, func(v T, e error) {
@@ -110,7 +107,7 @@ func (f *flow) Deadline() (time.Time, bool) { return f.until, true }
 func (f *flow) Done() <-chan struct{}       { return nil } // never used in a select here
 func (f *flow) Value(any) any               { return nil }
 
-// Err is as of the virtual clock.
+// Err is the error by the virtual clock.
 func (f *flow) Err() error {
 	switch {
 	case f.dead:
@@ -121,7 +118,7 @@ func (f *flow) Err() error {
 	return nil
 }
 
-// part is a context of the flow that ends earlier: in a time from now.
+// part is a context of the flow with an earlier deadline, from now.
 func (f *flow) part(d time.Duration) context.Context {
 	return part{f, f.w.now.Add(d)}
 }

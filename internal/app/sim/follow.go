@@ -8,10 +8,10 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer/server"
 )
 
-// followEvery is the time between two looks at the plan: the daemon's.
+// followEvery is the time between two checks of the plan: the daemon's.
 const followEvery = 2 * time.Second
 
-// planFollower runs the daemon's driver that makes a ResourceManager's queues follow the plan, in their priority and in
+// planFollower runs the daemon's driver that applies the plan to a ResourceManager's queues, to their priority and to
 // preemption, one round at a time.
 type planFollower struct {
 	flowAccess
@@ -19,7 +19,7 @@ type planFollower struct {
 	begun    bool
 }
 
-// follow begins it, with the ResourceManager.
+// follow starts it, with the ResourceManager.
 func (c *cluster) follow() {
 	if !c.w.cfg.Rebalancer || c.w.cfg.Tree == nil {
 		return
@@ -37,7 +37,7 @@ func (k *planFollower) round() {
 			k.begun = k.follower.Begin(f) == nil
 		}
 		if k.begun {
-			_ = k.follower.Round(f) // the next one comes
+			_ = k.follower.Round(f) // the next round repeats it
 		}
 		if k.follower.Counts.Planned.Load() > 0 {
 			w.audit.followed++

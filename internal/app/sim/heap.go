@@ -2,8 +2,7 @@
 
 package sim
 
-// event is something to do at a virtual time. Events of one time happen in the
-// order in which they were asked for.
+// event is an action at a virtual time. Events at the same time happen in the order in which they were scheduled.
 type event struct {
 	at  int64 // ns since the epoch
 	seq uint64
@@ -19,8 +18,7 @@ func (d runFunc) run() { d() }
 
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
 
-// heap is a four-way heap: fewer levels than a binary one, and the children of
-// an event lie beside each other.
+// heap is a four-way heap: it has fewer levels than a binary one, and an event's children are adjacent.
 type heap struct{ items []event }
 
 func (h *heap) push(e event) {

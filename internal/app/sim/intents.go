@@ -20,18 +20,18 @@ import (
 )
 
 // Users ask routers to kill applications, to move them to other queues, to change their priority, and to signal their
-// containers, while any host may be unavailable. A request that a member cannot carry out now is stored, and routers
-// carry it out later (statestore/intents).
+// containers, while any host may be unavailable. A request that a member cannot carry out now is stored; routers have
+// it carried out later (statestore/intents).
 
-// askTime bounds how long a router works on such a request, and intentsEvery is the time between two rounds of a
-// router over stored intents.
+// askTime limits a router's work on such a request, and intentsEvery is the time between two rounds of a router over
+// stored intents.
 const (
 	askTime      = 30 * time.Second
 	intentsEvery = 5 * time.Second
 )
 
 // ask draws a user's request, its application, and its router. Applications whose home is unavailable come first,
-// then those that wait for their AM and may be moved to another home: for the others nothing is stored.
+// then those that wait for their AM and may be moved: for other applications nothing is stored.
 func (w *World) ask(which uint64) {
 	var all, away []creel.ApplicationID
 	for _, id := range w.audit.ids {
@@ -84,8 +84,8 @@ func (w *World) ask(which uint64) {
 		})
 }
 
-// change serves a user as router/server.Change and Signal do, but that a kill is the home's alone:
-// UAMs end with their application. It reports whether the change is kept for later.
+// change serves a user like router/server.Change and Signal, except that only the home gets a kill: UAMs end with
+// their application. It reports whether the change is stored for later.
 func (r *gateway) change(i intents.Intent, reply func(kept bool, err error)) {
 	t := &task{r: r}
 	var kept bool
@@ -107,7 +107,7 @@ func (t *task) atHome(i intents.Intent) (kept bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	earlier, _ := intents.Earlier(t.flow, store, i) // a store that is away is no reason to wait
+	earlier, _ := intents.Earlier(t.flow, store, i) // if the store is away, the request need not wait
 	_, err = t.carryOut(t.flow, home, i)
 	if errors.Is(err, creel.ErrApplicationNotFound) {
 		t.r.memory.Forget(i.Application)
@@ -136,7 +136,7 @@ func (t *task) atHome(i intents.Intent) (kept bool, err error) {
 			return err
 		}
 		return nil
-	}) // a failed change leaves a part unchanged, and the user receives the home's answer
+	}) // a failed change leaves a part unchanged; the user gets the home's answer
 	return false, nil
 }
 
@@ -173,7 +173,7 @@ func (t *task) signal(i intents.Intent) (kept bool, err error) {
 	return true, nil
 }
 
-// home is where a router takes an application to be.
+// home returns an application's home according to a router.
 func (t *task) home(id creel.ApplicationID) (creel.SubclusterID, error) {
 	if home, ok := t.r.memory.Home(id); ok {
 		return home, nil
@@ -192,7 +192,7 @@ func (t *task) carryOut(_ context.Context, at creel.SubclusterID, i intents.Inte
 	return step(t, c.host, func(reply func(bool, error)) { c.change(i, reply) })
 }
 
-// intentLoop begins the loop in which a router carries out stored intents.
+// intentLoop starts the loop in which a router has stored intents carried out.
 func (r *gateway) intentLoop() {
 	w := r.w
 	if w.cfg.Faults == nil || w.cfg.Faults.Asks == 0 {
@@ -211,14 +211,14 @@ func (r *gateway) intentLoop() {
 		w.start(r.host, time.Minute, func(f *flow) {
 			t.flow = f
 			f.between = func() bool { return w.dies(r) }
-			_ = loop.Round(f) // the store's trouble passes
+			_ = loop.Round(f) // the store's outage passes
 		}, func() { w.on(r.host, intentsEvery, round) })
 	}
 	w.on(r.host, intentsEvery, round)
 }
 
-// change implements these calls as subcluster/rm/server does: it answers when the change is durable, and a kill is
-// done when the application has ended.
+// change implements these calls like subcluster/rm/server: it answers when the change is durable; a kill is done when
+// the application has ended.
 func (c *cluster) change(i intents.Intent, reply func(bool, error)) {
 	c.post(func(m *rm.Machine, now time.Time) func() {
 		done, err := true, error(nil)
@@ -242,7 +242,7 @@ func (c *cluster) change(i intents.Intent, reply func(bool, error)) {
 	})
 }
 
-// storeIntents is the store as the loop over stored intents uses it, each call a step.
+// storeIntents is the store for the loop over stored intents; each call is a step.
 type storeIntents struct{ storeDocuments }
 
 func (s storeIntents) Home(ctx context.Context, id creel.ApplicationID) (creel.SubclusterID, error) {
@@ -305,14 +305,14 @@ func wantedOf(c *cluster, i *intents.Intent) intentKey {
 	return intentKey{c.index, i.Application, i.Verb, i.Level, i.Queue, signalCommand{i.Container, i.Command}}
 }
 
-// signalRecord is a signal that a ResourceManager has taken.
+// signalRecord is a signal that a ResourceManager has accepted.
 type signalRecord struct {
-	heartbeats int // answers that the container's node has had since
+	heartbeats int // answers received since by the container's node
 	arrived    bool
 }
 
-// mostHeartbeats is how many answers a node may have had without a signal that its ResourceManager has
-// taken: one was on its way, and one may have been a copy.
+// mostHeartbeats limits the answers that a node may receive without a signal that its ResourceManager has accepted:
+// one was in flight, and one may have been a copy.
 const mostHeartbeats = 3
 
 // carriedOut records that a member has carried out an intent durably.
@@ -333,7 +333,7 @@ func (a *auditor) carriedOut(c *cluster, i intents.Intent) {
 	}
 }
 
-// keeps records that an intent is stored from now on.
+// keeps records that an intent is stored.
 func (a *auditor) keeps(name string) { a.wants[name] = a.w.now }
 
 // keepsNoMore checks the deletion of an intent: it was carried out, was rejected, was replaced by a later request, or
@@ -373,7 +373,7 @@ func (a *auditor) signalArrives(n nm.SignalContainer) {
 }
 
 // heartbeats records that a node received a heartbeat's answer with all signals that its ResourceManager had
-// accepted. After a registration it receives them with later answers. Which of two ResourceManagers answered is not
+// accepted. After a registration, the signals come with later answers. Which of two ResourceManagers answered is not
 // checked.
 func (a *auditor) heartbeats(n *node, anew bool) {
 	if a.w.faults.RMLives > 0 {

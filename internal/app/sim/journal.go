@@ -17,10 +17,10 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
-// journal is a ResourceManager's durable state: the bytes that the daemon writes, in the format of its files.
+// journal is a ResourceManager's durable state: the daemon's bytes, in the format of its files.
 type journal struct {
 	epochs  int64
-	started time.Time         // the newest start
+	started time.Time         // time of the newest start
 	entries map[string][]byte // the decoded bytes, for the auditor
 	image   files.Image
 	rnd     *rand.Rand // draws the remains of a crash
@@ -39,7 +39,7 @@ func (t *transaction) Put(key string, value []byte) { *t = append(*t, write{key,
 func (t *transaction) Delete(key string)            { *t = append(*t, write{key: key}) }
 func (t *transaction) Len() int                     { return len(*t) }
 
-// tx is the transaction as the daemon hands it to its journal.
+// tx returns the transaction in the form of the daemon's journal.
 func (t transaction) tx() *files.Tx {
 	var tx files.Tx
 	for _, w := range t {
@@ -64,8 +64,8 @@ func (j *journal) put(t transaction) {
 	}
 }
 
-// tear writes the remains of transactions that were being written together at a crash: some of their bytes, followed
-// by zeros or by nothing.
+// tear writes the remains of transactions in flight together at a crash: some of their bytes, followed by zeros or by
+// nothing.
 func (j *journal) tear(under []commit) {
 	if len(under) == 0 {
 		return
@@ -77,16 +77,16 @@ func (j *journal) tear(under []commit) {
 	block := j.image.Block(txs...)
 	cut := j.rnd.IntN(len(block))
 	if whole := block[cut:]; j.rnd.IntN(2) == 0 && bytes.ContainsFunc(whole, func(r rune) bool { return r != 0 }) {
-		clear(whole) // the file was longer already, and these pages had not come
+		clear(whole) // the file was already longer, and these pages were not written
 		cut = len(block)
 	}
 	j.image.Write(block[:cut], false)
 }
 
-// compactFrom is the size from which a journal is compacted at a start.
+// compactFrom is the size from which a start compacts a journal.
 const compactFrom = 1 << 20
 
-// replay reads everything, as the next epoch finds it.
+// replay reads all entries, as the next epoch would.
 func (j *journal) replay(into *turn.Records) (*rm.Recover, error) {
 	entries, err := j.image.Open()
 	if err != nil {
@@ -108,12 +108,12 @@ func (j *journal) replay(into *turn.Records) (*rm.Recover, error) {
 	return into.Recovered(), nil
 }
 
-// app returns an application as a restart would find it.
+// app returns an application as after a restart.
 func (j *journal) app(id creel.ApplicationID) (rm.AppRecord, bool) {
 	return j.read(turn.AppKey(id))
 }
 
-// attempt returns an attempt as a restart would find it.
+// attempt returns an attempt as after a restart.
 func (j *journal) attempt(id creel.AttemptID) (rm.AttemptRecord, bool) {
 	a, _ := j.read(turn.AppKey(id.Application), turn.AttemptKey(id))
 	for _, t := range a.Attempts {
@@ -124,9 +124,9 @@ func (j *journal) attempt(id creel.AttemptID) (rm.AttemptRecord, bool) {
 	return rm.AttemptRecord{}, false
 }
 
-// disowned returns the claim up to which an application is refused, 0 for none.
+// disowned returns the claim up to which an application is rejected, 0 for none.
 func (j *journal) disowned(id creel.ApplicationID) int64 {
-	claim, _ := strconv.ParseInt(string(j.entries["disowned/"+id.String()]), 10, 64) // none is 0
+	claim, _ := strconv.ParseInt(string(j.entries["disowned/"+id.String()]), 10, 64) // 0 for none
 	return claim
 }
 

@@ -13,8 +13,8 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// DrawKeeps draws which part of a seed's applications keep their containers over the attempts
-// of their AMs: none in every second seed.
+// DrawKeeps draws the fraction of a seed's applications that retain their containers over their attempts: zero in
+// every second seed.
 func DrawKeeps(seed uint64) float64 {
 	rnd := source(seed, "keeps")
 	if rnd.IntN(2) == 0 {
@@ -28,16 +28,16 @@ func (w *World) keeps(job int) bool {
 	return w.cfg.Keeps > 0 && source(w.cfg.Seed+uint64(job), "keeps containers").Float64() < w.cfg.Keeps
 }
 
-// keeper is the additional state of an AM whose application keeps containers. The state is in a store of its own, as
+// keeper is the additional state of an AM whose application keeps containers. The state is in a separate store, as
 // for Flink's and Slider's AMs, and the next attempt's AM continues from it once registered.
 type keeper struct {
-	before     *am // of the attempt before this, or of this, for another that began too
+	before     *am // of the previous attempt, or of this one if a second AM of it started
 	registered bool
-	started    map[creel.ContainerID]bool // on their nodes, by their word
-	kept       map[creel.ContainerID]bool // containers reported to it as kept
+	started    map[creel.ContainerID]bool // on their nodes, according to the nodes
+	kept       map[creel.ContainerID]bool // containers reported to it as retained
 }
 
-// latest is the AM whose state is in the store: the last registered one.
+// latest returns the AM whose state is in the store: the last registered one.
 func (m *am) latest() *am {
 	for m != nil && m.before != nil && !m.registered {
 		m = m.before
@@ -46,7 +46,7 @@ func (m *am) latest() *am {
 }
 
 // takeOver makes a newly registered AM continue from the previous AM's state. It releases containers without a task,
-// such as those about to be released, and those that may not have been started.
+// such as containers about to be released or that may not have been started.
 func (m *am) takeOver() {
 	if !m.keeps || m.registered {
 		return
@@ -76,8 +76,8 @@ func (m *am) takeOver() {
 	}
 }
 
-// keep takes over the live containers of previous attempts. It releases those without a task in the state, such as
-// those granted when the AM died.
+// keep takes over the live containers of previous attempts. It releases containers without a task in the state, such
+// as those granted when the AM died.
 func (m *am) keep(previous []*pb.ContainerProto) {
 	for _, c := range previous {
 		id := pb.ToContainerID(c.GetId())
@@ -92,11 +92,11 @@ func (m *am) keep(previous []*pb.ContainerProto) {
 	}
 }
 
-// mostDeaths is how many attempts of an application die by themselves, fewer than it may have.
+// mostDeaths is the number of an application's attempts that die by themselves, fewer than the permitted number.
 const mostDeaths = 3
 
-// mortal makes an AM that keeps containers die at a drawn time, in some cases while the ResourceManager or the proxy
-// of its home dies or is paused.
+// mortal makes an AM that retains containers die at a drawn time, in some cases while the ResourceManager or the
+// proxy of its home dies or is paused.
 func (m *am) mortal() {
 	w := m.w
 	job := w.audit.apps[m.attempt.Application].job
@@ -130,8 +130,8 @@ func (m *am) mortal() {
 	})
 }
 
-// keptOn checks that an AM of a later attempt receives each container that it has kept and that still runs, or its
-// completion. If its ResourceManager was restarted meanwhile it may not know the container.
+// keptOn checks that an AM of a later attempt receives each retained container that still runs, or its completion. If
+// its ResourceManager was restarted meanwhile it may not know the container.
 func (a *auditor) keptOn(m *am, id creel.ContainerID) {
 	of := int(id.Epoch()/epochStep - 1)
 	process := a.w.clusters[of].process
@@ -146,8 +146,8 @@ func (a *auditor) keptOn(m *am, id creel.ContainerID) {
 	})
 }
 
-// keptTold checks that an AM that keeps no containers receives none, and one that does receives none whose completion
-// it knows.
+// keptTold checks that an AM that retains no containers receives none, and that another receives none whose
+// completion it knows.
 func (a *auditor) keptTold(m *am, id creel.ContainerID) {
 	a.check(m.keeps, "%s keeps no containers, but receives %s", m.attempt, id)
 	a.check(id.Attempt.Application == m.attempt.Application, "%s receives as kept %s", m.attempt, id)
@@ -160,7 +160,7 @@ func (a *auditor) keptTold(m *am, id creel.ContainerID) {
 }
 
 // vanish records containers whose completion may never be reported, because the processes that knew them are gone. It
-// schedules their AM, or the next one, to notice eventually.
+// also makes their AM, or the next one, notice that eventually.
 func (a *auditor) vanish(m *am, id creel.ContainerID, of *cluster, known bool) {
 	if m == nil {
 		return

@@ -12,8 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
-// launch starts an AM on its node, trying again as turn.Launch has it, as long as
-// the attempt lives.
+// launch starts an AM on its node, with the retries of turn.Launch, while the attempt is alive.
 func (c *cluster) launch(a rm.LaunchAM, tries *turn.Launch) {
 	w := c.w
 	told := func(err error) {

@@ -8,14 +8,14 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer/invariants"
 )
 
-// limitUse is the sum of all ResourceManagers' grants of a queue with a federation-wide limit. Each event updates only
-// the part of the member that it changed.
+// limitUse is the sum of all ResourceManagers' grants of a queue with a federation-wide limit. Each event updates
+// only the part of the changed member.
 type limitUse struct {
 	*rebalancer.Queue
 	all   creel.Resource            // including reservations
-	parts []creel.Resource          // of it, of each member
+	parts []creel.Resource          // of it, by member
 	users map[string]creel.Resource // use per user, without reservations
-	has   [][]userUse               // of it, of each member
+	has   [][]userUse               // of it, by member
 }
 
 type userUse struct {
@@ -23,7 +23,7 @@ type userUse struct {
 	has  creel.Resource
 }
 
-// limits are made at the first event: then the tree's amounts are known.
+// limits are computed at the first event, when the tree's amounts are known.
 func (a *auditor) limits() []limitUse {
 	if tree := a.w.cfg.Tree; a.limited == nil && tree != nil {
 		for i := range tree.Queues {
@@ -42,7 +42,7 @@ func (a *auditor) limits() []limitUse {
 }
 
 // bounded checks maxima and user limits against the grants of all ResourceManagers together, after each event. A
-// ResourceManager that is down counts with its last grants, because their containers keep running. One that was
+// ResourceManager that is down counts with its last grants, because its containers keep running. One that was
 // replaced does not count. (rm.Auditor checks that queues sum up to their parents.)
 func (a *auditor) bounded(c *cluster) {
 	if len(a.w.clusters) < len(a.w.cfg.Members) || a.w.clusters[c.index] != c {
@@ -75,7 +75,7 @@ func (a *auditor) maximum(c *cluster, q *limitUse) {
 	a.holds(invariants.GlobalMaximum, string(q.Path), invariants.Within(c.counted(sum), q.Maximum))
 }
 
-// reserved is the sum of reservations for a queue in all members but one. Reservations are not granted yet, and may
+// reserved is the sum of reservations for a queue in all members except one. Reservations are not grants yet, and may
 // exceed the members' parts of a maximum: the queue may get another container first.
 func (a *auditor) reserved(q *limitUse, but *cluster) (sum creel.Resource) {
 	for _, o := range a.w.clusters {
@@ -122,7 +122,7 @@ func (a *auditor) roomTold(c *cluster, queue creel.QueuePath, user string, told 
 	for path := queue; path != ""; path = path.Parent() {
 		v, ok := c.m.Queue(string(path))
 		if !ok {
-			return // it was deleted, and the application goes
+			return // the queue was deleted, and the application ends
 		}
 		has := v.Max.Sub(v.Used).Sub(v.Reserved)
 		a.holds(invariants.TrueHeadroom, string(path)+" in "+string(c.id), invariants.Room(told, has))
@@ -145,7 +145,7 @@ func (a *auditor) roomTold(c *cluster, queue creel.QueuePath, user string, told 
 	}
 }
 
-// grantable is a queue's use plus demand, as far as its federation-wide user limits allow, summed over users; false
+// grantable is a queue's use plus demand, within its federation-wide user limits, summed over users; limited is false
 // if there are no limits. Applications that wait for their AM have no demand yet.
 func (a *auditor) grantable(queue creel.QueuePath) (out creel.Resource, limited bool) {
 	limits := a.limits()

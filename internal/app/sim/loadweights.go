@@ -9,9 +9,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Hadoop's defaults of yarn.federation.gpg.policy.generator.load-based: at most so many
-// members are edited, those with at most pendingMin applications waiting have the weight 1,
-// those with pendingMax the least weight.
+// These are Hadoop's defaults of yarn.federation.gpg.policy.generator.load-based. At most mostEdited members are
+// edited. Members with at most pendingMin waiting applications have the weight 1, those with pendingMax the least
+// weight.
 const (
 	mostEdited = 3
 	pendingMin = 100
@@ -44,7 +44,7 @@ func loadWeights(view *subcluster.View) map[string]float64 {
 	}
 	for id, w := range weights {
 		if weights[id] = w / max(sum, 1); sum == 0 {
-			weights[id] = 1 // all are full: all alike
+			weights[id] = 1 // all are full: equal weights
 		}
 	}
 	return weights
@@ -64,8 +64,8 @@ func (p *planner) weigh() {
 	})
 }
 
-// followLoad publishes the load's weights for homes and splits of all queues, in place of
-// a plan: Hadoop writes a weighted locality policy with a headroomAlpha of 0.
+// followLoad publishes weights by load for homes and splits of all queues, instead of a plan: Hadoop writes a
+// weighted locality policy with a headroomAlpha of 0.
 func (p *planner) followLoad(view *subcluster.View) {
 	weights := loadWeights(view)
 	if len(weights) == 0 {
@@ -81,5 +81,5 @@ func (p *planner) followLoad(view *subcluster.View) {
 	}
 	call(p.w, p.at, p.w.storeAt, readTime, func(reply func(bool, error)) {
 		reply(atStore(p.w, true, func() (bool, error) { return true, p.w.putRootPolicy(string(document)) }))
-	}, func(bool, error) {}) // the next one comes
+	}, func(bool, error) {}) // the next round repeats it
 }

@@ -17,8 +17,8 @@ import (
 // claims reports whether members claim their epochs by messages.
 func (w *World) claims() bool { return w.cfg.Faults != nil && w.cfg.Faults.Claims }
 
-// joins begins the membership of a process that starts. Where the seed draws it, the process
-// claims its epoch by messages, as the agent beside a ResourceManager does; else it has one at once.
+// joins starts the membership of a starting process. If the seed draws it, the process claims its epoch by messages,
+// like the agent beside a ResourceManager; otherwise it has one at once.
 func (c *cluster) joins() error {
 	w := c.w
 	c.joining = subcluster.Enrollment{
@@ -37,7 +37,7 @@ func (c *cluster) joins() error {
 	return err
 }
 
-// heartbeats keep the membership alive, as the agent beside a ResourceManager does.
+// heartbeats keep the membership alive, like the agent beside a ResourceManager.
 func (c *cluster) heartbeats() {
 	w := c.w
 	if c.gone && c.joining.Epoch() != 0 && !c.joining.Registered() {
@@ -45,12 +45,12 @@ func (c *cluster) heartbeats() {
 	}
 	w.on(c.host, w.cfg.MemberHeartbeat, c.heartbeats)
 	if w.claims() && c.reporting {
-		return // the agent sends one after the other
+		return // the agent sends them one after the other
 	}
 	c.tellLoad()
 }
 
-// looks makes it report large changes before the next heartbeat is due, as the agent does.
+// looks makes it report large changes before the next heartbeat is due, like the agent.
 func (c *cluster) looks() {
 	c.w.on(c.host, c.w.cfg.MemberHeartbeat/subcluster.LooksBetween, c.looks)
 	early := c.w.now.Sub(c.reported) >= c.w.cfg.MemberHeartbeat/subcluster.ReportsBetween
@@ -74,8 +74,8 @@ func (c *cluster) tellLoad() {
 	c.carryOut(load)
 }
 
-// carryOut performs the next step of becoming, and staying, a member, and the following ones until the load is sent.
-// If epochs are not claimed, a registration is the last step of its turn.
+// carryOut makes the next step of the enrollment, and the following ones until the load is sent. If epochs are not
+// claimed, a registration is the last step of its turn.
 func (c *cluster) carryOut(load []byte) {
 	w, s := c.w, c.joining.Next(load)
 	done := func(epoch int64, err error) {
@@ -97,7 +97,7 @@ func (c *cluster) carryOut(load []byte) {
 	if s.Heartbeat != nil && c.hadoop {
 		s.Heartbeat.Parts, s.Heartbeat.AllParts = nil, false // it does not cut its loads
 	}
-	process, from := c.process, c.joining // of the sender, whenever the message arrives
+	process, from := c.process, c.joining // of the sender, at any later time
 	call(w, c.host, w.storeAt, max(w.cfg.MemberHeartbeat, time.Second), func(reply func(int64, error)) {
 		reply(atStore(w, true, func() (epoch int64, err error) {
 			switch {
@@ -121,10 +121,10 @@ func (c *cluster) carryOut(load []byte) {
 	}, done)
 }
 
-// keyMember is where the journal has the epoch.
+// keyMember is the journal's key of the epoch.
 const keyMember = "member"
 
-// keepTime is how long a process waits for its disk to have the epoch: then it takes another.
+// keepTime is a process's wait until its epoch is on disk; after that it takes another epoch.
 const keepTime = time.Second
 
 // keepEpoch stores the epoch in the journal, so that the next process with this journal can prove which process it
@@ -145,13 +145,13 @@ func (c *cluster) keepEpoch(epoch int64, done func(error)) {
 	})
 }
 
-// member returns the epoch that the process before had as a member, 0 if there was none.
+// member returns the previous process's epoch as a member, 0 if there was none.
 func (j *journal) member() int64 {
-	epoch, _ := strconv.ParseInt(string(j.entries[keyMember]), 10, 64) // none is 0
+	epoch, _ := strconv.ParseInt(string(j.entries[keyMember]), 10, 64) // 0 for none
 	return epoch
 }
 
-// gave checks that the store never assigns an epoch of a member twice, and that each is above all previous ones.
+// gave checks that the store never issues an epoch of a member twice, and that each is above all previous ones.
 func (a *auditor) gave(c *cluster, previous, epoch int64) {
 	a.check(epoch > a.epochs[c.id] || a.forgetful(), "%s was given epoch %d, and there was %d", c.name, epoch,
 		a.epochs[c.id])
@@ -159,7 +159,7 @@ func (a *auditor) gave(c *cluster, previous, epoch int64) {
 	a.epochs[c.id] = max(a.epochs[c.id], epoch)
 }
 
-// uses: an epoch is used when the journal has it, and by one process.
+// uses checks that an epoch is used only once the journal has it, and only by one process.
 func (a *auditor) uses(c *cluster, process, epoch int64) {
 	if !a.w.claims() {
 		return
@@ -178,7 +178,7 @@ type memberEpoch struct {
 	epoch int64
 }
 
-// members: each that is up is one, with the epoch that it has, at the end.
+// members checks at the end that each running ResourceManager is a member with its epoch.
 func (a *auditor) members() string {
 	if !a.w.claims() {
 		return ""

@@ -34,8 +34,8 @@ type movedApp struct {
 	left    time.Duration
 }
 
-// moveLoop begins the loop by which a router moves waiting applications. Its lease is
-// drawn, not kept: now and then two routers carry out the same move.
+// moveLoop starts the loop in which a router moves waiting applications. Its lease is drawn, not enforced: sometimes
+// two routers carry out the same move.
 func (r *gateway) moveLoop() {
 	w := r.w
 	if w.cfg.Faults == nil || w.cfg.Faults.Moves == 0 {
@@ -60,15 +60,15 @@ func (r *gateway) moveLoop() {
 		w.start(r.host, movesTime, func(f *flow) {
 			t.flow = f
 			f.between = func() bool { return w.dies(r) }
-			_ = loop.Round(f) // the store's trouble passes
+			_ = loop.Round(f) // the store's outage passes
 		}, func() { w.on(r.host, movesEvery, round) })
 	}
 	w.on(r.host, movesEvery, round)
 }
 
 // choose selects applications to move: those that wait in drained members, and those that wait elsewhere if other
-// members have free capacity. The limits are the daemons', except that more applications are moved, and after a
-// shorter time.
+// members have free capacity. The limits are the daemons', except that more applications are moved, after a shorter
+// time.
 func (r *gateway) choose(t *task, s moves.Situation) (out []moves.Record, err error) {
 	in := rebalancer.MoveInput{View: s.View, Now: s.Now, Drained: map[creel.SubclusterID]string{}}
 	in.Excludes = func(q creel.QueuePath, id creel.SubclusterID) bool { return r.policy(q).Excludes(s.View, id) }
@@ -114,7 +114,7 @@ func (r *gateway) choose(t *task, s moves.Situation) (out []moves.Record, err er
 	return out, err
 }
 
-// storeDocuments are the store's, each call a step.
+// storeDocuments is the store's documents; each call is a step.
 type storeDocuments struct{ t *task }
 
 func (d storeDocuments) PutDocument(_ context.Context, x statestore.DocumentWrite) (statestore.Document, error) {
@@ -247,17 +247,17 @@ func (t *task) held(at creel.SubclusterID) ([]moves.Hold, error) {
 }
 
 // held checks that a router is told that an application is held only if it would still be held after a restart, and
-// never after it has begun there.
+// never after it has started there.
 func (a *auditor) held(c *cluster, id creel.ApplicationID, claim int64) {
 	app := a.apps[id]
 	app.moves = true
 	r, kept := c.kept.app(id)
-	over := c.kept.disowned(id) >= claim || r.Released >= claim // when the answer is sent
+	over := c.kept.disowned(id) >= claim || r.Released >= claim // at the time of the answer
 	a.check(over || kept && r.Hold.Claim >= claim, "%s reports that it holds %s, which its journal does not know", c.id, id)
-	// Another router may hold it again where it was, while it begins at its new home.
+	// Another router may hold it again at the old home while it starts at its new home.
 	a.check(a.forgetful() || app.home == nil || app.home.index != c.index,
 		"%s is held in %s for a move, and has begun there", id, c.id)
 }
 
-// movesOf is the random source of moves in a seed.
+// movesOf returns the random source of moves in a seed.
 func movesOf(seed uint64) *rand.Rand { return source(seed, "moves of applications") }

@@ -9,7 +9,7 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// outside is the site of hosts that belong to no subcluster.
+// outside is the site of hosts outside all subclusters.
 const outside = -1
 
 // host is a process with an address: it can be up or down, and be cut off with
@@ -17,13 +17,13 @@ const outside = -1
 type host struct {
 	name    string
 	number  int64 // for the log
-	site    int   // subcluster it stands in, or outside
+	site    int   // its subcluster, or outside
 	up      bool
 	epoch   int
-	slept   time.Duration // in pauses, while it was in this epoch
+	slept   time.Duration // time of pauses in this epoch
 	paused  time.Time     // until then the process does not run and receives nothing
-	flights []flight      // calls to it that have no end yet
-	flows   []*flow       // that run in it and have not ended
+	flights []flight      // unfinished calls to it
+	flows   []*flow       // unfinished flows that run in it
 }
 
 // netError reports that no answer arrived.
@@ -44,7 +44,7 @@ var (
 // flight is a call in flight, with any type of answer.
 type flight interface {
 	fail(error)
-	seat() *int // where it is among its host's, -1 for nowhere
+	seat() *int // index among its host's flights, -1 for none
 }
 
 func (h *host) takeOff(f flight) {
@@ -61,7 +61,7 @@ func (h *host) land(f flight) {
 	h.flights = h.flights[:last]
 }
 
-// crash ends the process: its unfinished work is lost, and callers that wait for it see the connection closed.
+// crash ends the process: its unfinished work is lost, and waiting callers see the connection closed.
 func (w *World) crash(h *host) {
 	h.up = false
 	h.epoch++
@@ -91,7 +91,7 @@ func (w *World) pause(h *host, d time.Duration, woken func()) {
 	})
 }
 
-// awake has something done that a process does by itself: now, or when it goes on.
+// awake runs something that a process does by itself: now, or when its pause ends.
 func (w *World) awake(h *host, do func()) {
 	if w.asleep(h) {
 		w.at(h.paused, func() { w.awake(h, do) })
@@ -110,7 +110,7 @@ func (w *World) boot(h *host) {
 	w.say("%s is up", h.name)
 }
 
-// between is the place in World.cuts of the way from one site to another.
+// between is the index in World.cuts of the path from one site to another.
 func (w *World) between(from, to int) int { return (from+1)*(len(w.clusters)+1) + to + 1 }
 
 // apart reports whether messages from one host to another are lost.
@@ -118,14 +118,14 @@ func (w *World) apart(from, to *host) bool {
 	return from.site != to.site && w.cuts[w.between(from.site, to.site)]
 }
 
-// lane is a connection: messages in one direction arrive in order, if the seed has that. A restarted process makes
-// another.
+// lane is a connection: messages in one direction arrive in order, if the seed draws that. A restarted process makes
+// a new one.
 type lane struct {
 	from, to           int64
 	fromEpoch, toEpoch int
 }
 
-// inOrder returns when a message arrives that would arrive at a time by itself.
+// inOrder returns the arrival time of a message that would otherwise arrive at a given time.
 func (w *World) inOrder(from, to *host, at time.Time) time.Time {
 	if !w.faults.Ordered {
 		return at
@@ -136,13 +136,13 @@ func (w *World) inOrder(from, to *host, at time.Time) time.Time {
 	return time.Unix(0, ns).UTC()
 }
 
-// staleDelay is the most that a message is late beyond all callers' patience.
+// staleDelay is the largest delay of a message beyond all callers' patience.
 const staleDelay = 25 * time.Second
 
-// latest is the most that a message is served again after it was.
+// latest is the largest delay of a second delivery of a message.
 const latest = 5 * time.Minute
 
-// delay of one message.
+// delay draws the delay of one message.
 func (w *World) delay() time.Duration {
 	d := 100*time.Microsecond + time.Duration(w.rnd.Uint64N(uint64(300*time.Microsecond)))
 	if w.faulty && w.chance(w.faults.Late) {
@@ -156,10 +156,9 @@ func (w *World) delay() time.Duration {
 
 func (w *World) chance(p float64) bool { return p > 0 && w.rnd.Float64() < p }
 
-// call carries a request from one host to another and the answer back. serve
-// runs at the other host, twice if the message was doubled; it answers by
-// reply once, now or later. finish runs at the caller, once, unless the caller
-// is gone; the time until then is bounded by timeout wherever a message is lost.
+// call sends a request from one host to another and the answer back. serve runs at the other host, twice if the
+// message was doubled; it calls reply once, now or later. finish runs once at the caller, unless the caller is gone;
+// if a message is lost, it runs after timeout.
 func call[T any](
 	w *World,
 	from, to *host,
@@ -200,9 +199,8 @@ func (x *exchange[T]) copy() {
 	})
 }
 
-// exchange is a flight and both of its messages: it waits in the heap first as
-// the request, then as the answer. Most events are these, so that one
-// allocation holds all.
+// exchange is a flight with both of its messages: in the event heap it is first the request, then the answer. Most
+// events are exchanges, so one allocation has all parts.
 type exchange[T any] struct {
 	w        *World
 	from, to *host
@@ -210,7 +208,7 @@ type exchange[T any] struct {
 	finish   func(T, error)
 	giveUp   time.Time
 	caller   int // epoch of the caller
-	callee   int // epoch of the receiver, or of the intended receiver when the caller gave up
+	callee   int // epoch of the receiver, or of the intended receiver when the caller timed out
 	slot     int
 	arrived  bool
 	answered bool
@@ -227,11 +225,11 @@ func (x *exchange[T]) run() {
 		x.end(x.answer, x.err)
 	case x.arrived || x.over && !x.w.faults.Orphans:
 	case x.over && (!x.to.up || x.to.epoch != x.callee):
-		// A caller that gives up closes the connection, and a connection ends with the process that had it.
+		// A caller that times out closes the connection, and a connection ends with its process.
 	case !x.to.up:
 		x.w.after(x.w.delay(), func() { x.fail(errRefused) })
 	case x.w.asleep(x.to):
-		x.w.push(x.to.paused, x) // it lies in the socket
+		x.w.push(x.to.paused, x) // it waits in the socket
 	default:
 		x.arrived, x.callee = true, x.to.epoch
 		x.w.mark("call", x.from.number, x.to.number)
@@ -253,8 +251,7 @@ func (x *exchange[T]) reply(t T, err error) {
 	}
 }
 
-// travel sends the request, or the answer, on its way. One that comes after the
-// caller's patience has ended still comes.
+// travel sends the request or the answer. A message arrives even if its caller has timed out.
 func (x *exchange[T]) travel(from, to *host) {
 	late := x.w.late[x.w.between(from.site, to.site)]
 	at := x.w.inOrder(from, to, x.w.now.Add(x.w.delay()+late))

@@ -17,10 +17,10 @@ import (
 	"github.com/creelrm/creel/subcluster/nm"
 )
 
-// eager is how soon a node sends a heartbeat after a container has ended.
+// eager is the time between a container's end and the heartbeat that reports it.
 const eager = 20 * time.Millisecond
 
-// node is a NodeManager, and an executor that only lets time pass.
+// node is a NodeManager, with an executor that only waits.
 type node struct {
 	*host
 	w       *World
@@ -35,7 +35,7 @@ type node struct {
 	tick    int64
 }
 
-// envJob names the job that an AM plays, in its launch context.
+// envJob is the environment variable with an AM's job, in its launch context.
 const envJob = "CREEL_SIM_JOB"
 
 // process is a container's simulated process.
@@ -58,7 +58,7 @@ func newNode(c *cluster, i int) *node {
 	n.conf = nm.Config{ID: id, HTTPPort: 8042, Total: c.w.cfg.Members[c.index].NodeSize, Version: "sim"}
 	n.m = nm.New(n.conf)
 	c.w.nodes[id], c.w.hostsOf[id.Host] = n, n
-	// Registrations are spread, and with them all later heartbeats.
+	// Registrations are spread, and so are all later heartbeats.
 	n.wake(c.w.now.Add(time.Duration(c.w.rnd.Int64N(int64(min(time.Second, c.w.cfg.NodeHeartbeat))))))
 	return n
 }
@@ -109,12 +109,12 @@ func (n *node) call() {
 	)
 }
 
-// called: the call has an end, and the next its time.
+// called records the end of a call, and schedules the next one.
 func (n *node) called(began time.Time, e nm.Event, err error) {
 	n.pace.Ended()
 	interval := n.m.Interval()
 	if err == nil {
-		_ = n.step(e) // an answer is never refused
+		_ = n.step(e) // an answer is never rejected
 		_, registers := e.(nm.Registered)
 		n.w.audit.heartbeats(n, registers || !n.m.Active())
 	}
@@ -127,18 +127,18 @@ func (n *node) called(began time.Time, e nm.Event, err error) {
 func (n *node) step(e nm.Event) error {
 	now := n.w.now
 	if _, start := e.(nm.Start); start {
-		now = now.Add(n.skew) // which looks at a token's expiry
+		now = now.Add(n.skew) // it checks a token's expiry
 	}
 	actions, err := n.m.Step(now, e)
 	if len(actions) > 0 {
-		// Performing steps again, which reuses the machine's slice.
+		// Carrying out an action steps again, which reuses the machine's slice.
 		for _, a := range append([]nm.Action(nil), actions...) {
 			n.perform(a)
 		}
 	}
 	if d := n.m.NextDeadline(); !d.IsZero() && d.UnixNano() != n.tick {
 		n.tick = d.UnixNano()
-		n.w.at(d, func() { n.w.awake(n.host, func() { _ = n.step(nm.Tick{}) }) }) // a tick is never refused
+		n.w.at(d, func() { n.w.awake(n.host, func() { _ = n.step(nm.Tick{}) }) }) // a tick is never rejected
 	}
 	return err
 }
@@ -146,7 +146,7 @@ func (n *node) step(e nm.Event) error {
 func (n *node) perform(a nm.Action) {
 	switch a := a.(type) {
 	case nm.Localize:
-		_ = n.step(nm.Localized{ID: a.Container.ID}) // news of the executor is never refused
+		_ = n.step(nm.Localized{ID: a.Container.ID}) // the executor's events are never rejected
 	case nm.Launch:
 		n.launch(a)
 	case nm.Kill:
@@ -166,7 +166,7 @@ func (n *node) perform(a nm.Action) {
 	}
 }
 
-// hurry brings the next heartbeat forward, for a container has ended.
+// hurry makes the next heartbeat earlier, because a container has ended.
 func (n *node) hurry() {
 	if at, set := n.pace.Hurry(n.w.now, n.m.Active()); set {
 		n.w.push(at, n)
@@ -188,7 +188,7 @@ func (n *node) launch(a nm.Launch) {
 	n.w.after(script.Run, func() { n.w.awake(n.host, func() { n.exited(id, p, script.Code) }) })
 }
 
-// jobOf finds the job that an AM plays in its launch context.
+// jobOf returns the job of an AM from its launch context.
 func jobOf(l *pb.ContainerLaunchContextProto) (job int) {
 	for _, e := range l.GetEnvironment() {
 		if e.GetKey() == envJob {
@@ -198,14 +198,14 @@ func jobOf(l *pb.ContainerLaunchContextProto) (job int) {
 	return job
 }
 
-// kill ends the node's process and all that runs on it.
+// kill ends the node's process and all its containers.
 func (n *node) kill() {
 	n.w.crash(n.host)
 	known := n.of.up && n.m.RM() == n.of.start.UnixMilli()
 	for _, c := range n.m.Containers() { // ended ones too: their completion may not have been reported
 		if m := n.w.audit.apps[c.ID.Attempt.Application].am; m != nil {
-			// A restarted proxy that its AM has not called yet knows no containers, and receives no completion if the
-			// UAM ends before that call.
+			// A restarted proxy knows no containers before its AM's first call, and receives no completion if the UAM
+			// ends before that call.
 			n.w.audit.vanish(m, c.ID, n.of, known && m.proxy().sessions[m.attempt] != nil)
 		}
 	}
@@ -255,7 +255,7 @@ func (n *node) visitor(t *pb.TokenProto) (token.NM, error) {
 	return id, err
 }
 
-// startContainers implements the call as nm/rpc does.
+// startContainers implements the call like nm/rpc.
 func (n *node) startContainers(
 	visitor *pb.TokenProto,
 	req *pb.StartContainersRequestProto,
@@ -300,7 +300,7 @@ func (n *node) stopContainers(
 	for _, p := range req.GetContainerId() {
 		id := pb.ToContainerID(p)
 		if nm.MayTouch(who, id, "stop") == nil {
-			_ = n.step(nm.Stop{ID: id}) // one that is gone already is no failure
+			_ = n.step(nm.Stop{ID: id}) // it is no error if it has ended already
 		}
 	}
 	return &pb.StopContainersResponseProto{}, nil

@@ -19,8 +19,7 @@ import (
 	"github.com/creelrm/creel/subcluster/resolver"
 )
 
-// DrawPlaces draws which part of a seed's applications names hosts and racks: none in
-// every second seed.
+// DrawPlaces draws the fraction of a seed's applications that name hosts and racks: zero in every second seed.
 func DrawPlaces(seed uint64) float64 {
 	rnd := source(seed, "places")
 	if rnd.IntN(2) == 0 {
@@ -29,8 +28,7 @@ func DrawPlaces(seed uint64) float64 {
 	return 0.6 * rnd.Float64()
 }
 
-// rackOf is the rack of a member's node: one that all members have, one that two have,
-// or one of the member's own.
+// rackOf is the rack of a member's node: one common to all members, one common to two, or one of a single member.
 func rackOf(member, node int) string {
 	switch node % 4 {
 	case 0:
@@ -42,8 +40,8 @@ func rackOf(member, node int) string {
 	}
 }
 
-// wish is where an AM wants its containers of one priority: any of the hosts, or of the
-// racks. strict insists on that.
+// wish has the places at which an AM wants its containers of one priority: any of the hosts, or of the racks. strict
+// excludes other places.
 type wish struct {
 	hosts, racks []string
 	strict       bool
@@ -87,7 +85,7 @@ func (w *World) wishes(job int) map[int32]*wish {
 	return out
 }
 
-// insists reports whether an AM wants containers that are of no use elsewhere.
+// insists reports whether an AM wants containers that are useless elsewhere.
 func (m *am) insists() bool {
 	if m == nil {
 		return false
@@ -100,13 +98,13 @@ func (m *am) insists() bool {
 	return false
 }
 
-// takes reports whether a container on a node is where the wish wants it.
+// takes reports whether a container on a node satisfies the wish.
 func (h *wish) takes(n *node) bool {
 	return slices.Contains(h.hosts, n.conf.ID.Host) || slices.Contains(h.racks, n.rack)
 }
 
-// requests are an ask's lines as Hadoop's AMRMClient writes them: the hosts, their racks, the requested racks, and
-// the total. If only the hosts are acceptable, the lines of their racks exclude those.
+// requests returns an ask's lines as written by Hadoop's AMRMClient: the hosts, their racks, the requested racks, and
+// the total. If only the hosts are acceptable, the lines of their racks exclude other hosts.
 func (m *am) requests(a workload.Ask) []*pb.ResourceRequestProto {
 	line := func(name string, n int32, relax bool) *pb.ResourceRequestProto {
 		return &pb.ResourceRequestProto{
@@ -126,7 +124,7 @@ func (m *am) requests(a workload.Ask) []*pb.ResourceRequestProto {
 	if h == nil {
 		return []*pb.ResourceRequestProto{line(a.Name, a.Count, true)}
 	}
-	each := a.Count // any of them will do
+	each := a.Count // each of them is acceptable
 	if n := int32(len(h.hosts)); !h.strict && n > 1 {
 		each = (a.Count + n - 1) / n
 	}
@@ -148,7 +146,7 @@ func (m *am) requests(a workload.Ask) []*pb.ResourceRequestProto {
 	return append(out, line(a.Name, a.Count, !h.strict))
 }
 
-// sayAgain makes an AM that names places send how many containers it still wants there: each grant reduces the
+// sayAgain makes an AM that names places send the numbers of containers still wanted there: each grant reduces the
 // numbers of all its lines, as in Hadoop's AMRMClient.
 func (m *am) sayAgain(grants []workload.Grant) {
 	for _, g := range grants {
@@ -162,7 +160,7 @@ func (m *am) sayAgain(grants []workload.Grant) {
 	}
 }
 
-// documents is the state store's documents, from within a flow.
+// documents is the state store's documents, for a flow.
 type documents struct{ f *flow }
 
 func (d documents) Documents(_ context.Context, class string) (statestore.DocumentSet, error) {
@@ -212,12 +210,12 @@ func (d documents) PutDocument(ctx context.Context, write statestore.DocumentWri
 }
 
 const (
-	publishEvery = 5 * time.Second // a ResourceManager looks whether its hosts are as it published them
+	publishEvery = 5 * time.Second // between a ResourceManager's checks of its published hosts
 	followTime   = 10 * time.Second
-	followJitter = 2 * time.Second // before a proxy reads a member's hosts again
+	followJitter = 2 * time.Second // before a proxy reads a member's changed hosts
 )
 
-// publish keeps the member's published hosts as they are, as resolver/server.Publisher does.
+// publish keeps the member's published hosts up to date, like resolver/server.Publisher.
 func (c *cluster) publish() {
 	if c.hadoop {
 		return
@@ -236,7 +234,7 @@ func (c *cluster) publish() {
 	}, func() { c.inRound = false })
 }
 
-// follow reads which member has which host when the view announces a change, as resolver/server.Follower does.
+// follow reads the members' hosts when the view announces a change, like resolver/server.Follower.
 func (p *proxy) follow() {
 	if p.inRound || !p.places.Behind(p.view) {
 		return
@@ -266,11 +264,12 @@ func (a *auditor) placed(m *am, g workload.Grant) {
 		m.attempt, h.hosts, h.racks, g.Priority, g.Container, n.conf.ID.Host, n.rack)
 }
 
-// sent checks a proxy's asks. It asks no member for a place that it knows to be another's. It asks for containers
-// with mandatory places at a member that has one of them, or at home, where they wait if no member may have them.
+// sent checks a proxy's asks. It asks no member for a place that, as it knows, another member has. Containers with
+// mandatory places are requested from a member that has one of them, or at home, where they wait if no member can
+// have them.
 func (a *auditor) sent(s *session, to *cluster, said *pb.AllocateRequestProto) {
 	if said == nil || s.told[to.index] == said {
-		return // a repeated call: the proxy's knowledge at the first call counts
+		return // a repeat: the proxy's knowledge at the first call counts
 	}
 	s.told[to.index] = said
 	a.notOfADrained(s, to, said)
@@ -303,9 +302,9 @@ func (a *auditor) sent(s *session, to *cluster, said *pb.AllocateRequestProto) {
 	}
 }
 
-// notOfADrained: a proxy that sees that a member is drained asks it for nothing in the
-// name of an application that is at home elsewhere. One that a store that lost writes gave
-// two homes has sessions that take either for its home.
+// notOfADrained checks that a proxy asks a drained member for nothing, once it sees the drain, for an application
+// with another home. After a store lost writes, an application may have two homes, with sessions that consider either
+// of them its home.
 func (a *auditor) notOfADrained(s *session, to *cluster, said *pb.AllocateRequestProto) {
 	if to == s.proxy.home || s.proxy.view == nil || a.apps[s.attempt.Application].twice {
 		return

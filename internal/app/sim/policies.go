@@ -16,17 +16,16 @@ type Policy struct {
 	Document string
 }
 
-// The ways to split asks that a run may have.
+// The possible splits of a run.
 const (
 	// HomeFirst is the product's default: home while it fits, then few others.
 	HomeFirst = `{"policy":"balanced"}`
-	// ByHeadroom shares every ask over all members with room.
+	// ByHeadroom divides every ask over all members with free resources.
 	ByHeadroom = `{"policy":"locality","headroomAlpha":1}`
 )
 
-// DrawSplit is the split of a seed's run with faults. Three of four share every
-// ask over all members: there UAMs are launched, attached and ended all the time,
-// and it is in them that most can go wrong.
+// DrawSplit draws the split of a seed's run with faults. Three of four divide every ask over all members: then UAMs
+// are launched, attached and ended all the time, and most errors are possible in them.
 func DrawSplit(seed uint64) string {
 	if seed%4 == 0 {
 		return HomeFirst
@@ -34,8 +33,8 @@ func DrawSplit(seed uint64) string {
 	return ByHeadroom
 }
 
-// documents are the configured policies, and one of root's if there is none, each with
-// the run's split unless it has its own.
+// documents returns the configured policies, with one for root if there is none, each with the run's split unless it
+// has a split.
 func (c *Config) documents() ([]Policy, error) {
 	out := slices.Clone(c.Policies)
 	if !slices.ContainsFunc(out, func(p Policy) bool { return p.Queue == "root" }) {

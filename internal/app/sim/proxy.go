@@ -20,11 +20,11 @@ type proxy struct {
 	*host
 	watcher
 	w        *World
-	home     *cluster // beside which it stands
+	home     *cluster // its subcluster
 	sessions map[creel.AttemptID]*session
-	attempts map[creel.ApplicationID][]creel.AttemptID // with sessions
-	places   *resolver.FollowerState                   // which member has which host
-	inRound  bool                                      // of reading that
+	attempts map[creel.ApplicationID][]creel.AttemptID // attempts with sessions
+	places   *resolver.FollowerState                   // hosts of each member
+	inRound  bool                                      // of reading these
 }
 
 func newProxy(w *World, index int) *proxy {
@@ -33,7 +33,7 @@ func newProxy(w *World, index int) *proxy {
 	return p
 }
 
-// wanted are the queues of the proxy's sessions, by leaf name.
+// wanted returns the queues of the proxy's sessions, by leaf name.
 func (p *proxy) wanted() []string {
 	leaves := map[string]bool{}
 	for _, s := range p.sessions {
@@ -52,8 +52,8 @@ func (p *proxy) start() {
 	p.watcher.start()
 }
 
-// succeeded starts another process in the proxy's place while this one continues: it was presumed dead, as a machine
-// is that is paused or cut off from its supervisor. AMs call the other one from now on.
+// succeeded starts another process in the proxy's place while this one continues: it was presumed dead, like a
+// machine that is paused or cut off from its supervisor. AMs then call the other one.
 func (p *proxy) succeeded() {
 	w := p.w
 	next := newProxy(w, p.home.index)
@@ -64,7 +64,7 @@ func (p *proxy) succeeded() {
 	next.start()
 }
 
-// now is the time in which the proxy was awake, as pauseclock.Clock has it in the daemon.
+// now is the proxy's time without pauses, computed like the daemon's by pauseclock.Clock.
 func (p *proxy) now() time.Time { return p.w.now.Add(-p.slept) }
 
 // ApplicationMasterProtocol, as amrmproxy/rpc serves it.
@@ -93,7 +93,7 @@ func (p *proxy) finish(
 	p.call(a, amrmproxy.FromAM{Finish: req}, func(r amrmproxy.Reply) { reply(r.Finish, r.Err) })
 }
 
-// call hands an AM's call to its session, which it makes if need be.
+// call passes an AM's call to its session, and makes the session if needed.
 func (p *proxy) call(a creel.AttemptID, e amrmproxy.FromAM, reply func(amrmproxy.Reply)) {
 	s := p.sessions[a]
 	if s == nil {
@@ -120,7 +120,7 @@ func (p *proxy) call(a creel.AttemptID, e amrmproxy.FromAM, reply func(amrmproxy
 	s.step(e)
 }
 
-// session performs the actions of one attempt's driver, as amrmproxy/server does.
+// session carries out the actions of one attempt's driver, like amrmproxy/server.
 type session struct {
 	proxy     *proxy
 	w         *World
@@ -133,9 +133,9 @@ type session struct {
 	replies map[uint64]func(amrmproxy.Reply)
 	calls   uint64
 	wakeAt  int64
-	armed   int64 // the timer that is set, ns; 0 for none
+	armed   int64 // the set timer, ns; 0 for none
 	closed  bool
-	told    []*pb.AllocateRequestProto // to each member last
+	told    []*pb.AllocateRequestProto // last sent to each member
 }
 
 func newSession(p *proxy, a creel.AttemptID) *session {
@@ -160,10 +160,10 @@ func newSession(p *proxy, a creel.AttemptID) *session {
 	}
 }
 
-// former: its proxy has a successor, and goes on.
+// former reports whether its proxy has a successor and continues.
 func (s *session) former() bool { return s.proxy != s.w.proxies[s.proxy.home.index] }
 
-// close ends a session where it is; its callers are refused.
+// close ends a session where it is; its callers get the error.
 func (s *session) close(err error) {
 	if s.closed {
 		return
@@ -181,7 +181,7 @@ func (s *session) close(err error) {
 	s.replies = nil
 }
 
-// load has the application's record read.
+// load reads the application's record.
 func (s *session) load() {
 	var opened amrmproxy.Opened
 	s.record(func(f *flow) { opened.Record, opened.Err = s.recording.Load(f) }, func() { s.step(opened) })
@@ -204,8 +204,8 @@ func (s *session) step(e amrmproxy.Event) {
 	}
 }
 
-// wants makes the proxy read the figures of a queue at once if no other session uses that queue, as amrmproxy/server
-// does. It does nothing if figures are not used.
+// wants makes the proxy read the figures of a queue at once if no other session uses that queue, like
+// amrmproxy/server. It does nothing if figures are not used.
 func (s *session) wants() {
 	x := s.driver.Session()
 	if x == nil || x.Queue().Leaf() == s.leaf {
@@ -225,7 +225,7 @@ func (s *session) arm(ns int64) {
 	s.w.push(time.Unix(0, ns), s)
 }
 
-// run is the timer.
+// run is called by the timer.
 func (s *session) run() {
 	switch {
 	case s.proxy.epoch != s.epoch || !s.proxy.up:
@@ -309,8 +309,7 @@ func (s *session) send(a amrmproxy.Send) {
 	}
 }
 
-// sendTo makes a session's call to a member as an attempt, and brings back the
-// answer.
+// sendTo makes a session's call to a member as an attempt, and returns the answer.
 func sendTo[Q, T any](
 	s *session,
 	c *cluster,

@@ -14,9 +14,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// planEvery is the time between two plans without changes, leadFor how long a lease lasts without renewal: the
-// daemon's defaults. auditWithin is how long a temporary violation may last, auditEvery the time between two audits
-// of the invariants.
+// planEvery is the time between two plans without changes, leadFor the life of a lease without renewal: the daemon's
+// defaults. auditWithin is the longest permitted temporary violation, auditEvery the time between two audits of the
+// invariants.
 const (
 	planEvery   = 10 * time.Second
 	leadFor     = 15 * time.Second
@@ -24,14 +24,14 @@ const (
 	auditWithin = 5 * time.Minute
 )
 
-// planner is a rebalancer, of which there is no second one: the daemon's driver, a round at a
-// time. With Config.LoadWeights it is Hadoop's global policy generator instead.
+// planner is the only rebalancer: the daemon's driver, one round at a time. With Config.LoadWeights it is Hadoop's
+// global policy generator instead.
 type planner struct {
 	leaderStore
 	w      *World
 	at     *host
-	leader *server.Leader   // of this life
-	before invariants.Tally // of earlier ones
+	leader *server.Leader   // of the present process
+	before invariants.Tally // of earlier processes
 	view   *subcluster.View // with Config.LoadWeights
 }
 
@@ -41,7 +41,7 @@ func newPlanner(w *World) *planner {
 	return p
 }
 
-// start begins a life.
+// start starts a process.
 func (p *planner) start() {
 	w := p.w
 	if w.cfg.LoadWeights {
@@ -95,7 +95,7 @@ func (p *planner) reported() invariants.Tally {
 	return sum
 }
 
-// leaderStore is the store as a flow of a leader reaches it.
+// leaderStore is the store for a leader's flow.
 type leaderStore struct{ escrowStore }
 
 func (d leaderStore) Acquire(_ context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error) {
@@ -120,7 +120,7 @@ func (d leaderStore) lease(do func(w *World) (statestore.Lease, error)) (statest
 	})
 }
 
-// plan reads the plan in the store, partly for these queues only.
+// plan reads the plan from the store, in part only for these queues.
 func (w *World) plan(inPart bool, queues []string) (statestore.Document, error) {
 	if inPart {
 		return w.store.DocumentOf(subcluster.PlanClass, subcluster.PlanName, queues)

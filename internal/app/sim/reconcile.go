@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// reconcile runs one round of statestore/reconcile. Its lists and questions are not simulated: it reads all
-// members that serve at one moment.
+// reconcile runs one round of statestore/reconcile. Its list calls are not simulated: it reads all serving members at
+// one moment.
 func (w *World) reconcile() {
 	w.after(time.Minute, w.reconcile)
 	if !w.storeAt.up || w.asleep(w.storeAt) || w.ill != well || w.rebuilding {
@@ -56,7 +56,7 @@ func (w *World) reconcile() {
 	w.away = found
 }
 
-// away is an application that lives where it is not at home.
+// away is an application that runs away from its home.
 type away struct {
 	app creel.ApplicationID
 	at  creel.SubclusterID

@@ -17,13 +17,13 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// forwardTime bounds a call of a router to a member, submitTime a submission.
+// forwardTime limits a router's call to a member, submitTime a submission.
 const (
 	forwardTime = 5 * time.Second
 	submitTime  = 30 * time.Second
 )
 
-// gateway is a router: router.Submitter with the calls it needs.
+// gateway is a router: router.Submitter with its calls.
 type gateway struct {
 	*host
 	watcher
@@ -39,7 +39,7 @@ func newRouter(w *World, index int) *gateway {
 	return r
 }
 
-// remembered is how many homes a router remembers: few, so that it forgets some.
+// remembered is the number of homes that a router remembers: few, so that it forgets some.
 const remembered = 64
 
 func (r *gateway) start() {
@@ -49,7 +49,7 @@ func (r *gateway) start() {
 	r.intentLoop()
 }
 
-// newApplication has a member give out an application id.
+// newApplication requests an application id from a member.
 func (r *gateway) newApplication(reply func(creel.ApplicationID, error)) {
 	ids := r.view.Active()
 	if len(ids) == 0 {
@@ -63,13 +63,13 @@ func (r *gateway) newApplication(reply func(creel.ApplicationID, error)) {
 	}, reply)
 }
 
-// task is a submission on its way through a router.
+// task is a submission in progress at a router.
 type task struct {
 	r    *gateway
 	flow *flow
 }
 
-// submit begins a submission.
+// submit starts a submission.
 func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(router.Outcome)) {
 	r.tries++
 	seed, t := r.tries, &task{r: r}
@@ -130,13 +130,12 @@ func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(rout
 
 var amSize = creel.NewResource(512, 1)
 
-// step is one step of a submission: something asked and its answer awaited.
-// Before and after each, the router may die.
+// step is one step of a submission: a call and the wait for its answer. The router may die before and after it.
 func step[T any](t *task, to *host, serve func(reply func(T, error))) (T, error) {
 	return ask(t.flow, to, forwardTime, serve)
 }
 
-// forward submits to a member, and interprets the outcome as router/server does.
+// forward submits to a member, and interprets the outcome like router/server.
 func (t *task) forward(
 	id creel.SubclusterID,
 	user string,
@@ -168,7 +167,7 @@ func (t *task) disown(
 	return step(t, c.host, func(reply func(router.Standing, error)) { c.disown(app, claim, reply) })
 }
 
-// homes are the store's, each call a step.
+// homes is the store's homes; each call is a step.
 type homes struct{ t *task }
 
 func (h homes) Claim(

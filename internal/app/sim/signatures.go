@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// sign has all members sign what they write, one after the other, and then routers and
-// proxies read the signatures: the order that keeps the federation in sight.
+// sign makes all members sign their writes, one after the other, and then routers and proxies verify signatures: in
+// this order no member is lost from view.
 func (w *World) sign(last time.Duration) {
 	rnd := source(w.cfg.Seed, "signatures")
 	moment := func() time.Time { return origin.Add(warmUp + time.Duration(rnd.Int64N(int64(last-warmUp)/2))) }
@@ -18,7 +18,7 @@ func (w *World) sign(last time.Duration) {
 		w.at(moment(), func() {
 			c := w.clusters[i]
 			c.signs = true
-			if c.up && !w.asleep(c.host) { // else it signs once it is started again
+			if c.up && !w.asleep(c.host) { // otherwise it signs after its restart
 				w.say("%s is started again, with the cluster's secret", c.id)
 				c.down()
 				w.after(time.Second, c.comeBack)
@@ -48,7 +48,7 @@ func (w *World) sign(last time.Duration) {
 	}
 }
 
-// whenSigned does something once every member's record is signed.
+// whenSigned calls do once every member's record is signed.
 func (w *World) whenSigned(do func()) {
 	signed := 0
 	for _, r := range w.store.Records(w.storeClock()).Members {
@@ -63,8 +63,7 @@ func (w *World) whenSigned(do func()) {
 	do()
 }
 
-// stranger writes into the store without the secret: a member that does not exist, or what
-// a member should not have said.
+// stranger writes into the store without the secret: a member that does not exist, or false data of a member.
 func (w *World) stranger(which uint64, _ time.Duration) {
 	reads := func(v *watcher) bool { return v.trust && v.from != nil }
 	for _, r := range w.routers {
@@ -94,10 +93,10 @@ func (w *World) stranger(which uint64, _ time.Duration) {
 	}
 }
 
-// nonsense is what strangers say of members.
+// nonsense is the text in strangers' data.
 const nonsense = "a stranger says so"
 
-// sees checks that a reader of signatures accepts no stranger and misses no signing member.
+// sees checks that a process that verifies signatures accepts no stranger and misses no signing member.
 func (a *auditor) sees(v *watcher) {
 	if v.from == nil {
 		return
@@ -111,11 +110,11 @@ func (a *auditor) sees(v *watcher) {
 	a.check(missing == 0 || a.forgetful(), "%s does not believe %d members that sign", v.at.name, missing)
 }
 
-// trusted is what a process that has the cluster's secret believes of the state store.
+// trusted is the part of the state store that a process with the cluster's secret accepts.
 type trusted struct {
 	*subcluster.Believer
 	signer   *subcluster.Signer
-	unsigned int // members that signed their record, and are not believed
+	unsigned int // members that signed their record and are not accepted
 }
 
 func (t *trusted) believed(r subcluster.Records) subcluster.Records {

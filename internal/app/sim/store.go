@@ -12,17 +12,17 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// illness is how the store serves calls.
+// illness is the state of a faulty store.
 type illness uint8
 
 const (
 	well     illness = iota
-	failing          // most calls fail at once; some of these have been done
+	failing          // most calls fail at once; some of these take effect
 	readOnly         // every change fails
 )
 
-// atStore has the store serve a call, which is a change or a read. A change that
-// fails may have been made, as package statestore warns.
+// atStore makes the store serve a call; change distinguishes writes from reads. A failed change may have been made,
+// as package statestore warns.
 func atStore[T any](w *World, change bool, do func() (T, error)) (T, error) {
 	var none T
 	sick := func(why string) (T, error) { return none, statestore.Unavailable(why, time.Second) }
@@ -36,7 +36,7 @@ func atStore[T any](w *World, change bool, do func() (T, error)) (T, error) {
 			return sick("the store fails")
 		}
 		if w.chance(0.4) {
-			_, _ = do() // done, without an answer
+			_, _ = do() // made, but not answered
 			return sick("the store failed after it had served the call")
 		}
 	}
@@ -55,7 +55,7 @@ func placing[T any](w *World, change bool, do func() (T, error)) (T, error) {
 	return atStore(w, change, do)
 }
 
-// fallIll has the store be ill for a time.
+// fallIll makes the store faulty for a time.
 func (w *World) fallIll(how illness, d time.Duration) {
 	if w.ill == well {
 		w.ill = how
@@ -65,7 +65,7 @@ func (w *World) fallIll(how illness, d time.Duration) {
 }
 
 // loseWrites makes the store fail over to a replica that lacks writes acknowledged by the primary in the time d from
-// now. Any of them may be missing, although the writer received an acknowledgment: see auditor.forgetful.
+// now. Any of them may be missing, although they were acknowledged: see auditor.forgetful.
 func (w *World) loseWrites(d time.Duration) {
 	snapshot, err := w.store.Snapshot()
 	if err != nil {
@@ -84,8 +84,8 @@ func (w *World) loseWrites(d time.Duration) {
 	})
 }
 
-// empty makes the store come back empty. Homes are neither returned nor assigned until each ResourceManager has
-// reported its applications. statestore/rebuild does that. Its loop and queries are not simulated: all members are
+// empty makes the store come back empty. No home is returned or assigned until each ResourceManager has reported its
+// applications. The loop and the queries of statestore/rebuild, which does that, are not simulated: all members are
 // asked at one moment, once all are up and reachable.
 func (w *World) empty() {
 	w.lost, w.rebuilding = true, true
@@ -96,13 +96,13 @@ func (w *World) empty() {
 	w.after(time.Second, func() { w.rebuild(w.putPolicies) })
 }
 
-// backup is a state of the store, to which it may go back.
+// backup is an earlier state of the store, which it may go back to.
 type backup struct {
 	at   time.Time
 	data []byte
 }
 
-// mostBackups are kept, one of each minute.
+// mostBackups limits the backups, one per minute.
 const mostBackups = 10
 
 func (w *World) keepBackup() {
@@ -115,8 +115,8 @@ func (w *World) keepBackup() {
 	w.backups = append(w.backups[max(0, len(w.backups)-mostBackups+1):], backup{w.now, data})
 }
 
-// goBack restores a backup. Users repeat submissions that were made since, for a moment in which no process
-// has looked at the store. Then the store counts as emptied.
+// goBack restores a backup. In the short time before a process checks the store, users repeat submissions made since
+// the backup. Then the store counts as emptied.
 func (w *World) goBack(which uint64) {
 	to := w.backups[which%uint64(len(w.backups))]
 	w.lost = true
@@ -135,7 +135,7 @@ func (w *World) goBack(which uint64) {
 	})
 }
 
-// repeatSince has users repeat some of the submissions that were taken since a moment.
+// repeatSince makes users repeat some of the submissions accepted since a moment.
 func (w *World) repeatSince(at time.Time) {
 	for _, s := range w.taken {
 		if s.accepted.After(at) && w.chance(0.5) {
@@ -144,7 +144,7 @@ func (w *World) repeatSince(at time.Time) {
 	}
 }
 
-// reported is an application as its ResourceManager's list has it.
+// reported returns an application in the form of its ResourceManager's list.
 func reported(v *rm.AppView) statestore.ReportedApplication {
 	return statestore.ReportedApplication{
 		ID: v.ID, Unmanaged: v.Unmanaged, Ended: v.State.Ended(), Running: v.State == creel.AppRunning,
@@ -152,7 +152,7 @@ func reported(v *rm.AppView) statestore.ReportedApplication {
 	}
 }
 
-// keepsFurther: of two runs of an application the one is kept whose AM has registered.
+// keepsFurther checks that, of two runs of an application, the one with a registered AM is kept.
 func (a *auditor) keepsFurther(id creel.ApplicationID, at, kept *cluster) {
 	ended, known := at.m.App(id)
 	stays, also := kept.m.App(id)
@@ -163,7 +163,7 @@ func (a *auditor) keepsFurther(id creel.ApplicationID, at, kept *cluster) {
 		"%s is ended in %s, where it runs, and kept in %s, where it is %s", id, at.id, kept.id, stays.State)
 }
 
-// rebuild gives the store its homes, as statestore/rebuild does, and then what else was lost.
+// rebuild writes the homes back into the store, like statestore/rebuild, and then restores the other lost data.
 func (w *World) rebuild(putBack func() error) {
 	if slices.ContainsFunc(w.clusters, func(c *cluster) bool {
 		return !c.up || w.asleep(c.host) || w.apart(w.storeAt, c.host)
@@ -225,7 +225,7 @@ func (w *World) putPolicies() error {
 // and that everything ends.
 func (a *auditor) forgetful() bool { return a.w.lost }
 
-// homeOf: the store knows of an application's home.
+// homeOf checks that the store has an application's home.
 func (a *auditor) homeOf(id creel.ApplicationID, is creel.SubclusterID, who string) {
 	if a.forgetful() {
 		return

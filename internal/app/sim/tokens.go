@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
-// keys are the master keys of a ResourceManager. Its journal has them, so that a
-// later epoch has the same. They do not roll here.
+// keys are the master keys of a ResourceManager. Its journal has them, so that later epochs use the same ones. They
+// never change here.
 type keys struct {
 	amrm, nm, container *token.Mac
 }
@@ -31,7 +31,7 @@ func newKeys(seed uint64, index int) keys {
 	return keys{amrm: mac(1), nm: mac(2), container: mac(3)}
 }
 
-// mint begins to mint tokens of an application; done ends it.
+// mint returns a Mint for an application's tokens; call done afterwards.
 func (c *cluster) mint(app creel.ApplicationID) (t *codec.Mint, done func()) {
 	return &codec.Mint{
 		NMKey:        c.keys.nm,
@@ -43,7 +43,7 @@ func (c *cluster) mint(app creel.ApplicationID) (t *codec.Mint, done func()) {
 	}, func() {}
 }
 
-// nodeKeys are the keys that a node must learn.
+// nodeKeys returns the keys that a node must receive.
 func (c *cluster) nodeKeys(container, nm *pb.MasterKeyProto) codec.NodeKeys {
 	return codec.KeysFor(c.keys.container.Key(), c.keys.nm.Key(), container, nm)
 }
@@ -63,7 +63,7 @@ func (c *cluster) caller(t *pb.TokenProto) (creel.AttemptID, error) {
 	return id.Attempt, nil
 }
 
-// serviceOf is a node's address as tokens name it.
+// serviceOf returns a node's address for tokens.
 func (c *cluster) serviceOf(id creel.NodeID) string {
 	if n := c.w.nodes[id]; n != nil {
 		return n.address

@@ -15,8 +15,7 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// clients is amrmproxy.Clients: the calls that launching and killing UAMs needs,
-// from within a flow.
+// clients is amrmproxy.Clients: the calls for launching and killing UAMs, for a flow.
 type clients struct{ f *flow }
 
 // NewID is called only for Hadoop's ResourceManagers, which do not exist here.
@@ -63,8 +62,8 @@ func (c clients) Kill(
 	return ask(c.f, to.host, memberTime, func(reply func(bool, error)) { to.kill(app, why, reply) })
 }
 
-// records is the state store as a recording uses it, from within a flow: each
-// call of stored.Records to the store is a call over the network.
+// records is the state store for a recording, in a flow: each call of stored.Records to the store is a call over the
+// network.
 type records struct{ f *flow }
 
 func (r records) SaveUAMRecord(_ context.Context, s statestore.UAMRecord) (int64, error) {
@@ -93,7 +92,7 @@ func (r records) DropUAMRecord(_ context.Context, a creel.AttemptID) error {
 	return err
 }
 
-// record begins a flow over an attempt's recording: its load, or a save.
+// record starts a flow with an attempt's recording: a load or a save.
 func (s *session) record(do func(f *flow), then func()) {
 	s.w.start(s.proxy.host, storeTime, func(f *flow) {
 		kept := &stored.Records{
@@ -106,7 +105,7 @@ func (s *session) record(do func(f *flow), then func()) {
 	}, then)
 }
 
-// launch performs a Launch as the daemon does.
+// launch carries out a Launch like the daemon.
 func (s *session) launch(l amrmproxy.Launch) {
 	s.w.audit.launching(s, l.Member, "")
 	var launched amrmproxy.Launched
@@ -126,7 +125,7 @@ func (s *session) launch(l amrmproxy.Launch) {
 	})
 }
 
-// drop performs a Drop as the daemon does.
+// drop carries out a Drop like the daemon.
 func (s *session) drop(d amrmproxy.Drop) {
 	var err error
 	s.w.start(s.proxy.host, memberTime, func(f *flow) {
@@ -135,7 +134,7 @@ func (s *session) drop(d amrmproxy.Drop) {
 	}, func() { s.step(amrmproxy.Dropped{Member: d.Member, Err: err}) })
 }
 
-// askHome performs an AskHome as the daemon does.
+// askHome carries out an AskHome like the daemon.
 func (s *session) askHome(a amrmproxy.AskHome) {
 	var answer amrmproxy.HomeAnswered
 	s.w.start(s.proxy.host, memberTime, func(f *flow) {
@@ -144,7 +143,7 @@ func (s *session) askHome(a amrmproxy.AskHome) {
 	}, func() { s.step(answer) })
 }
 
-// nonces are the world's random source as a reader.
+// nonces is the world's random source as a reader.
 type nonces struct{ rnd *rand.Rand }
 
 func (n nonces) Read(b []byte) (int, error) {
@@ -155,7 +154,7 @@ func (n nonces) Read(b []byte) (int, error) {
 }
 
 const (
-	memberTime    = 10 * time.Second // bounds a call of a session to a member
-	storeTime     = 5 * time.Second  // bounds reading a record, and saving one
-	launchUAMTime = 15 * time.Second // bounds the launch of a UAM
+	memberTime    = 10 * time.Second // limit of a session's call to a member
+	storeTime     = 5 * time.Second  // limit of reading or saving a record
+	launchUAMTime = 15 * time.Second // limit of a UAM's launch
 )

@@ -11,9 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// meddle has a user or an administrator do something that they may do at any time:
-// kill an application, move it to another queue, drain a member for a while, turn the
-// queues' capacities about, or change how asks are split.
+// meddle lets a user or an administrator act, as they may at any time: kill an application, move it to another queue,
+// drain a member for a while, exchange the queues' capacities, or change the split of asks.
 func (w *World) meddle(which uint64, d time.Duration) {
 	c := w.clusters[which>>8%uint64(len(w.clusters))]
 	switch which % 5 {
@@ -29,7 +28,7 @@ func (w *World) meddle(which uint64, d time.Duration) {
 			to := leaves[which>>32%uint64(len(leaves))]
 			w.audit.fault("applications moved to another queue")
 			c.post(func(m *rm.Machine, now time.Time) func() {
-				_ = m.Move(now, id, to) // a full queue may refuse
+				_ = m.Move(now, id, to) // a full queue may reject it
 				return nil
 			})
 		}
@@ -49,7 +48,7 @@ func (w *World) meddle(which uint64, d time.Duration) {
 	}
 }
 
-// someApp picks one of the applications that run at home in a member.
+// someApp picks a running application with its home in a member.
 func (w *World) someApp(c *cluster, which uint64) (creel.ApplicationID, bool) {
 	var all []creel.ApplicationID
 	for v := range c.m.Apps {
@@ -63,8 +62,8 @@ func (w *World) someApp(c *cluster, which uint64) (creel.ApplicationID, bool) {
 	return all[which%uint64(len(all))], true
 }
 
-// killHelpless kills applications that have waited longer than any automatic recovery takes, if none of the
-// unfinished ones can proceed. It reports whether there were any.
+// killHelpless kills applications that have waited longer than any automatic recovery takes, if no unfinished
+// application can proceed. It reports whether it killed any.
 func (w *World) killHelpless() bool {
 	var left []creel.ApplicationID
 	for _, id := range w.audit.ids {
@@ -83,10 +82,9 @@ func (w *World) killHelpless() bool {
 	return len(left) > 0
 }
 
-// helpless reports whether an application's AM insists on places where the application
-// has had its one UAM: a member of before fences takes an id once, as Hadoop's do, and
-// that UAM ends when neither its AM nor a proxy speaks for as long as a silent AM is
-// waited for, as when both died.
+// helpless reports whether an application's AM accepts only places of a member in which the application has had its
+// one UAM. A member without fences accepts an id only once, like Hadoop's. Such a UAM expires if neither its AM nor a
+// proxy calls for the expiry time, e.g. when both died.
 func (w *World) helpless(id creel.ApplicationID, m *am) bool {
 	if m == nil {
 		return false
@@ -106,7 +104,7 @@ func (w *World) helpless(id creel.ApplicationID, m *am) bool {
 	return false
 }
 
-// leaves are the paths of the queues that take applications.
+// leaves returns the paths of the queues that accept applications.
 func (c *cluster) leaves() (out []string) {
 	for q := range c.m.Queues {
 		if q.Leaf {
@@ -116,16 +114,16 @@ func (c *cluster) leaves() (out []string) {
 	return out
 }
 
-// drain marks a member, or with no reason takes the mark away.
+// drain drains a member, or ends the drain if there is no reason.
 func (w *World) drain(c *cluster, reason string) {
 	if err := w.store.Drain(c.id, reason); err != nil {
-		w.say("%s is not drained: %v", c.id, err) // it has not registered with this store yet
+		w.say("%s is not drained: %v", c.id, err) // not registered with this store yet
 		return
 	}
 	w.tell(statestore.Change{Kind: statestore.ChangeMembers})
 }
 
-// reload has the queues below root exchange their capacities.
+// reload exchanges the capacities of the queues below root.
 func (c *cluster) reload() {
 	spec := c.conf.Queues
 	spec.Root.Children = slices.Clone(spec.Root.Children)

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// watcher maintains a process's view of the federation: it reads the store at intervals, and at once after a
-// notification, as statestore/watch does. subcluster.Observer computes the consequences of a read for both.
+// watcher maintains a process's view of the federation, like statestore/watch: it reads the store at intervals, and
+// at once after a notification. For both, subcluster.Observer computes the consequences of a read.
 type watcher struct {
 	w     *World
 	at    *host
@@ -22,20 +22,20 @@ type watcher struct {
 	from  *trusted
 	view  *subcluster.View
 	table *policies.Table
-	saw   func() // called for another view; may be nil
+	saw   func() // called for a changed view; may be nil
 	// queues returns the leaf names of queues whose figures are needed; nil: all.
 	queues func() []string
 
-	reads, seen int // begun, and the latest that was answered
-	due         int // counts reads that are due by time: each of everything puts the next one off
-	// loads are the loads of the last read, by member, for a read without loads.
+	reads, seen int // reads started, and the latest answered one
+	due         int // number of scheduled full reads; each full read postpones the next
+	// loads has the loads of the last read, by member, for a read without loads.
 	loads map[creel.SubclusterID]subcluster.Record
 
-	news bool // a notification of a plan that has not been read
+	news bool // an announced plan has not been read
 	plan watch.PlanReader
 }
 
-// start begins with nothing seen; it is called at each boot.
+// start starts with an empty state; each boot calls it.
 func (v *watcher) start() {
 	v.view, v.table, v.from = nil, nil, nil
 	v.news, v.plan, v.loads = false, watch.PlanReader{}, nil
@@ -45,8 +45,8 @@ func (v *watcher) start() {
 	v.read(true)
 }
 
-// read reads the store; without whole, loads in part stay as they were read before where nothing else of
-// their members has changed, as in statestore/redis.
+// read reads the store. Unless whole, partial loads stay as last read if nothing else of their members has changed,
+// as in statestore/redis.
 func (v *watcher) read(whole bool) {
 	w := v.w
 	v.reads++
@@ -91,7 +91,7 @@ func (v *watcher) read(whole bool) {
 		func(r seen, err error) {
 			switch {
 			case plan && number < v.seen:
-				v.news = true // another read has overtaken it
+				v.news = true // a later read was faster
 			case plan:
 				if err := v.plan.Read(r.plan, err, queues, w.now); err != nil {
 					w.audit.breach("%v", err)
@@ -142,7 +142,7 @@ func (w *World) tell(c statestore.Change) {
 	}
 }
 
-// hears reads the store after a notification. A process that is cut off receives none, and polls.
+// hears reads the store after a notification. A process that is cut off receives none, and finds changes by polling.
 func (v *watcher) hears(plan bool) {
 	if !v.at.up || v.w.apart(v.w.storeAt, v.at) {
 		return
@@ -175,16 +175,16 @@ func (v *watcher) answered(number int, r subcluster.Records, err error) {
 	}
 }
 
-// policy that holds for a queue.
+// policy returns the policy that applies to a queue.
 func (v *watcher) policy(q creel.QueuePath) policies.Policy {
 	p, _ := v.table.For(q)
 	return p
 }
 
-// readTime bounds a read of the store.
+// readTime limits a read of the store.
 const readTime = 5 * time.Second
 
-// validate refuses a policy document that no process can use.
+// validate rejects a policy document that no process can use.
 func validate(_ creel.QueuePath, document []byte) error {
 	_, err := policies.Parse(document)
 	return err

@@ -19,7 +19,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Config of one run. Zero fields take the default in brackets.
+// Config is the configuration of one run. Zero fields mean the default in brackets.
 type Config struct {
 	Seed      uint64
 	Jobs      []workload.Job
@@ -27,24 +27,24 @@ type Config struct {
 
 	Subclusters int            // [3]
 	Nodes       int            // of each subcluster [200]
-	Uneven      bool           // the second subcluster has a half of them, the third a third
+	Uneven      bool           // the second subcluster has half of them, the third a third
 	NodeSize    creel.Resource // [8192 MB, 8 cores]
-	Members     []Member       // their names and sizes [sc-1 and so on, from the fields above]
+	Members     []Member       // names and sizes [sc-1 and so on, from the fields above]
 	Routers     int            // [2]
 	Queues      queues.Spec    // of each subcluster
 	Policies    []Policy
 	Split       string  // of all queues, as a policy document's "split" [HomeFirst]
 	Faults      *Faults // nil: none
-	Places      float64 // of the applications name hosts and racks, relaxed or strict
-	Keeps       float64 // of the applications keep their containers over attempts, and their AMs die
+	Places      float64 // fraction of applications that name hosts and racks, relaxed or strict
+	Keeps       float64 // fraction of applications that retain their containers over attempts; their AMs die
 	Rebalancer  bool    // plans are published, and routers and proxies follow them
-	LoadWeights bool    // in place of plans, Hadoop's load-based weights are published
-	Refusals    bool    // submissions may be refused for good: policies and queues are a user's own
-	// Tree has federation-wide maxima and user limits, which are kept by escrow; nil: none.
+	LoadWeights bool    // Hadoop's load-based weights are published instead of plans
+	Refusals    bool    // submissions may be rejected for good, because policies and queues are a user's
+	// Tree has federation-wide maxima and user limits, which escrow enforces; nil: none.
 	Tree      *rebalancer.Tree
-	SlowStart time.Duration // of the rebalancer [2 min]; below 0: members count with all of their size at once
+	SlowStart time.Duration // of the rebalancer [2 min]; below 0: all of a member's size counts at once
 
-	NodeHeartbeat   time.Duration // between heartbeats of a node; and it sends one when a container ends [30 s]
+	NodeHeartbeat   time.Duration // between a node's heartbeats, besides one when a container ends [30 s]
 	AMHeartbeat     time.Duration // between allocates of an AM without changes [1 s]
 	MemberHeartbeat time.Duration // between heartbeats of a subcluster [10 s; 1 s in planned runs]
 	Lease           time.Duration // of a subcluster's membership [30 s; 10 s]
@@ -52,7 +52,7 @@ type Config struct {
 	Expiry          time.Duration // of silent AMs, nodes, and containers not started [10 min]
 
 	AuditEvery int       // events between two full audits of every ResourceManager [1,000,000]
-	Log        io.Writer // gets the event log as text; nil for none
+	Log        io.Writer // receives the event log as text; nil for none
 }
 
 // Member is one subcluster of a run.
@@ -63,10 +63,10 @@ type Member struct {
 	Queues   *queues.Spec // nil: Config.Queues
 }
 
-// MemberID is the id of a member that the configuration does not name, from 0 on.
+// MemberID is the id of a member without a configured name, from 0 on.
 func MemberID(i int) creel.SubclusterID { return creel.SubclusterID(fmt.Sprintf("sc-%d", i+1)) }
 
-// members are those that the configuration's sizes make.
+// members returns the members by the configuration's sizes.
 func (c *Config) members() (out []Member) {
 	for i := range c.Subclusters {
 		m := Member{ID: MemberID(i), Nodes: c.Nodes, NodeSize: c.NodeSize}
@@ -99,7 +99,7 @@ func (c *Config) wholeTree() *rebalancer.Tree {
 }
 
 // planned reports whether members' queue reports are used. Then all times are the daemons' defaults, members report
-// changes early, and the store notifies of writes; in other runs that would only cost time.
+// changes early, and the store notifies of writes; in other runs that would only take time.
 func (c *Config) planned() bool { return c.Rebalancer || c.LoadWeights || c.Tree != nil }
 
 func (c *Config) validate() error {
@@ -162,10 +162,10 @@ func (c *Config) validate() error {
 type World struct {
 	cfg       Config
 	faults    Faults
-	faulty    bool // faults happen now
+	faulty    bool // faults are happening
 	rnd       *rand.Rand
-	lives     *rand.Rand // of ResourceManagers beside each other
-	processes int64      // of ResourceManagers that there were
+	lives     *rand.Rand // of concurrent processes of ResourceManagers
+	processes int64      // number of ResourceManager processes so far
 	moving    *rand.Rand // of moves of applications
 
 	now    time.Time
@@ -175,27 +175,27 @@ type World struct {
 	hash   uint64
 	line   []byte
 
-	cuts       []bool          // from one site to another, see between
-	late       []time.Duration // on the same ways
-	lanes      map[lane]int64  // when the latest message of a connection arrives
+	cuts       []bool          // paths between sites, see between
+	late       []time.Duration // delays of the same paths
+	lanes      map[lane]int64  // arrival of the latest message of a connection
 	hosts      []*host
 	store      *statestore.State
 	storeAt    *host
 	ill        illness // of the store
 	storeSkew  time.Duration
-	lost       bool // the store has lost writes that it had acknowledged
-	emptied    int  // times
-	recordings int  // of proxies' sessions so far
-	rebuilding bool // its homes are being asked for
+	lost       bool // the store has lost acknowledged writes
+	emptied    int  // number of times
+	recordings int  // number of proxies' recordings so far
+	rebuilding bool // its homes are being collected
 	backups    []backup
-	taken      []*submission // in order
+	taken      []*submission // accepted submissions, in order
 	secret     []statestore.Key
 	clusters   []*cluster
-	proxies    []*proxy // the one that is called, of each subcluster
-	former     []*proxy // that go on beside their successors
+	proxies    []*proxy // the called one of each subcluster
+	former     []*proxy // former ones that continue after their replacement
 	routers    []*gateway
 	user       *host    // submits applications
-	planner    *planner // nil: there is no rebalancer
+	planner    *planner // nil: no rebalancer
 	nodes      map[creel.NodeID]*node
 	hostsOf    map[string]*node
 	audit      auditor
@@ -205,11 +205,10 @@ type World struct {
 	stopped bool
 }
 
-// origin is when every virtual run begins: the first day of FB-2009 in its own
-// epoch does not matter, only that it is the same each time.
+// origin is the start of every virtual run; the date has no meaning, but is always the same.
 var origin = time.Unix(1_250_000_000, 0).UTC()
 
-// New builds a federation and lets nothing happen yet.
+// New makes a federation in which nothing has happened yet.
 func New(cfg Config) (*World, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -278,7 +277,7 @@ func (w *World) host(name string, site int) *host {
 	return h
 }
 
-// cluster of a name.
+// cluster returns the cluster with a name.
 func (w *World) cluster(id creel.SubclusterID) *cluster {
 	for _, c := range w.clusters {
 		if c.id == id {
@@ -288,7 +287,7 @@ func (w *World) cluster(id creel.SubclusterID) *cluster {
 	return nil
 }
 
-// at has something done at a time, now at the earliest.
+// at schedules do at a time, now at the earliest.
 func (w *World) at(t time.Time, do func()) { w.push(t, runFunc(do)) }
 
 func (w *World) push(t time.Time, do runner) {
@@ -301,7 +300,7 @@ func (w *World) push(t time.Time, do runner) {
 
 func (w *World) after(d time.Duration, do func()) { w.at(w.now.Add(d), do) }
 
-// on has something done after a time if the host then still is in the same epoch.
+// on schedules do after a time, if the host is then still in the same epoch.
 func (w *World) on(h *host, d time.Duration, do func()) {
 	epoch := h.epoch
 	w.after(d, func() {
@@ -316,18 +315,18 @@ func (w *World) on(h *host, d time.Duration, do func()) {
 	})
 }
 
-// settleFor is how long the world goes on after the last application: longer
-// than anything that is left may live by itself.
+// settleFor is the time for which the world continues after the last application: longer than any remainder may live
+// by itself.
 func (w *World) settleFor() time.Duration { return 2*w.cfg.Expiry + time.Minute }
 
-// patience is how long no application may end before the run is given up as stuck: longer than the expiry of a silent
-// AM followed by that of a container never started.
+// patience is the time without an ended application after which the run fails as stuck: longer than the expiry of a
+// silent AM followed by that of a container that was never started.
 func (w *World) patience() time.Duration { return 4*w.cfg.Expiry + 10*time.Minute }
 
-// Run lets everything happen: until all applications have ended and nothing of
-// them is left, or the auditor finds a breach, or nothing moves any more.
+// Run runs the world until all applications have ended and nothing of them is left, or the auditor finds a violation,
+// or nothing progresses any more.
 func (w *World) Run() *Result {
-	var quiet, look time.Time // when the last application had ended; when to look again whether anything is left
+	var quiet, look time.Time // end of the last application; time of the next check whether anything is left
 	nextFull := int64(w.cfg.AuditEvery)
 	for len(w.events.items) > 0 && !w.audit.broken() {
 		e := w.events.pop()
@@ -383,7 +382,7 @@ func (w *World) mark(what string, a, b int64) {
 	w.hash = h
 	if w.cfg.Log != nil {
 		w.line = fmt.Appendf(w.line[:0], "%12.6f %s %d %d\n", w.now.Sub(origin).Seconds(), what, a, b)
-		_, _ = w.cfg.Log.Write(w.line) // a log that cannot be written is no reason to decide otherwise
+		_, _ = w.cfg.Log.Write(w.line) // a failure to write the log must not affect the run
 	}
 }
 
@@ -399,23 +398,23 @@ func (w *World) say(format string, args ...any) {
 type Result struct {
 	Hash       uint64 // of the event log
 	Events     int64
-	Fullest    float64          // the most that was in use of a federation-wide maximum, of 1
+	Fullest    float64          // highest use of any federation-wide maximum, as a fraction
 	Invariants invariants.Tally // of the federation's queues, at every event
-	Reported   invariants.Tally // the same and the others, from members' reports, every 10 s
+	Reported   invariants.Tally // the same ones and others, from members' reports, every 10 s
 	Virtual    time.Duration
 	Submitted  int
 	Finished   int
 	Failed     int
-	Refused    int // by policies or queues, for good
+	Refused    int // by policies or queues, permanently
 	Lost       int
 	Doubled    int
 	Granted    int64
 	Checked    int64
-	Broken     []string // breaches, empty when all is well
+	Broken     []string // violations, empty if there are none
 	Faults     map[string]int64
 
 	Waits       []time.Duration // from ask to grant, sorted
-	Submits     []time.Duration // from when a submission was due until it was taken, sorted
+	Submits     []time.Duration // from a submission's due time to its acceptance, sorted
 	Short       []float64       // queues' shortfalls of their federation-wide entitlement, sorted
 	Queues      []QueueResult   // sorted by queue
 	Subclusters []SubclusterResult
@@ -425,16 +424,16 @@ type Result struct {
 type SubclusterResult struct {
 	ID           creel.SubclusterID
 	Applications int // applications with this home
-	Records      int // of applications, UAMs among them
+	Records      int // of applications, including UAMs
 	Containers   int64
-	Preempted    int64 // of them, taken back for others
+	Preempted    int64 // of them, preempted
 	Nodes        int
-	Waits        []time.Duration // from ask to grant of the containers that it gave, sorted
-	Used         []float64       // parts 0 to 1 (dominant), one each entitlementEvery
+	Waits        []time.Duration // from ask to grant of its containers, sorted
+	Used         []float64       // fractions in use (dominant share), one per entitlementEvery
 }
 
-// Records is the average number of records that all ResourceManagers together have for an application: 1 if none
-// spans members.
+// Records is the average number of records per application over all ResourceManagers: 1 if no application spans
+// members.
 func (r *Result) Records() float64 {
 	homes, all := 0, 0
 	for _, s := range r.Subclusters {
@@ -443,14 +442,14 @@ func (r *Result) Records() float64 {
 	return float64(all) / max(1, float64(homes))
 }
 
-// Good reports whether every application ended once, or was rejected where that is allowed, and no invariant was
+// Good reports whether every application ended once, or was rejected where that is permitted, and no invariant was
 // violated.
 func (r *Result) Good() bool {
 	return len(r.Broken) == 0 && r.Submitted > 0 && r.Finished+r.Failed+r.Refused == r.Submitted &&
 		r.Lost == 0 && r.Doubled == 0
 }
 
-// Quantile of sorted values; 0 for none.
+// Quantile returns a quantile of sorted values; 0 for none.
 func Quantile[T any](sorted []T, q float64) (v T) {
 	if len(sorted) == 0 {
 		return v
