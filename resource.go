@@ -378,7 +378,39 @@ func magnitude(v int64) uint64 {
 	return uint64(v)
 }
 
-// ResourceType is a countable type beyond memory and vcores.
+// ResourceType is a countable type beyond memory and vcores. A Resource has its plain amount: 5 "G" is 5,000,000,000.
 type ResourceType struct {
 	Name, Unit string // as in resource-types.xml, e.g. "yarn.io/gpu", ""
+}
+
+// CheckUnit rejects a unit that is unknown, or in which one is less than a whole number.
+func (t ResourceType) CheckUnit() error {
+	u, known := units[t.Unit]
+	switch {
+	case !known:
+		_, err := ConvertUnits(0, t.Unit, "")
+		return err
+	case u.den > 1:
+		return &Error{
+			Kind: ErrInvalidResource, What: fmt.Sprintf("unit %q is not supported", t.Unit),
+			Why: "amounts are whole numbers of one", Try: "one of k M G T P Ki Mi Gi Ti Pi or none",
+		}
+	}
+	return nil
+}
+
+// Plain returns the plain amount of v in the type's unit.
+func (t ResourceType) Plain(v int64) int64 {
+	if plain, err := ConvertUnits(v, t.Unit, ""); err == nil {
+		return plain
+	}
+	return v
+}
+
+// InUnit returns a plain amount in the type's unit, rounded towards zero.
+func (t ResourceType) InUnit(plain int64) int64 {
+	if v, err := ConvertUnits(plain, "", t.Unit); err == nil {
+		return v
+	}
+	return plain
 }

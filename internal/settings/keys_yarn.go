@@ -941,7 +941,11 @@ var schedulerKeys = []Setting{
 		Type: List,
 		Doc:  "Resource types in addition to memory and cores, such as yarn.io/gpu.",
 	},
-	{Key: "yarn.resource-types.**.units", Type: String, Doc: "The unit of a resource type."},
+	{
+		Key:  "yarn.resource-types.**.units",
+		Type: String,
+		Doc:  "The unit of a resource type, in which its bounds, queues' amounts without a unit and documents are.",
+	},
 	{
 		Key:  "yarn.resource-types.**.minimum-allocation",
 		Type: Long,

@@ -113,7 +113,8 @@ var (
 
 // ToResource reads a resource. As in Java, memory and cores come from fields 1 and 2 and everything else from the
 // map; only when such a field is absent does the map speak for it. Amounts are converted from the units written to
-// MiB for memory and to plain counts for every other type. An amount with unknown units counts as plain.
+// MiB for memory and to plain counts for every other type. An amount with unknown units counts as plain: servers reject
+// it before, by CheckUnits.
 func ToResource(p *ResourceProto) creel.Resource {
 	r := creel.Resource{MemoryMB: p.GetMemory(), VCores: int64(p.GetVirtualCores())}
 	for _, e := range p.GetResourceValueMap() {
@@ -132,6 +133,22 @@ func ToResource(p *ResourceProto) creel.Resource {
 		}
 	}
 	return r
+}
+
+// CheckUnits returns an error if an amount has a unit that is unknown, which ToResource would take as none.
+func CheckUnits(p *ResourceProto) error {
+	for _, e := range p.GetResourceValueMap() {
+		units := e.GetUnits()
+		if units == "" || units == memoryUnits {
+			continue
+		}
+		if _, err := creel.ConvertUnits(0, units, ""); err != nil {
+			return &creel.Error{
+				Kind: creel.ErrInvalidResource, What: "invalid amount of " + e.GetKey(), Why: err.Error(),
+			}
+		}
+	}
+	return nil
 }
 
 // amount is the value of a map entry in its type's base units.

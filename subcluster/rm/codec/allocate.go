@@ -69,6 +69,26 @@ func Allocate(r *pb.AllocateRequestProto) *rm.AllocateRequest {
 	return out
 }
 
+// CheckUnits rejects an AM's heartbeat with an amount in an unknown unit.
+func CheckUnits(r *pb.AllocateRequestProto) error {
+	for _, a := range r.GetAsk() {
+		if err := pb.CheckUnits(a.GetCapability()); err != nil {
+			return err
+		}
+	}
+	for _, u := range r.GetUpdateRequests() {
+		if err := pb.CheckUnits(u.GetCapability()); err != nil {
+			return err
+		}
+	}
+	for _, s := range r.GetSchedulingRequests() {
+		if err := pb.CheckUnits(s.GetResourceSizing().GetResources()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // labelExpression parses an optional label expression.
 func labelExpression(text *string) rm.LabelExpression {
 	if text == nil {

@@ -128,7 +128,15 @@ func appLabel(c *pb.ApplicationSubmissionContextProto) rm.LabelExpression {
 // amAsks parses the size of the AM's container: one request for any place, and optional ones for hosts and racks.
 // YARN forces all of them to one size, priority 0 and one container.
 func amAsks(c *pb.ApplicationSubmissionContextProto, s *rm.Submission) error {
+	if err := pb.CheckUnits(c.GetResource()); err != nil {
+		return err
+	}
 	requests := c.GetAmContainerResourceRequest()
+	for _, r := range requests {
+		if err := pb.CheckUnits(r.GetCapability()); err != nil {
+			return err
+		}
+	}
 	if len(requests) == 0 {
 		if c.GetResource() == nil {
 			return &creel.Error{

@@ -459,7 +459,8 @@ func (r *fairReader) oldPercents(text string) (queues.Amount, error) {
 		if err != nil {
 			return queues.Amount{}, err
 		}
-		full, _, known := r.opt.typeName(name)
+		of, known := r.opt.typeNamed(name)
+		full := of.Name
 		if !known {
 			return queues.Amount{}, fmt.Errorf("%q: resource type %q is not known", item, name)
 		}

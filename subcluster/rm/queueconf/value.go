@@ -3,6 +3,7 @@
 package queueconf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -71,53 +72,57 @@ var unitFactors = []struct {
 	{"m", 1, 1e3}, {"u", 1, 1e6}, {"n", 1, 1e9}, {"", 1, 1},
 }
 
-// ParseAmount parses a whole, non-negative number, with or without one of YARN's units ("2048", "2Gi"), and returns
-// it in the requested unit.
-func ParseAmount(text, unit string) (int64, error) {
+// ParseAmount parses a whole, non-negative number, with or without one of YARN's units ("2048", "2Gi"). Without
+// one it is in the type's unit. It returns MiB of memory, and plain amounts of other types.
+func ParseAmount(text string, t creel.ResourceType) (int64, error) {
 	text = strings.TrimSpace(text)
 	digits := strings.TrimRightFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 0 {
 		return 0, fmt.Errorf("%q is not an amount", text)
 	}
-	suffix := strings.TrimSpace(text[len(digits):])
-	if suffix == "" || suffix == unit {
+	base := ""
+	if t.Name == creel.MemoryName {
+		base = t.Unit
+	}
+	unit := cmp.Or(strings.TrimSpace(text[len(digits):]), t.Unit)
+	if unit == base {
 		return n, nil
 	}
 	from, to := -1, -1
 	for i, u := range unitFactors {
-		if u.name == suffix {
+		if u.name == unit {
 			from = i
 		}
-		if u.name == unit {
+		if u.name == base {
 			to = i
 		}
 	}
 	if from < 0 || to < 0 {
 		return 0, fmt.Errorf("%q has a unit that is not known", text)
 	}
-	f, t := unitFactors[from], unitFactors[to]
-	v := float64(n) * (float64(f.num) / float64(f.den)) / (float64(t.num) / float64(t.den))
+	f, b := unitFactors[from], unitFactors[to]
+	v := float64(n) * (float64(f.num) / float64(f.den)) / (float64(b.num) / float64(b.den))
 	if v > 1<<62 {
 		return 0, fmt.Errorf("%q is beyond 62 bits", text)
 	}
 	return int64(math.Round(v)), nil
 }
 
-// typeName returns the resource type for a name in a file, and its unit.
-func (o *Options) typeName(name string) (string, string, bool) {
+// typeNamed returns the resource type for a name in a file.
+func (o *Options) typeNamed(name string) (creel.ResourceType, bool) {
 	switch name {
 	case "memory", creel.MemoryName:
-		return creel.MemoryName, "Mi", true
+		return creel.ResourceType{Name: creel.MemoryName, Unit: "Mi"}, true
 	case creel.VCoresName, "cpu", "vcore":
-		return creel.VCoresName, "", true
+		return creel.ResourceType{Name: creel.VCoresName}, true
 	}
 	for _, t := range o.ResourceTypes {
 		if t.Name == name {
-			return t.Name, t.Unit, true
+			return t, true
 		}
 	}
-	return name, "", false
+	return creel.ResourceType{Name: name}, false
 }
 
 // typeNames returns all resource types of the cluster.
@@ -146,7 +151,8 @@ func (o *Options) parseVector(text string, mixed bool) (vector, error) {
 		if !ok {
 			return v, fmt.Errorf("%q is not type=amount", item)
 		}
-		full, unit, known := o.typeName(strings.TrimSpace(name))
+		t, known := o.typeNamed(strings.TrimSpace(name))
+		full := t.Name
 		if !known {
 			return v, fmt.Errorf(
 				"resource type %q is not known; types are %s",
@@ -178,7 +184,7 @@ func (o *Options) parseVector(text string, mixed bool) (vector, error) {
 			}
 			v.weights[full] = w
 		default:
-			n, err := ParseAmount(value, unit)
+			n, err := ParseAmount(value, t)
 			if err != nil {
 				return v, err
 			}

@@ -292,14 +292,14 @@ func (h *Handler) appFields(w *writer, s *appEntry, now time.Time, deselect map[
 	w.Int("vcoreSeconds", u.GetVcoreSeconds())
 	w.Float("queueUsagePercentage", a.QueueShare)
 	w.Float("clusterUsagePercentage", a.ClusterShare)
-	seconds(w, "resourceSecondsMap", a.ResourceSeconds, !a.State.Ended())
+	h.seconds(w, "resourceSecondsMap", a.ResourceSeconds, !a.State.Ended())
 	w.Int("preemptedResourceMB", a.Preempted.MemoryMB)
 	w.Int("preemptedResourceVCores", a.Preempted.VCores)
 	w.Int("numNonAMContainerPreempted", int64(a.PreemptedContainers))
 	w.Int("numAMContainerPreempted", int64(a.PreemptedAMs))
 	w.Int("preemptedMemorySeconds", u.GetPreemptedMemorySeconds())
 	w.Int("preemptedVcoreSeconds", u.GetPreemptedVcoreSeconds())
-	seconds(w, "preemptedResourceSecondsMap", a.PreemptedSeconds, false)
+	h.seconds(w, "preemptedResourceSecondsMap", a.PreemptedSeconds, false)
 	if s.viewable && !deselect["resourceRequests"] {
 		w.List("resourceRequests", len(s.asks), func(w *writer, i int) {
 			k := &s.asks[i]
@@ -461,7 +461,7 @@ func (h *Handler) guarded(w *writer, s *appEntry, now time.Time) {
 
 // seconds writes a map of resource-seconds; of a running application it writes memory and vcores even if they are 0.
 // Two or more entries are one list under one key, because parsers of repeated keys lose all but the last.
-func seconds(w *writer, name string, list []rm.TypeAmount, zeros bool) {
+func (h *Handler) seconds(w *writer, name string, list []rm.TypeAmount, zeros bool) {
 	kept := make([]rm.TypeAmount, 0, len(list)+2)
 	for i, name := range []string{creel.MemoryName, creel.VCoresName} {
 		if zeros && (len(list) <= i || list[i].Type != name) {
@@ -473,7 +473,9 @@ func seconds(w *writer, name string, list []rm.TypeAmount, zeros bool) {
 			kept = append(kept, t)
 		}
 	}
-	w.Map(name, len(kept), func(i int) (string, string) { return kept[i].Type, strconv.FormatInt(kept[i].Value, 10) })
+	w.Map(name, len(kept), func(i int) (string, string) {
+		return kept[i].Type, strconv.FormatInt(h.inUnit(kept[i].Type, kept[i].Value), 10)
+	})
 }
 
 // statistics counts applications by state, of one type or of all.

@@ -231,9 +231,9 @@ func (h *Handler) containerFields(w *writer, c *rm.ContainerView, user string, n
 	w.Text("containerState", state.String())
 	w.Text("nodeHttpAddress", "http://"+c.HTTPAddress)
 	w.Text("nodeId", c.Node.String())
-	names := append([]string{creel.MemoryName, creel.VCoresName}, h.conf.Resources...)
+	names := h.resourceNames()
 	w.Map("allocatedResources", len(names), func(i int) (string, string) {
-		return names[i], strconv.FormatInt(c.Resource.Get(names[i]), 10)
+		return names[i], strconv.FormatInt(h.inUnit(names[i], c.Resource.Get(names[i])), 10)
 	})
 	w.Text("exposedPorts", "")
 }

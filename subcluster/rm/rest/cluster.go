@@ -139,12 +139,13 @@ func (h *Handler) resourceFields(w *writer, v creel.Resource, minMB, maxMB, minC
 	w.Int("vCores", v.VCores)
 	w.Object("resourceInformations", func(w *writer) {
 		w.List("resourceInformation", 2+len(h.conf.Resources), func(w *writer, i int) {
-			name, unit, least, most := creel.MemoryName, "Mi", minMB, maxMB
+			name, unit, least, most, value := creel.MemoryName, "Mi", minMB, maxMB, v.MemoryMB
 			switch {
 			case i == 1:
-				name, unit, least, most = creel.VCoresName, "", minCores, maxCores
+				name, unit, least, most, value = creel.VCoresName, "", minCores, maxCores, v.VCores
 			case i > 1:
-				name, unit, least, most = h.conf.Resources[i-2], "", 0, 1<<63-1
+				t := h.conf.Resources[i-2]
+				name, unit, least, most, value = t.Name, t.Unit, t.Min, t.Max, t.InUnit(v.Get(t.Name))
 			}
 			w.Object("attributes", func(*writer) {})
 			w.Int("maximumAllocation", most)
@@ -152,9 +153,27 @@ func (h *Handler) resourceFields(w *writer, v creel.Resource, minMB, maxMB, minC
 			w.Text("name", name)
 			w.Text("resourceType", "COUNTABLE")
 			w.Text("units", unit)
-			w.Int("value", v.Get(name))
+			w.Int("value", value)
 		})
 	})
+}
+
+func (h *Handler) resourceNames() []string {
+	names := []string{creel.MemoryName, creel.VCoresName}
+	for _, t := range h.conf.Resources {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// inUnit returns an amount in the configured unit of its resource type.
+func (h *Handler) inUnit(name string, amount int64) int64 {
+	for _, t := range h.conf.Resources {
+		if t.Name == name {
+			return t.InUnit(amount)
+		}
+	}
+	return amount
 }
 
 // nodeUse is the sum of the nodes' measurements.
@@ -209,10 +228,14 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	}
 	h.reply(w, r, http.StatusOK, "scheduler", mapped, func(w *writer) {
 		w.Text("schedulerType", name)
-		w.Text(
-			"schedulingResourceType",
-			strings.Join(append([]string{"memory-mb (unit=Mi)", "vcores"}, h.conf.Resources...), ","),
-		)
+		types := []string{"memory-mb (unit=Mi)", "vcores"}
+		for _, t := range h.conf.Resources {
+			if t.Unit != "" {
+				t.Name += " (unit=" + t.Unit + ")"
+			}
+			types = append(types, t.Name)
+		}
+		w.Text("schedulingResourceType", strings.Join(types, ","))
 		h.resource(w, "minimumAllocation", least)
 		h.resource(w, "maximumAllocation", most)
 		w.Int("applicationPriority", int64(priority))

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"hash/maphash"
 	"io"
+	"math"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -41,11 +42,29 @@ type Config struct {
 	ProxyHosts []string
 	// ProxyTimeout is for how long the web proxy waits for an AM; 0: without end.
 	ProxyTimeout time.Duration
-	// Resources are the names of resource types beyond memory and vcores.
-	Resources    []string
+	// Resources are the resource types beyond memory and vcores.
+	Resources    []ResourceType
 	MaxContainer creel.Resource // largest container, for responses to new applications
 	// Pages are the servlets of every Hadoop daemon; the handler adds the fields of this ResourceManager.
 	Pages servlets.Config
+}
+
+// ResourceType is a resource type with the configured bounds of one allocation, in its unit.
+type ResourceType struct {
+	creel.ResourceType
+	Min, Max int64
+}
+
+// TypesOf returns the resource types of a machine's configuration.
+func TypesOf(c *rm.Config) (types []ResourceType) {
+	for _, t := range c.ResourceTypes {
+		of := ResourceType{ResourceType: t, Min: t.InUnit(c.MinAllocation.Get(t.Name)), Max: math.MaxInt64}
+		if most := c.MaxAllocation.Get(t.Name); most < 1<<62 {
+			of.Max = t.InUnit(most)
+		}
+		types = append(types, of)
+	}
+	return types
 }
 
 // Handler serves a ResourceManager's documents.

@@ -40,7 +40,7 @@ func (h *Handler) configured(w *writer, name string, v creel.Resource, b bounds)
 // vector writes a configured capacity type by type.
 func (h *Handler) vector(w *writer, q *sched.QueueView) {
 	c := q.Spec.Capacity
-	names := append([]string{creel.MemoryName, creel.VCoresName}, h.conf.Resources...)
+	names := h.resourceNames()
 	// A number is stored in 32 bits and written in 64, as in YARN: 33.3 is 33.29999923706055.
 	number := func(v float64) []byte { return appendNumber(nil, float64(float32(v)), 64) }
 	value := func(i int) string {
@@ -48,7 +48,7 @@ func (h *Handler) vector(w *writer, q *sched.QueueView) {
 		case queues.Weight:
 			return string(append(number(v), 'w'))
 		case queues.Absolute:
-			return string(appendNumber(nil, v, 64))
+			return string(appendNumber(nil, float64(h.inUnit(names[i], int64(v))), 64))
 		case queues.Percent:
 			return string(append(number(v), '%'))
 		}

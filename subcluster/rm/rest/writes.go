@@ -316,6 +316,16 @@ func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
+// unitOf returns the configured unit of a resource type.
+func (h *Handler) unitOf(name string) string {
+	for _, t := range h.conf.Resources {
+		if t.Name == name {
+			return t.Unit
+		}
+	}
+	return ""
+}
+
 // setNodeResource changes a node's size.
 func (h *Handler) setNodeResource(w http.ResponseWriter, r *http.Request) {
 	id, err := nodeOf(r)
@@ -332,6 +342,7 @@ func (h *Handler) setNodeResource(w http.ResponseWriter, r *http.Request) {
 				Entry webdoc.Many[struct {
 					Name  string      `json:"name" xml:"name"`
 					Value webdoc.Long `json:"value" xml:"value"`
+					Units *string     `json:"units" xml:"units"`
 				}] `json:"resourceInformation" xml:"resourceInformation"`
 			} `json:"resourceInformations" xml:"resourceInformations"`
 		} `json:"resource" xml:"resource"`
@@ -361,9 +372,19 @@ func (h *Handler) setNodeResource(w http.ResponseWriter, r *http.Request) {
 	}
 	size := creel.NewResource(int64(doc.Resource.Memory), int64(doc.Resource.VCores))
 	for _, e := range doc.Resource.Others.Entry {
-		if e.Name != creel.MemoryName && e.Name != creel.VCoresName {
-			size = size.With(e.Name, int64(e.Value))
+		if e.Name == creel.MemoryName || e.Name == creel.VCoresName {
+			continue
 		}
+		units := e.Units
+		if units == nil {
+			units = new(h.unitOf(e.Name))
+		}
+		v, err := creel.ConvertUnits(int64(e.Value), *units, "")
+		if err != nil {
+			h.refuse(w, r, badRequest(cause+e.Name+": "+err.Error()))
+			return
+		}
+		size = size.With(e.Name, v)
 	}
 	_, err = do(h, r, h.s.UpdateNodeResource(h.caller(r), id, size))
 	if err == nil {

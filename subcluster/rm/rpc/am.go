@@ -59,6 +59,9 @@ func (h *amHandler) FinishApplicationMaster(
 }
 
 func (h *amHandler) Allocate(ctx context.Context, req *pb.AllocateRequestProto) (*pb.AllocateResponseProto, error) {
+	if err := codec.CheckUnits(req); err != nil {
+		return nil, err
+	}
 	who, reply := tokenOf(ctx), hrpc.LaterSending(ctx)
 	h.s.Allocate(who.Attempt, codec.Allocate(req), func(a *codec.AllocateAnswer, err error) {
 		if err != nil {

@@ -38,6 +38,9 @@ func (h *nodeHandler) RegisterNodeManager(
 	ctx context.Context,
 	req *pb.RegisterNodeManagerRequestProto,
 ) (*pb.RegisterNodeManagerResponseProto, error) {
+	if err := pb.CheckUnits(req.GetResource()); err != nil {
+		return nil, err
+	}
 	node := codec.RegisterNode(req)
 	if node.ID.Host == "" || node.ID.Port <= 0 {
 		return nil, codec.Invalid("a node registers as %q; it needs a host and a port", node.ID)

@@ -81,6 +81,7 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 			ProxyTimeout: proxyTimeout(s),
 			MaxBody:      s.Bytes("creel.http.max-request-size"),
 			MaxContainer: conf.Machine.MaxAllocation,
+			Resources:    rest.TypesOf(&conf.Machine),
 			Pages:        daemonPages(s, conf.Groups),
 
 			NoSubmissions: !s.Bool("yarn.webapp.enable-rest-app-submissions"),
@@ -88,9 +89,6 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 		WebServer: webSettings(s, "yarn.resourcemanager.webapp.cross-origin.enabled"),
 		Secrets:   secretFiles(s),
 		Log:       slog.Default(),
-	}
-	for _, t := range conf.Machine.ResourceTypes {
-		c.REST.Resources = append(c.REST.Resources, t.Name)
 	}
 	id := creel.SubclusterID(s.String("creel.subcluster.id"))
 	if store != nil {

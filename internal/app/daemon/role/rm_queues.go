@@ -41,7 +41,7 @@ func increment(s *settings.Settings, types []creel.ResourceType) (creel.Resource
 		if !ok {
 			continue
 		}
-		n, err := queueconf.ParseAmount(v.Text, t.Unit)
+		n, err := queueconf.ParseAmount(v.Text, t)
 		if err != nil {
 			return step, s.Problem(v.Key, err.Error(),
 				fmt.Sprintf("give a whole number, with a unit if not in %q", t.Unit))
@@ -68,11 +68,7 @@ func queueOptions(s *settings.Settings) queueconf.Options {
 			RackLocalityThreshold: s.Float("yarn.scheduler.fair.locality.threshold.rack"),
 		},
 	}
-	for _, name := range s.List("yarn.resource-types") {
-		if name != creel.MemoryName && name != creel.VCoresName {
-			opt.ResourceTypes = append(opt.ResourceTypes, creel.ResourceType{Name: name})
-		}
-	}
+	opt.ResourceTypes = resourceTypes(s)
 	return opt
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strings"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/settings"
@@ -103,15 +104,11 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 // machineConfig reads the scheduler's part of the settings.
 func machineConfig(s *settings.Settings) (rm.Config, error) {
 	m := rm.Defaults()
-	for _, name := range s.List("yarn.resource-types") {
-		if name == creel.MemoryName || name == creel.VCoresName {
-			continue
+	m.ResourceTypes = resourceTypes(s)
+	for _, t := range m.ResourceTypes {
+		if err := t.CheckUnit(); err != nil {
+			return m, s.Problem("yarn.resource-types."+t.Name+".units", err.Error(), "give another unit")
 		}
-		t := creel.ResourceType{Name: name}
-		if v, ok := s.Lookup("yarn.resource-types." + name + ".units"); ok {
-			t.Unit = v.Text
-		}
-		m.ResourceTypes = append(m.ResourceTypes, t)
 	}
 	m.MinAllocation = creel.NewResource(
 		s.Long("yarn.scheduler.minimum-allocation-mb"),
@@ -129,24 +126,8 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 		}
 	}
 	for _, t := range m.ResourceTypes {
-		if v, ok := s.Lookup("yarn.resource-types." + t.Name + ".maximum-allocation"); ok {
-			n, err := settings.ParseBytes(v.Text)
-			if err != nil {
-				return m, s.Problem(v.Key, err.Error(), "give a whole number")
-			}
-			m.MaxAllocation = m.MaxAllocation.With(t.Name, n)
-		} else {
-			m.MaxAllocation = m.MaxAllocation.With(t.Name, 1<<62)
-		}
-	}
-	for _, t := range m.ResourceTypes {
-		if v, ok := s.Lookup("yarn.resource-types." + t.Name + ".minimum-allocation"); ok {
-			n, err := settings.ParseBytes(v.Text)
-			if err != nil {
-				return m, s.Problem(v.Key, err.Error(), "give a whole number")
-			}
-			m.MinAllocation = m.MinAllocation.With(t.Name, n)
-		}
+		least, most := boundOf(s, t, "minimum-allocation", 0), boundOf(s, t, "maximum-allocation", 1<<62)
+		m.MinAllocation, m.MaxAllocation = m.MinAllocation.With(t.Name, least), m.MaxAllocation.With(t.Name, most)
 	}
 	if fairScheduler(s) {
 		step, err := increment(s, m.ResourceTypes)
@@ -205,6 +186,30 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	}
 	m.Queues, m.Placement = q.Queues, q.Placement
 	return m, nil
+}
+
+// resourceTypes are the resource types beyond memory and vcores.
+func resourceTypes(s *settings.Settings) (types []creel.ResourceType) {
+	for _, name := range s.List("yarn.resource-types") {
+		if name == creel.MemoryName || name == creel.VCoresName {
+			continue
+		}
+		t := creel.ResourceType{Name: name}
+		if v, ok := s.Lookup("yarn.resource-types." + name + ".units"); ok {
+			t.Unit = strings.TrimSpace(v.Text)
+		}
+		types = append(types, t)
+	}
+	return types
+}
+
+// boundOf reads a bound of a type's allocations, which is in the type's unit.
+func boundOf(s *settings.Settings, t creel.ResourceType, bound string, unset int64) int64 {
+	key := "yarn.resource-types." + t.Name + "." + bound
+	if _, ok := s.Lookup(key); !ok {
+		return unset
+	}
+	return min(t.Plain(s.Long(key)), 1<<62)
 }
 
 // heartbeatScaling reads the dependence of heartbeat intervals on nodes' CPU use; nil if scaling is off. It rejects
