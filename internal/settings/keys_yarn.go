@@ -129,6 +129,16 @@ var hadoopKeys = []Setting{
 		Doc:     "Whether /conf, /jmx and /stacks are for yarn.admin.acl only.",
 	},
 	{
+		Key:  sensitiveKeys,
+		Type: String,
+		Default: "secret$,password$,ssl.keystore.pass$,fs.s3a.*.server-side-encryption.key,fs.s3a.encryption.algorithm," +
+			"fs.s3a.encryption.key,fs.s3a.*.secret.key,fs.s3a.*.session.key,fs.s3a.*.session.token,fs.azure.account.key.*," +
+			"fs.azure.oauth2.*,fs.adl.oauth2.*,fs.gs.encryption.*,fs.gs.proxy.*,fs.gs.auth.*,credential$,oauth.*secret," +
+			"oauth.*password,oauth.*token",
+		Doc: "Regular expressions, separated by commas or line ends: /conf and `creel config` mask the values of keys in " +
+			"which one is found. Values of keys that end in secret, password, passphrase, credential or .auth are always masked.",
+	},
+	{
 		Key:     "hadoop.rpc.protection",
 		Type:    List,
 		Default: "authentication",
@@ -725,11 +735,6 @@ var rmLifeKeys = []Setting{
 		Type:    Bool,
 		Default: "false",
 		Doc:     "Whether AMs may run on nodes that a non-exclusive label shares.",
-	},
-	{
-		Key:  "yarn.node-labels.exclusive-enforced-partitions",
-		Type: List,
-		Doc:  "Labels that asks must have if their application has them, and must not have otherwise.",
 	},
 	{Key: "yarn.node-labels.fs-store.root-dir", Type: String, Doc: "Where Hadoop keeps labels."},
 	{Key: "yarn.node-labels.fs-store.impl.class", Type: Class, Doc: "How Hadoop keeps labels."},

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -85,6 +86,7 @@ type Settings struct {
 	system   func(string) (string, bool)
 	read     func(row string)
 	sources  Sources
+	masked   []*regexp.Regexp // of keys with secret values
 }
 
 // Load reads the sources and checks the value of every registered key. All errors are reported at once, joined:
@@ -145,7 +147,7 @@ func Load(src Sources) (*Settings, error) {
 	for _, f := range src.Flags {
 		s.set(f.Key, f.Value, Origin{Source: "flag", Flag: f.Name}, false)
 	}
-	errs = append(errs, s.check())
+	errs = append(errs, s.check(), s.setMasked())
 	return s, errors.Join(errs...)
 }
 

@@ -4,7 +4,6 @@ package settings
 
 import (
 	_ "embed"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +27,7 @@ type Setting struct {
 
 // registry is built once from the tables in keys*.go.
 var registry = sync.OnceValue(func() *tables {
-	t := &tables{exact: map[string]*Setting{}, hadoop: map[string]bool{}}
+	t := &tables{exact: map[string]*Setting{}, hadoop: hadoopDefaults()}
 	for _, section := range sections {
 		for i := range section.rows {
 			s := &section.rows[i]
@@ -52,11 +51,6 @@ var registry = sync.OnceValue(func() *tables {
 	}
 	t.setStatus()
 	t.setBounds()
-	for line := range strings.Lines(hadoopNames) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-			t.hadoop[line] = true
-		}
-	}
 	return t
 })
 
@@ -64,7 +58,7 @@ type tables struct {
 	all      []*Setting
 	exact    map[string]*Setting
 	patterns []*Setting
-	hadoop   map[string]bool // names that Hadoop knows, ours or not
+	hadoop   map[string]string // names that Hadoop knows, ours or not, with their defaults
 }
 
 type section struct {
@@ -72,8 +66,8 @@ type section struct {
 	rows  []Setting
 }
 
-// hadoopNames lists the names of Hadoop 3.4's core-default.xml and yarn-default.xml, to distinguish a key that creel
-// ignores from a misspelt one.
+// hadoopNames lists the names of Hadoop 3.4's core-default.xml and yarn-default.xml with their defaults, to
+// distinguish a key that creel ignores from a misspelt one, and a value that asks for something from one that does not.
 //
 //go:embed hadoop-names.txt
 var hadoopNames string
@@ -116,7 +110,7 @@ func Classify(key string) Kind {
 	if _, ok := deprecated[key]; ok {
 		return Understood
 	}
-	if registry().hadoop[key] {
+	if _, ok := registry().hadoop[key]; ok {
 		return Ignored
 	}
 	if strings.HasPrefix(key, "creel.") {
@@ -157,12 +151,7 @@ func Nearest(key string) string {
 		consider(s.Key)
 	}
 	if best == "" && !strings.HasPrefix(key, "creel.") {
-		names := make([]string, 0, len(t.hadoop))
-		for name := range t.hadoop {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
+		for _, name := range t.hadoopKeyNames() {
 			consider(name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -55,7 +56,7 @@ func (s *Settings) shown(v *Value) string {
 	if v.Text == "" {
 		return ""
 	}
-	if known && row.Secret || sensitive(v.Key) {
+	if known && row.Secret || s.sensitive(v.Key) {
 		return "****"
 	}
 	if strings.Contains(v.Text, "://") {
@@ -85,7 +86,33 @@ func redacted(u *url.URL) string {
 	return u.Redacted()
 }
 
-// sensitive follows Hadoop's hadoop.security.sensitive-config-keys.
+// sensitiveKeys is the setting with more names of keys whose values are masked.
+const sensitiveKeys = "hadoop.security.sensitive-config-keys"
+
+// sensitive reports whether a key's value is masked.
+func (s *Settings) sensitive(key string) bool {
+	return sensitive(key) || slices.ContainsFunc(s.masked, func(r *regexp.Regexp) bool { return r.MatchString(key) })
+}
+
+// setMasked reads sensitiveKeys.
+func (s *Settings) setMasked() error {
+	v, ok := s.Lookup(sensitiveKeys)
+	if !ok {
+		return nil
+	}
+	for text := range strings.FieldsFuncSeq(v.Text, func(r rune) bool { return r == ',' || r == '\n' }) {
+		r, err := regexp.Compile(strings.TrimSpace(text))
+		if err != nil {
+			return s.Problem(sensitiveKeys, "it is no regular expression that creel can use: "+err.Error(), "")
+		}
+		if strings.TrimSpace(text) != "" {
+			s.masked = append(s.masked, r)
+		}
+	}
+	return nil
+}
+
+// sensitive reports whether the end of a name is always one of a secret.
 func sensitive(key string) bool {
 	k := strings.ToLower(key)
 	for _, end := range [...]string{
@@ -165,6 +192,9 @@ func (s *Settings) Explain(w io.Writer, key string) error {
 		fmt.Fprintf(&b, "  status   %s\n", row.statusText())
 	case Classify(key) == Ignored:
 		fmt.Fprintln(&b, "  Hadoop's; creel does not use it")
+		if text := s.explainIgnored(key); text != "" {
+			fmt.Fprintf(&b, "  status   %s\n", text)
+		}
 	default:
 		fmt.Fprintln(&b, "  neither creel nor Hadoop knows it")
 	}
@@ -254,6 +284,14 @@ func (s *Settings) Check() Report {
 	for _, e := range s.notYet() {
 		r.Warnings = append(r.Warnings,
 			fmt.Sprintf("%s: %s=%s is not in force yet: %s", short(e.Origin), e.Key, e.Value, e.Note))
+	}
+	for _, p := range s.passedOver("") {
+		switch p.effect {
+		case Stops:
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %s stops a daemon: %s", short(p.Origin.String()), p.Key, p.why))
+		case Warns:
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %s has no effect: %s", short(p.Origin.String()), p.Key, p.why))
+		}
 	}
 	return r
 }
@@ -346,6 +384,7 @@ func Reference(w io.Writer) error {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n",
 			row.Key, strings.ReplaceAll(kind, "|", "\\|"), def, row.Status, text)
 	}
+	ignoredReference(&b)
 	b.WriteString("\n## Deprecated names\n\n| old | new |\n|---|---|\n")
 	for _, old := range slices.Sorted(maps.Keys(deprecated)) {
 		fmt.Fprintf(&b, "| `%s` | `%s` |\n", old, deprecated[old])

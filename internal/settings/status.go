@@ -152,9 +152,6 @@ var notInForce = []inactiveRows{
 	{NotYet, "AMs are not placed on nodes that a non-exclusive label shares", []string{
 		"yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation",
 	}},
-	{NotYet, "only asks determine the label of their nodes", []string{
-		"yarn.node-labels.exclusive-enforced-partitions",
-	}},
 	{WithoutEffect, "the scheduler places requests as they arrive, whichever handler is configured", []string{
 		"yarn.resourcemanager.placement-constraints.algorithm.class",
 		"yarn.resourcemanager.placement-constraints.algorithm.pool-size",
@@ -233,6 +230,7 @@ var families = []struct {
 	{"yarn.web", []Role{RM, Router}},
 	{"yarn.federation.", []Role{RM, Router, Proxy}},
 	{"yarn.router.", []Role{Router}},
+	{"yarn.nodemanager.amrmproxy.", []Role{NM, Proxy}},
 	{"yarn.nodemanager.", []Role{NM}},
 	{"net.", []Role{RM}},
 	{"hadoop.security.group", []Role{RM, Router, Proxy}},
@@ -256,8 +254,8 @@ func concerns(key string, role Role) bool {
 	return true
 }
 
-// WarningsFor lists the warnings to log when a daemon of this role starts: Warnings, and settings that are not in
-// force yet but differ from their default, with the current behavior.
+// WarningsFor lists the warnings to log when a daemon of this role starts: Warnings, settings that are not in
+// force yet but differ from their default, with the current behavior, and keys of Hadoop's that creel does not use.
 func (s *Settings) WarningsFor(role Role) []string {
 	out := slices.Clone(s.warnings)
 	for _, e := range s.notYet() {
@@ -265,7 +263,7 @@ func (s *Settings) WarningsFor(role Role) []string {
 			out = append(out, fmt.Sprintf("%s: %s=%s is not in force yet: %s", e.Origin, e.Key, e.Value, e.Note))
 		}
 	}
-	return out
+	return append(out, s.ignoredWarnings(role)...)
 }
 
 // notYet are the settings with a value other than their default that no daemon reads yet.

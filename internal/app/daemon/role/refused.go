@@ -239,5 +239,5 @@ func mayStart(s *settings.Settings, role settings.Role) error {
 		}
 		errs = append(errs, s.Problem(r.key, why, r.try))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.Refused(role))...)
 }

@@ -69,6 +69,26 @@ func TestWeakeningValuesStopTheStart(t *testing.T) {
 		fmt.Fprintf(&page, "| `%s` | `%s` | %s | %s | %s |\n",
 			r.key, r.example, strings.Join(roles, ", "), r.why, r.try)
 	}
+	for _, k := range settings.RefusedKeys() {
+		s := minimal(t, append([]string{k.Key + "=" + k.Example}, k.With...)...)
+		roles := make([]string, len(k.Roles))
+		for i, role := range k.Roles {
+			roles[i] = string(role)
+		}
+		for _, role := range settings.Roles {
+			err := Check(s, role)
+			var p *settings.Problem
+			stopped := errors.As(err, &p) && p.Key == k.Key && p.Why == k.Why && settings.IsProblem(err)
+			if stopped != slices.Contains(k.Roles, role) || !stopped && err != nil {
+				t.Errorf("a %s with %s=%s: %v", role, k.Key, k.Example, err)
+			}
+		}
+		fmt.Fprintf(&page, "| `%s` | `%s` | %s | %s | %s |\n",
+			k.Key, k.Example, strings.Join(roles, ", "), k.Why, k.Try)
+	}
+	page.WriteString("\nA daemon also refuses to start with a key about safety whose name is misspelt, " +
+		"such as `yarn.acl.enabled`.\n" +
+		"[Settings](settings.md#hadoops-keys-that-creel-does-not-use) has the other keys that it does not use.\n")
 	const file = "../../../../docs/reference/refused-starts.md"
 	if *update {
 		if err := os.WriteFile(file, []byte(page.String()), 0o644); err != nil {

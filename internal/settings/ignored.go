@@ -1,0 +1,661 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Effect is how a key of Hadoop's that creel does not use affects a start, if its value asks for something: it is
+// neither empty nor Hadoop's default.
+type Effect uint8
+
+const (
+	Lists  Effect = iota // the key is in the one line that lists all of them
+	Warns                // a line of its own, with the reason
+	Stops                // the daemon refuses to start
+	Silent               // another program reads the key
+)
+
+func (e Effect) String() string { return [...]string{"is listed", "warns", "stops", "no effect"}[e] }
+
+// ignoredRow is the effect of some keys. The first row that applies to a key and its value decides.
+type ignoredRow struct {
+	keys    []string // with * and ** as in Setting.Key
+	effect  Effect
+	roles   []Role   // nil: servers that the keys' family concerns
+	also    []string // values beside Hadoop's default that ask for nothing more; of a list, each item
+	when    func(s *Settings, value string) bool
+	key     string   // for the test and the page: an example, if keys begin with a pattern
+	example string   // a value for which the row applies
+	with    []string // -D that the example needs
+	why     string
+	try     string
+}
+
+var (
+	onServers = []Role{RM, Router, Proxy}
+	onWeb     = []Role{RM, Router, Proxy, Rebalancer}
+)
+
+// safetyWords are parts of the names of keys about rights, secrets, TLS, identity, stores and exclusivity. A test
+// demands a row for each of Hadoop's names with such a part. One that no release had when this was written warns.
+var safetyWords = regexp.MustCompile(`acl|auth|kerberos|keytab|principal|secur|secret|token|cred|passw|passphrase|` +
+	`ssl|tls|https|csrf|xfs|xframe|filter|imperson|proxy-?user|sasl|crypt|protection|admin|permission|privilege|` +
+	`identity|store|reserv|exclu|ui-actions|zk|sensitive|cross-origin|cors|signature|whitelist|blacklist|allow|deny|` +
+	`denied|strict|policy|interceptor|preprocessor|partition|provider|umask|jwt|ldap|trust|cert|sandbox`)
+
+// ownFamilies are the families of keys that Hadoop's YARN daemons read.
+var ownFamilies = []string{"yarn.", "hadoop.", "ipc.", "net.", "security."}
+
+// queueKeys belong to the queue files, whose reader has warnings of its own.
+var queueKeys = []string{"yarn.scheduler.capacity.", "yarn.scheduler.queue-placement-rules."}
+
+const (
+	noZooKeeper = "creel does not connect to ZooKeeper: its store is Redis, creel.store.url"
+	noKerberos  = "creel has no Kerberos identity, and stops if hadoop.security.authentication=kerberos"
+	noHDFSKeys  = "creel neither reads nor writes encrypted files"
+	journalHas  = "the ResourceManager's state is in its journal, creel.rm.data"
+)
+
+func isTrue(_ *Settings, value string) bool { return strings.EqualFold(value, "true") }
+
+func isFalse(_ *Settings, value string) bool { return strings.EqualFold(value, "false") }
+
+func recovers(s *Settings, _ string) bool { return s.Bool("yarn.resourcemanager.recovery.enabled") }
+
+// ignoredRows are all of them. Rows without effect on the start are last.
+var ignoredRows = []ignoredRow{
+	// Rights and identity.
+	{
+		keys: []string{"yarn.authorization-provider"}, effect: Stops, roles: []Role{RM, Router},
+		also:    []string{"org.apache.hadoop.yarn.security.ConfiguredYarnAuthorizer"},
+		example: "org.apache.ranger.authorization.yarn.authorizer.RangerYarnAuthorizer",
+		why:     "creel cannot run this class: other users than intended could submit and administer",
+		try:     "remove it, and write the rights as access lists of queues and yarn.admin.acl",
+	},
+	{
+		keys: []string{"hadoop.security.impersonation.provider.class"}, effect: Stops, roles: onServers,
+		also:    []string{"org.apache.hadoop.security.authorize.DefaultImpersonationProvider"},
+		example: "com.example.OurImpersonation",
+		why:     "creel cannot run this class: other users than intended could impersonate",
+		try:     "remove it, and write the rights as hadoop.proxyuser.*.hosts, .groups and .users",
+	},
+	{
+		keys: []string{"hadoop.http.filter.initializers"}, effect: Stops, roles: onWeb,
+		also: []string{
+			"org.apache.hadoop.http.lib.StaticUserWebFilter",
+			"org.apache.hadoop.security.HttpCrossOriginFilterInitializer",
+			"org.apache.hadoop.security.AuthenticationFilterInitializer",
+			"org.apache.hadoop.yarn.server.security.http.RMAuthenticationFilterInitializer",
+		},
+		example: "com.example.SingleSignOnFilterInitializer",
+		why:     "creel cannot run this class: requests would be served unfiltered",
+		try:     "remove it, and put a proxy with this filter before the web ports",
+	},
+	{
+		keys:    []string{"yarn.router.*.interceptor-class.pipeline"},
+		effect:  Stops,
+		also:    routerInterceptors,
+		key:     "yarn.router.clientrm.interceptor-class.pipeline",
+		example: "com.example.QuotaInterceptor,org.apache.hadoop.yarn.server.router.clientrm.FederationClientInterceptor",
+		why:     "creel cannot run this class: calls would pass without it",
+		try:     "remove it; creel's router needs no pipeline",
+	},
+	{
+		keys:    []string{"yarn.resourcemanager.submission-preprocessor.enabled"},
+		effect:  Stops,
+		when:    isTrue,
+		example: "true",
+		why:     "creel does not change submissions: applications could run outside of the partition that the file assigns",
+		try:     "set false, and choose queues and their labels by mapping rules",
+	},
+	{
+		keys:    []string{"yarn.node-labels.exclusive-enforced-partitions"},
+		effect:  Stops,
+		roles:   []Role{RM},
+		example: "gpu",
+		why:     "creel does not enforce it: an application could ask for containers inside and outside of the partition",
+		try:     "remove it, and limit the labels that queues may access",
+	},
+	{
+		keys:    []string{"yarn.resourcemanager.configuration.provider-class"},
+		effect:  Stops,
+		also:    []string{"org.apache.hadoop.yarn.LocalConfigurationProvider"},
+		example: "org.apache.hadoop.yarn.FileSystemBasedConfigurationProvider",
+		why:     "creel reads local files only: access lists, queues and host lists of that store would not be in force",
+		try:     "remove it, and put the files into the directory of --conf",
+	},
+	{
+		keys: []string{"security.**"}, effect: Stops, roles: onServers, key: "security.resourcetracker.protocol.acls",
+		when:    func(s *Settings, _ string) bool { return s.Bool("hadoop.security.authorization") },
+		with:    []string{"hadoop.security.authorization=true"},
+		example: "yarn", why: "it is no access list of a protocol: it would limit no caller",
+		try: "write security.NAME.protocol.acl, .acl.blocked, .hosts or .hosts.blocked",
+	},
+	{
+		keys: []string{"security.**"}, effect: Lists,
+		why: "it is no access list of a protocol, and hadoop.security.authorization is false",
+	},
+
+	// Secrets and encryption.
+	{
+		keys: []string{"hadoop.security.credential.provider.path"}, effect: Stops, roles: onWeb,
+		example: "jceks://file/etc/hadoop/creds.jceks",
+		why:     "creel does not read credential providers: passwords in them would not be found",
+		try:     "remove it, and write the password of Redis into creel.store.url",
+	},
+	{
+		keys: []string{"hadoop.security.credential.clear-text-fallback"}, effect: Stops, roles: onWeb, when: isFalse,
+		example: "false",
+		why:     "creel does not read credential providers: it would take passwords from configuration files",
+		try:     "remove it, and write the password of Redis into creel.store.url",
+	},
+	{
+		keys: []string{"hadoop.security.credstore.**"}, effect: Lists, roles: onWeb,
+		why: "creel does not read credential providers",
+	},
+	{
+		keys: []string{"hadoop.security.saslproperties.resolver.class"}, effect: Stops, roles: onServers,
+		also:    []string{"org.apache.hadoop.security.SaslPropertiesResolver"},
+		example: "org.apache.hadoop.security.IngressPortBasedResolver",
+		why:     "creel neither signs nor encrypts RPC: callers whose calls this class protects would be unprotected",
+		try:     "remove it, on a network that you trust",
+	},
+	{
+		keys: []string{"yarn.*.application-https.policy"}, effect: Stops, key: "yarn.resourcemanager.application-https.policy",
+		when:    func(_ *Settings, v string) bool { return !strings.EqualFold(v, "LENIENT") },
+		also:    []string{"NONE"},
+		example: "STRICT",
+		why:     "creel makes no certificates for AMs: their pages would be served unencrypted",
+		try:     "set NONE, on a network that you trust",
+	},
+	{
+		keys: []string{"yarn.*.application-https.policy"}, effect: Warns, example: "LENIENT",
+		key: "yarn.resourcemanager.application-https.policy",
+		why: "creel makes no certificates for AMs: they serve their pages by HTTP",
+	},
+	{
+		keys: []string{"yarn.intermediate-data-encryption.enable"}, effect: Stops, roles: []Role{RM}, when: isTrue,
+		example: "true",
+		why:     "creel's journal is not encrypted",
+		try:     "set false, and put creel.rm.data on an encrypted disk",
+	},
+	{
+		keys: []string{"hadoop.ssl.enabled"}, effect: Stops, roles: onWeb, when: isTrue, example: "true",
+		why: "creel's web ports do not support TLS: answers would be unencrypted",
+		try: "remove it, and put a TLS proxy before them",
+	},
+	{
+		keys: []string{"hadoop.ssl.require.client.cert"}, effect: Stops, roles: onWeb, when: isTrue, example: "true",
+		why: "creel's web ports do not support TLS: every client is served without a certificate",
+		try: "set false, and put a TLS proxy before them",
+	},
+	{
+		keys: []string{"hadoop.ssl.**", "hadoop.http.sni.**"}, effect: Lists, roles: onWeb, also: []string{"false"},
+		why: "creel's web ports do not support TLS, and stop if yarn.http.policy asks for it",
+	},
+	{
+		keys: []string{
+			"yarn.resourcemanager.principal", "yarn.resourcemanager.keytab", "yarn.resourcemanager.principal.**",
+			"yarn.router.kerberos.**", "yarn.router.keytab.**", "yarn.web-proxy.keytab", "yarn.web-proxy.principal",
+			"yarn.*.webapp.spnego-keytab-file", "yarn.*.webapp.spnego-principal",
+			"hadoop.kerberos.**", "hadoop.security.kerberos.**", "hadoop.http.authentication.kerberos.**", "hadoop.security.auth_to_local.**",
+			"hadoop.security.auth_to_local", "yarn.resourcemanager.proxy-user-privileges.**",
+		},
+		effect: Warns, example: "rm/_HOST@EXAMPLE.ORG", why: noKerberos,
+	},
+	{
+		keys: []string{"hadoop.http.authentication.**"}, effect: Warns, roles: onWeb, example: "/etc/hadoop/secret",
+		key: "hadoop.http.authentication.signature.secret.file",
+		why: "creel's cookie is unsigned and names a user, as the parameter user.name does: simple authentication accepts both",
+	},
+	{
+		keys: []string{
+			"hadoop.security.crypto.**", "hadoop.security.key.**", "hadoop.security.kms.**", "hadoop.security.java.**",
+			"hadoop.security.secure.random.**", "hadoop.security.random.**", "hadoop.security.openssl.**",
+		},
+		effect: Lists, roles: onServers, why: noHDFSKeys,
+	},
+	{
+		keys: []string{"hadoop.security.group.mapping.**"}, effect: Lists, roles: onServers,
+		why: "only a class of hadoop.security.group.mapping with which creel does not start uses it",
+	},
+	{
+		keys: []string{
+			"hadoop.security.groups.**", "hadoop.security.uid.**", "hadoop.security.dns.**", "hadoop.security.resolver.**",
+			"hadoop.security.service.**", "hadoop.token.files", "hadoop.tokens", "hadoop.user.group.metrics.**",
+			"hadoop.caller.context.**",
+		},
+		effect: Lists, roles: onServers, why: "it configures internals of Hadoop's daemons",
+	},
+	{
+		keys: []string{"hadoop.proxyuser.**"}, effect: Warns, roles: onServers, example: "*", key: "hadoop.proxyuser.hue.host",
+		why: "only hadoop.proxyuser.USER.hosts, .groups and .users permit impersonation",
+	},
+	{
+		keys: []string{"hadoop.security.authorization.**"}, effect: Warns, roles: onServers, example: "true",
+		key: "hadoop.security.authorization.ip.secured",
+		why: "creel does not use it; access lists of protocols are security.*.protocol.acl",
+	},
+
+	// Web ports.
+	{
+		keys: []string{"**.rest-csrf.**"}, effect: Warns, roles: nil, also: []string{"false"}, example: "true",
+		key: "yarn.resourcemanager.webapp.rest-csrf.enabled",
+		why: "creel always rejects writes from pages of other sites, by their origin; it demands no header of programs",
+	},
+	{
+		keys: []string{"yarn.*.webapp.xfs-filter.xframe-options"}, effect: Stops, example: "DENY",
+		key:  "yarn.resourcemanager.webapp.xfs-filter.xframe-options",
+		when: func(_ *Settings, v string) bool { return strings.EqualFold(v, "DENY") },
+		why:  "creel sends SAMEORIGIN: pages of the same host could frame its pages",
+		try:  "set SAMEORIGIN",
+	},
+	{
+		keys:    []string{"**.xfs-filter.**", "**.xframe-options"},
+		effect:  Warns,
+		key:     "yarn.webapp.xfs-filter.enabled",
+		example: "false",
+		why:     "creel always forbids pages of other sites to frame its own",
+	},
+	{
+		keys: []string{"hadoop.http.header.**"}, effect: Warns, roles: onWeb, example: "max-age=31536000",
+		key: "hadoop.http.header.Strict-Transport-Security",
+		why: "creel sends its own headers; add others in a proxy before the web ports",
+	},
+	{
+		keys: []string{"yarn.*.webapp.ui-actions.enabled"}, effect: Stops, when: isFalse, example: "false",
+		key: "yarn.resourcemanager.webapp.ui-actions.enabled",
+		why: "creel's pages have buttons that kill and move applications",
+		try: "remove it; a button does no more than its user may do by command",
+	},
+	{
+		keys: []string{"yarn.resourcemanager.webapp.delegation-token-auth-filter.**"}, effect: Warns, example: "false",
+		why: "creel's REST API accepts delegation tokens",
+	},
+	{
+		keys: []string{"yarn.webapp.custom.webservice.class", "yarn.http.rmwebapp.external.classes"}, effect: Warns,
+		example: "com.example.Service", why: "creel cannot run this class: its paths are not served",
+	},
+
+	// Stores.
+	{
+		keys: []string{"yarn.resourcemanager.store.class"}, effect: Stops, when: recovers,
+		also: []string{
+			recovery + "FileSystemRMStateStore", recovery + "LeveldbRMStateStore",
+			recovery + "MemoryRMStateStore", recovery + "NullRMStateStore",
+		},
+		example: recovery + "ZKRMStateStore",
+		with:    []string{"yarn.resourcemanager.recovery.enabled=true", "creel.rm.data=/var/lib/creel"},
+		why:     "creel stores its state in the journal on this machine, not in this store: it would not survive the machine",
+		try:     "remove it; put creel.rm.data on a volume that survives the machine, and back it up",
+	},
+	{
+		keys: []string{"yarn.resourcemanager.fs.state-store.uri"}, effect: Stops,
+		when: func(s *Settings, value string) bool {
+			u, err := url.Parse(value)
+			return s.Bool("yarn.resourcemanager.recovery.enabled") && (err != nil || u.Scheme != "" && u.Scheme != "file")
+		},
+		example: "hdfs://nn:8020/rmstate",
+		with:    []string{"yarn.resourcemanager.recovery.enabled=true", "creel.rm.data=/var/lib/creel"},
+		why:     "creel stores its state in the journal on this machine, not there: it would not survive the machine",
+		try:     "remove it; put creel.rm.data on a volume that survives the machine, and back it up",
+	},
+	{
+		keys: []string{
+			"yarn.resourcemanager.store.class", "yarn.resourcemanager.fs.state-store.**",
+			"yarn.resourcemanager.leveldb-state-store.**", "yarn.fs-store.**", "yarn.resourcemanager.nodestore-rootdir.**",
+			"yarn.resourcemanager.configuration.file-system-based-store",
+		},
+		effect: Lists, why: journalHas,
+	},
+	{
+		keys: []string{"yarn.federation.state-store.class"}, effect: Stops, roles: onWeb,
+		when:    func(s *Settings, _ string) bool { return s.String("creel.store.url") == "memory" },
+		example: "org.apache.hadoop.yarn.server.federation.store.impl.ZookeeperFederationStateStore",
+		why:     "creel does not support this store, and creel.store.url names none: this daemon would be alone",
+		try:     "set creel.store.url to a Redis that all of creel's daemons share",
+	},
+	{
+		keys: []string{"yarn.federation.state-store.class"}, effect: Warns, roles: onWeb,
+		example: "org.apache.hadoop.yarn.server.federation.store.impl.SQLFederationStateStore",
+		with:    []string{"creel.store.url=redis://127.0.0.1:6379"},
+		why:     "creel uses creel.store.url instead: members and homes in this store are unknown to it",
+	},
+	{
+		keys: []string{
+			"hadoop.zk.**", "yarn.resourcemanager.zk-client-ssl.**", "yarn.resourcemanager.zk-state-store.**",
+			"yarn.resourcemanager.zk-appid-node.**", "yarn.resourcemanager.zk-delegation-token-node.**",
+			"yarn.resourcemanager.zk-max-znode-size.**", "yarn.resourcemanager.ha.automatic-failover.**",
+			"yarn.resourcemanager.ha.failover-controller.**", "yarn.scheduler.configuration.zk-store.**",
+		},
+		effect: Lists, why: noZooKeeper,
+	},
+	{
+		keys: []string{
+			"yarn.federation.state-store.**", "yarn.federation.registry.**", "yarn.federation.non-ha.**",
+			"yarn.federation.policy-manager", "yarn.federation.policy-manager-params",
+		},
+		effect: Lists, why: "creel's store is Redis, creel.store.url",
+	},
+	{
+		keys: []string{
+			"yarn.scheduler.configuration.leveldb-store.**", "yarn.scheduler.configuration.fs.**",
+			"yarn.scheduler.configuration.max.version", "yarn.scheduler.configuration.store.max-logs",
+		},
+		effect: Lists, why: "changes of queues are stored in the journal, creel.rm.data",
+	},
+
+	// Reservations, placement and labels.
+	{
+		keys: []string{"yarn.acl.reservation-enable"}, effect: Warns, roles: []Role{RM}, example: "true",
+		why: "creel rejects all reservations, so no access list of them is checked",
+	},
+	{
+		keys: []string{"yarn.resourcemanager.reservation-system.**"}, effect: Lists, why: "creel rejects all reservations",
+	},
+	{
+		keys: []string{"yarn.resourcemanager.application-tag-based-placement.**"}, effect: Warns, example: "true",
+		key: "yarn.resourcemanager.application-tag-based-placement.enable",
+		why: "creel places an application by its submitter, not by the user in its tags",
+	},
+	{
+		keys: []string{"yarn.resourcemanager.application-master-service.processors"}, effect: Warns,
+		example: "com.example.Processor", why: "creel cannot run this class: AMs' calls pass without it",
+	},
+	{
+		keys: []string{"yarn.resourcemanager.submission-preprocessor.**"}, effect: Lists,
+		why: "creel does not change submissions",
+	},
+	{
+		keys:   []string{"yarn.resourcemanager.node-labels.provider", "yarn.resourcemanager.node-labels.provider.**"},
+		effect: Lists,
+		why:    "only yarn.node-labels.configuration-type=delegated-centralized, with which creel does not start, uses it",
+	},
+	{
+		keys: []string{
+			"yarn.resourcemanager.delegation-token-renewer.**", "yarn.resourcemanager.delegation-token.**",
+			"yarn.resourcemanager.delayed.delegation-token.**",
+		},
+		effect: Lists, why: "creel does not renew tokens of other services for applications",
+	},
+	{
+		keys:   []string{"yarn.router.interceptor.**"},
+		effect: Lists,
+		why:    "calls to members need no threads in creel",
+	},
+	{
+		keys: []string{"ipc.*.identity-provider.impl", "ipc.identity-provider.impl", "ipc.cost-provider.impl",
+			"ipc.*.cost-provider.impl", "ipc.*.decay-scheduler.**", "ipc.*.weighted-cost.**"},
+		effect: Lists, roles: onServers, why: "creel has no call queue that schedules callers",
+	},
+	{
+		keys: []string{"hadoop.http.jmx.**"}, effect: Lists, roles: onWeb, why: "it changes the text of numbers alone",
+	},
+	{
+		keys: []string{"yarn.timeline-service.enabled", "yarn.system-metrics-publisher.**"}, effect: Lists,
+		roles: []Role{RM}, why: "creel publishes nothing to a timeline service",
+	},
+	{
+		keys: []string{"yarn.nodemanager.amrmproxy.**"}, effect: Lists, roles: []Role{Proxy},
+		why: "creel's proxy has settings of its own, creel.proxy.*",
+	},
+
+	// Keys of other programs.
+	{
+		keys: []string{"yarn.nodemanager.**"}, effect: Silent,
+		why: "Hadoop's NodeManagers read it; creel's are simulated, without files and processes",
+	},
+	{
+		keys: []string{"yarn.client.**", "ipc.client.**", "yarn.app.**"}, effect: Silent, why: "clients and AMs read it",
+	},
+	{
+		keys: []string{"yarn.timeline-service.**", "yarn.sharedcache.**", "yarn.service.**", "yarn.federation.gpg.**",
+			"yarn.minicluster.**", "yarn.sls.**", "hadoop.registry.**", "yarn.registry.**"},
+		effect: Silent, why: "other programs of Hadoop read it",
+	},
+}
+
+const recovery = "org.apache.hadoop.yarn.server.resourcemanager.recovery."
+
+// routerInterceptors are Hadoop's own, which do nothing that creel's router does not do.
+var routerInterceptors = func() (names []string) {
+	for _, name := range []string{
+		"clientrm.DefaultClientRequestInterceptor", "clientrm.FederationClientInterceptor",
+		"clientrm.PassThroughClientRequestInterceptor", "clientrm.ApplicationSubmissionContextInterceptor",
+		"rmadmin.DefaultRMAdminRequestInterceptor", "rmadmin.FederationRMAdminInterceptor",
+		"rmadmin.PassThroughRMAdminRequestInterceptor",
+		"webapp.DefaultRequestInterceptorREST", "webapp.FederationInterceptorREST",
+		"webapp.PassThroughRESTRequestInterceptor",
+	} {
+		names = append(names, "org.apache.hadoop.yarn.server.router."+name)
+	}
+	return names
+}()
+
+// applies reports whether a row is about a key.
+func (r *ignoredRow) applies(key string) bool {
+	return slices.ContainsFunc(r.keys, func(pattern string) bool { return matches(pattern, key) })
+}
+
+// concerns reports whether a row is about a daemon.
+func (r *ignoredRow) concerns(key string, role Role) bool {
+	if r.roles != nil {
+		return slices.Contains(r.roles, role)
+	}
+	return slices.Contains(onWeb, role) && concerns(key, role)
+}
+
+// asksNothing reports whether a value is empty or asks for Hadoop's default. also has further such values.
+func (s *Settings) asksNothing(v *Value, also []string) bool {
+	same := func(a, b string) bool {
+		return strings.EqualFold(strings.Join(strings.Fields(a), " "), strings.TrimSpace(b))
+	}
+	if strings.TrimSpace(v.Text) == "" {
+		return true
+	}
+	if fallback, ok := registry().hadoop[v.Key]; ok {
+		text, err := s.expand(fallback)
+		if same(v.Raw, fallback) || err == nil && same(v.Text, text) {
+			return true
+		}
+	}
+	return len(also) > 0 && !slices.ContainsFunc(SplitList(v.Text), func(item string) bool {
+		return !slices.ContainsFunc(also, func(other string) bool { return strings.EqualFold(item, other) })
+	})
+}
+
+// passedOver is a key with a value that creel does not follow.
+type passedOver struct {
+	*Value
+	ignoredRow
+}
+
+// passedOver lists the keys that creel does not use and whose values ask for something, with their effect on daemons
+// of a role; of all roles if it is "".
+func (s *Settings) passedOver(role Role) (out []passedOver) {
+	for _, key := range s.keys() {
+		v := s.values[key]
+		if v.Origin.Source == "default" || !startsWith(key, ownFamilies) || startsWith(key, queueKeys) {
+			continue
+		}
+		if row, ok := Find(key); ok {
+			if p, ok := s.withoutEffect(v, row, role); ok {
+				out = append(out, p)
+			}
+			continue
+		}
+		for _, row := range append(slices.Clip(ignoredRows), unlisted(key)) {
+			if !row.applies(key) || s.asksNothing(v, row.also) || row.when != nil && !row.when(s, v.Text) {
+				continue
+			}
+			if row.effect != Silent && (role == "" || row.concerns(key, role)) {
+				out = append(out, passedOver{v, row})
+			}
+			break
+		}
+	}
+	return out
+}
+
+func startsWith(key string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+}
+
+// withoutEffect lists a key of the registry that creel does not follow, unless other programs do.
+func (s *Settings) withoutEffect(v *Value, row *Setting, role Role) (passedOver, bool) {
+	r := ignoredRow{effect: Lists, why: row.Note}
+	fallback, err := s.expand(row.Default)
+	if row.Status != WithoutEffect || row.Note == client || row.Note == hadoopNM ||
+		err == nil && strings.TrimSpace(fallback) == v.Text || role != "" && !r.concerns(v.Key, role) {
+		return passedOver{}, false
+	}
+	return passedOver{v, r}, true
+}
+
+// unlisted is the row of a key that no other row has. A misspelt name of a key about safety stops: its right name
+// would be in force, or would stop.
+func unlisted(key string) ignoredRow {
+	row := ignoredRow{keys: []string{key}, why: "creel does not use it"}
+	if _, ok := registry().hadoop[key]; ok {
+		return row
+	}
+	row.why = "creel does not know it"
+	near := Nearest(key)
+	if near != "" {
+		row.try = "did you mean " + near + "?"
+	}
+	if !safetyWords.MatchString(strings.ToLower(key)) {
+		return row
+	}
+	row.effect = Warns
+	if near != "" && distance(key, near, 3) < 3 && matters(near) {
+		row.effect, row.why = Stops, "creel does not know it: what it limits or protects would be open"
+	}
+	return row
+}
+
+// matters reports whether a known key is in force, or may stop a start.
+func matters(key string) bool {
+	if row, ok := Find(key); ok {
+		return row.Status == InForce
+	}
+	return slices.ContainsFunc(ignoredRows, func(r ignoredRow) bool { return r.effect == Stops && r.applies(key) })
+}
+
+// Refused is the error of all keys that creel does not support and that must not be ignored by a daemon of a role.
+func (s *Settings) Refused(role Role) error {
+	var errs []error
+	for _, p := range s.passedOver(role) {
+		if p.effect == Stops {
+			errs = append(errs, s.Problem(p.Key, p.why, p.try))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ignoredWarnings are the warnings of keys that a daemon of this role does not use: one for each with a reason of its
+// own, and one that lists the others.
+func (s *Settings) ignoredWarnings(role Role) (out []string) {
+	var others []string
+	for _, p := range s.passedOver(role) {
+		hint := ""
+		if p.try != "" {
+			hint = "; " + p.try
+		}
+		switch p.effect {
+		case Warns:
+			out = append(out, fmt.Sprintf("%s: %s=%s has no effect: %s%s", p.Origin, p.Key, s.shown(p.Value), p.why, hint))
+		case Lists:
+			others = append(others, fmt.Sprintf("%s (%s%s)", p.Key, short(p.Origin.String()), hint))
+		}
+	}
+	if len(others) > 0 {
+		out = append(out, "creel does not use these keys (creel config explain KEY): "+strings.Join(others, ", "))
+	}
+	return out
+}
+
+// RefusedKey is a key for which a daemon refuses to start, with an example.
+type RefusedKey struct {
+	Key, Example, Why, Try string
+	With                   []string // -D without which it would start
+	Roles                  []Role
+}
+
+// RefusedKeys are the keys that creel does not support and that must not be ignored, in the order of the page.
+func RefusedKeys() (out []RefusedKey) {
+	for _, row := range ignoredRows {
+		if row.effect != Stops {
+			continue
+		}
+		key := row.key
+		if key == "" {
+			key = row.keys[0]
+		}
+		k := RefusedKey{Key: key, Example: row.example, Why: row.why, Try: row.try, With: row.with}
+		for _, role := range Roles {
+			if row.concerns(key, role) {
+				k.Roles = append(k.Roles, role)
+			}
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+// explainIgnored returns the effect of a key that creel does not use.
+func (s *Settings) explainIgnored(key string) string {
+	for _, row := range append(slices.Clip(ignoredRows), unlisted(key)) {
+		if !row.applies(key) || s.values[key] != nil && row.when != nil && !row.when(s, s.values[key].Text) {
+			continue
+		}
+		switch row.effect {
+		case Stops:
+			return "a value other than Hadoop's default stops a daemon: " + row.why
+		case Silent:
+			return row.why
+		}
+		return "a value other than Hadoop's default warns at the start: " + row.why
+	}
+	return ""
+}
+
+// ignoredReference writes the part of the reference page about these keys.
+func ignoredReference(b *strings.Builder) {
+	b.WriteString("\n## Hadoop's keys that creel does not use\n\n" +
+		"A value other than Hadoop's default *stops* a daemon if ignoring the key would make the cluster less safe than " +
+		"its operator asked for. Otherwise it *warns* at each start with the reason, or *is listed* in the start's one " +
+		"warning about such keys. The first row that applies decides. All other keys of `yarn.*`, `hadoop.*`, `ipc.*` " +
+		"and `net.*` are listed. An unknown key about safety warns, and stops if it resembles one that is in force.\n\n" +
+		"| keys | start | |\n|---|---|---|\n")
+	for _, row := range ignoredRows {
+		text := row.why
+		if row.try != "" {
+			text += "; " + row.try
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", strings.Join(row.keys, "`, `"), row.effect, text)
+	}
+}
+
+// hadoopDefaults parses hadoop-names.txt.
+func hadoopDefaults() map[string]string {
+	out := map[string]string{}
+	for line := range strings.Lines(hadoopNames) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			name, value, _ := strings.Cut(line, " ")
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// hadoopKeyNames are the names in hadoop-names.txt, sorted.
+func (t *tables) hadoopKeyNames() []string { return slices.Sorted(maps.Keys(t.hadoop)) }
