@@ -4,8 +4,8 @@ package router
 
 import "slices"
 
-// Documents are the calls that the router serves, and how: REST paths are below /ws/v1/cluster. The REST handlers are
-// mounted from this list; a test compares the RPC services with it.
+// Documents lists the calls that the router serves, with their routes. REST paths are below /ws/v1/cluster. The REST
+// handlers are mounted from this list; a test compares the RPC services with it.
 var Documents = slices.Concat(restDocuments, rpcDocuments, adminDocuments)
 
 var restDocuments = []Document{

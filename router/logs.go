@@ -9,27 +9,26 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// LogsPart is how far the nodes of one member are with the logs of an application.
+// LogsPart is the progress of log aggregation for an application on one member's nodes.
 type LogsPart struct {
 	Status creel.LogAggregationStatus // 0: not reported by the member
-	Used   bool                       // it has used something there
-	Ended  time.Time                  // there; zero while it runs
+	Used   bool                       // the application has used resources there
+	Ended  time.Time                  // end of the application there; zero while it runs
 }
 
-// logsLate is how long after an application's end a node may still begin with its logs: Hadoop's default of
-// yarn.log-aggregation-status.time-out.ms. After that a member reports TIME_OUT.
+// logsLate is the time after an application's end in which a node may still start to aggregate its logs: Hadoop's
+// default of yarn.log-aggregation-status.time-out.ms. After that a member reports TIME_OUT.
 const logsLate = 10 * time.Minute
 
 // none reports whether no node of a UAM's member has logs. A ResourceManager also reports NOT_START for an
-// application that ran on no node at all: one without containers, or whose containers were released before they
-// began.
+// application that ran on no node: it had no containers, or released them before they started.
 func (p *LogsPart) none(now time.Time) bool {
 	return p.Status == creel.LogNotStart && (!p.Used || !p.Ended.IsZero() && now.Sub(p.Ended) > logsLate)
 }
 
-// JoinLogs returns the status that one ResourceManager with the nodes of all the application's members would report:
-// of its home, which is the first, and of its UAMs. Members without log aggregation do not count while others
-// aggregate logs.
+// JoinLogs returns the status that a single ResourceManager with all nodes of the application's members would report.
+// The first part is home's, the others are of the UAMs' members. Members without log aggregation do not count while
+// others aggregate logs.
 func JoinLogs(parts []LogsPart, now time.Time) creel.LogAggregationStatus {
 	var counts [creel.LogRunningWithFailure + 1]int
 	all := 0

@@ -10,9 +10,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A router's state between calls is in the two types below. They are pure, without locks: router/server owns one of
-// each behind a mutex, and internal/app/sim runs the same code with one of each for every simulated router, made
-// again when it restarts. Feed both from every Outcome of Submitter.Submit:
+// A router's state between calls is in the two types below. They are pure and have no locks. router/server has one of
+// each behind a mutex. internal/app/sim runs the same code with one of each for every simulated router, and makes new
+// ones when it restarts. Update both from every Outcome of Submitter.Submit:
 //
 //	sub.Assumed = assumed.Write   // before Submit
 //	out := submitter.Submit(ctx, sub, forward)
@@ -21,12 +21,11 @@ import (
 //		assumed.Add(view, out.Home, sub.Size)
 //	}
 //
-// and before any call to an application's home, look it up in Memory.Home before the store, pass the store's answer
-// to Learn, and call Forget when the home does not know the application.
+// Before any call to an application's home, look it up in Memory.Home, and only then in the store. Pass the store's
+// answer to Learn. Call Forget if the home does not know the application.
 
-// Memory has the last submissions and homes of a router, and drops the oldest first. A home remembered here is a
-// hint: it moves only after a failed submission, and a home that does not know the application makes its caller
-// Forget it.
+// Memory has the last submissions and homes of a router, and drops the oldest first. A home in it is a hint. If the
+// home does not know the application, the caller must call Forget.
 type Memory struct {
 	most  int
 	order []creel.ApplicationID // a ring
@@ -34,12 +33,12 @@ type Memory struct {
 	byID  map[creel.ApplicationID]Outcome
 }
 
-// NewMemory makes a memory of at most that many applications, at least one.
+// NewMemory makes a Memory of at most most applications, at least one.
 func NewMemory(most int) *Memory {
 	return &Memory{most: max(most, 1), byID: make(map[creel.ApplicationID]Outcome)}
 }
 
-// Put remembers how a submission went.
+// Put stores the outcome of a submission.
 func (m *Memory) Put(out Outcome) {
 	if _, there := m.byID[out.Application]; !there {
 		if len(m.order) < m.most {
@@ -53,7 +52,7 @@ func (m *Memory) Put(out Outcome) {
 	m.byID[out.Application] = out
 }
 
-// Learn remembers a home that the store or a member reported.
+// Learn stores a home that the store or a member reported.
 func (m *Memory) Learn(app creel.ApplicationID, home creel.SubclusterID) {
 	out := m.byID[app]
 	out.Application, out.Home, out.Err = app, home, nil
@@ -66,13 +65,13 @@ func (m *Memory) Home(app creel.ApplicationID) (creel.SubclusterID, bool) {
 	return out.Home, ok && out.Home != "" && out.Err == nil
 }
 
-// Outcome returns how an application's submission through this router went.
+// Outcome returns the outcome of an application's submission through this router.
 func (m *Memory) Outcome(app creel.ApplicationID) (Outcome, bool) {
 	out, ok := m.byID[app]
 	return out, ok && len(out.Tries) > 0
 }
 
-// Forget drops an application's home; its Outcome stays, for `why`.
+// Forget drops an application's home; its Outcome stays, for `creel app why`.
 func (m *Memory) Forget(app creel.ApplicationID) {
 	if out, ok := m.byID[app]; ok {
 		out.Home = ""
@@ -80,19 +79,19 @@ func (m *Memory) Forget(app creel.ApplicationID) {
 	}
 }
 
-// AssumedLoad counts the applications sent to each member since its last heartbeat, which its load cannot show
-// yet. It is an estimate: a submission that crosses a heartbeat on its way is counted once too often or not at all.
-// The zero value is ready.
+// AssumedLoad counts the applications sent to each member since its last heartbeat, which its load report does not
+// include yet. It is an estimate: a submission that crosses a heartbeat is counted once too often or not at all. The
+// zero value is ready to use.
 type AssumedLoad struct {
-	view *subcluster.View // the last that was asked of
+	view *subcluster.View // the view of the counts
 
-	// Parallel to its members:
+	// Parallel to the view's members:
 	sent       []policies.RecentLoad
-	heartbeats []time.Time // the last, by the view's clock
+	heartbeats []time.Time // of the last heartbeats, by the view's clock
 }
 
-// turn switches to another view. Counts of members with a newer heartbeat start again, and members missing from the
-// view are forgotten.
+// turn switches to another view. Counts of members with a newer heartbeat start again at zero. Counts of members that
+// are not in the view are dropped.
 func (a *AssumedLoad) turn(view *subcluster.View) {
 	if a.view == view {
 		return
@@ -110,7 +109,7 @@ func (a *AssumedLoad) turn(view *subcluster.View) {
 	a.view, a.sent, a.heartbeats = view, sent, heartbeats
 }
 
-// Add counts an application that a member took.
+// Add counts an application that a member accepted.
 func (a *AssumedLoad) Add(view *subcluster.View, id creel.SubclusterID, size creel.Resource) {
 	i, ok := view.Index(id)
 	if !ok {
@@ -121,8 +120,8 @@ func (a *AssumedLoad) Add(view *subcluster.View, id creel.SubclusterID, size cre
 	a.sent[i].Size = a.sent[i].Size.Add(size)
 }
 
-// Write writes how much was sent to each member of a view since its last heartbeat: the number of applications, and
-// the sum of their AMs' sizes.
+// Write writes the load sent to each member of a view since its last heartbeat: the number of applications, and the
+// sum of their AMs' sizes.
 func (a *AssumedLoad) Write(view *subcluster.View, each []policies.RecentLoad) {
 	if view == nil {
 		return

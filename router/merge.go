@@ -11,14 +11,14 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Part is one member's answer to a question that went to several.
+// Part is one member's answer to a call to several members.
 type Part[T any] struct {
 	Member creel.SubclusterID
 	Value  T
 	Err    error // if set, Value is meaningless
 }
 
-// MissingMember is a member whose answer a merged one lacks, and why.
+// MissingMember is a member whose answer is missing in a merged answer, and the reason.
 type MissingMember struct {
 	Member creel.SubclusterID
 	Reason string
@@ -35,8 +35,7 @@ func MissingText(missing []MissingMember) string {
 	return strings.Join(parts, "; ")
 }
 
-// Present splits parts into those that answered, in order of member, and those
-// that did not.
+// Present splits parts into the answers, sorted by member, and the members that did not answer.
 func Present[T any](parts []Part[T]) (present []Part[T], missing []MissingMember) {
 	sorted := slices.SortedStableFunc(
 		slices.Values(parts),
@@ -52,19 +51,19 @@ func Present[T any](parts []Part[T]) (present []Part[T], missing []MissingMember
 	return present, missing
 }
 
-// AppFields reads the fields that the merge rule of applications needs from a report in any protocol's form.
+// AppFields reads the fields of a report that MergeApps needs, for the report's protocol.
 type AppFields[T any] struct {
 	ID        func(T) creel.ApplicationID
 	Unmanaged func(T) bool
 	Start     func(T) int64 // ms
-	// Part reports whether a report is of a UAM (creel.IsUAM) and so not of an application. One whose home reported
-	// nothing is left out; nil keeps those, too.
+	// Part reports whether a report is of a UAM (creel.IsUAM), not of an application. UAMs without a report from
+	// their home are left out; with nil they stay.
 	Part func(T) bool
-	// Join makes one report of the home's, which comes first, and its UAMs', of at least two.
+	// Join merges at least two reports of an application into one: home's, which comes first, and its UAMs'.
 	Join func([]Part[T]) T
 }
 
-// UAMOf returns the application of a report that is of a UAM with an id of its own; false for any other report.
+// UAMOf returns the application of a UAM that has another id than its application; false for any other report.
 func UAMOf(unmanaged bool, tags []string) (creel.ApplicationID, bool) {
 	if unmanaged {
 		for _, t := range tags {
@@ -76,14 +75,13 @@ func UAMOf(unmanaged bool, tags []string) (creel.ApplicationID, bool) {
 	return creel.ApplicationID{}, false
 }
 
-// MergeApps makes one list of the members' lists. An application that several members report has its home and its
-// UAMs: they become one entry. The home is the one that home returns; if that does not know, the managed report; and
-// of several unmanaged ones the one that started first. UAMs alone are no application: their home is away, or the
-// filter excludes its report. The list is ordered by id, newest first, as on a ResourceManager's web page; limit 0
-// returns all.
+// MergeApps merges the members' lists into one. Several members may report an application: its home and the members
+// of its UAMs. These reports become one entry. Its home is the member that home returns. If home returns none, it is
+// the member with the managed report, or else the one with the earliest start. UAMs without their home's report make
+// no entry: home is away, or the filter excludes its report. The list is ordered by id, newest first, as on a
+// ResourceManager's web page; limit 0 returns all.
 //
-// home may be nil. It is called once for each application that more than one member reports, so the common list costs
-// no lookup.
+// home may be nil. It is called once for each application with several reports, so the common list costs no lookup.
 func MergeApps[T any](
 	parts []Part[[]T],
 	f AppFields[T],
@@ -111,7 +109,7 @@ func MergeApps[T any](
 		limit = total
 	}
 	merged = make([]T, 0, min(total, limit))
-	var same []Part[T] // the reports of one
+	var same []Part[T] // the reports of one application
 	for len(all) > 0 && len(merged) < limit {
 		n := 1
 		for n < len(all) && all[n].id == all[0].id {
@@ -138,8 +136,7 @@ func MergeApps[T any](
 	return merged, missing
 }
 
-// homeFirst puts the report that counts of one application's before the others:
-// see MergeApps.
+// homeFirst moves home's report of an application before the others: see MergeApps.
 func homeFirst[T any](
 	id creel.ApplicationID,
 	same []Part[T],
@@ -172,8 +169,8 @@ func homeFirst[T any](
 	same[0], same[best] = same[best], same[0]
 }
 
-// MergeNodes makes one list of the members' nodes. A node that two members report (it moved, and the old one does not
-// know yet) is kept once, in the report of the member with the latest heartbeat from it. Ordered by id.
+// MergeNodes merges the members' lists of nodes into one, ordered by id. Two members may report a node that has just
+// moved. The list has it once, in the report of the member with the node's latest heartbeat.
 func MergeNodes[T any](
 	parts []Part[[]T],
 	id func(T) creel.NodeID,

@@ -11,27 +11,27 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Form reads and makes a protocol's values: JSON text, or fields of protobuf messages. Values that a rule does not
-// expect (a list where numbers add up) are never an error: the first member's value stays.
+// Form reads and makes a protocol's values: JSON text, or fields of protobuf messages. A value of an unexpected kind,
+// such as a list instead of a number, is never an error: the first member's value applies.
 type Form[V any] interface {
-	// Object appends the fields of an object to to, in their order; a name may repeat,
-	// as 3.4's JSON writes maps. ok is false for anything else.
+	// Object appends the fields of an object to to, in their order. A name may repeat: Hadoop 3.4 writes maps that
+	// way in JSON. ok is false for other values.
 	Object(v V, to []Named[V]) (fields []Named[V], ok bool)
 	// Get returns a field of an object.
 	Get(v V, name string) (field V, ok bool)
 	// List returns the items of a list.
 	List(V) (items []V, ok bool)
 	Number(V) (n Number, ok bool)
-	// Text identifies a value: the same text, the same value.
+	// Text identifies a value: equal texts mean equal values.
 	Text(V) string
 
-	// MakeObject returns first with these fields in place of its own. It does not retain fields.
+	// MakeObject returns first with its fields replaced. It does not retain fields.
 	MakeObject(first V, fields []Named[V]) V
-	// MakeList returns the items in the shape of the lists they came from.
+	// MakeList returns the items in the shape of the lists in from.
 	MakeList(from []V, items []V) V
-	// MakeNumber writes a number in the way like is written.
+	// MakeNumber returns a number in the format of like.
 	MakeNumber(like V, n Number) V
-	// MakeText writes a text in the place of like.
+	// MakeText returns a text in the format of like.
 	MakeText(like V, text string) V
 }
 
@@ -44,47 +44,48 @@ type Named[V any] struct {
 // Number is a whole number or a fraction.
 type Number struct {
 	Int     int64
-	Float   float64 // of a whole number too
+	Float   float64 // set for whole numbers too
 	IsFloat bool    // Int is meaningless
 }
 
-// Weighed is one member's value and how large the member is, in any unit.
+// Weighed is one member's value and the member's size, in any unit.
 type Weighed[V any] struct {
 	Member creel.SubclusterID
 	Size   float64
 	Value  V
 }
 
-// Merger makes one value of several members', by the rules in Types. It is stateless; its fields are set before use.
+// Merger merges the values of several members into one, by the rules in Types. It is stateless; its fields are set
+// before use.
 type Merger[V any] struct {
 	Form Form[V]
-	// Unlisted is called with a field that has no rule, for which First applies; may be nil.
+	// Unlisted is called for a field without a rule, to which First applies; may be nil.
 	Unlisted func(typ, field string)
-	// PartitionSize returns a member's size in nodes of a label, in the unit of Weighed.Size. It returns false if
-	// that is unknown, and for no label: the member's size applies. May be nil.
+	// PartitionSize returns a member's size in nodes of a label, in the unit of Weighed.Size. If it returns false
+	// (the size is unknown, or there is no label), the member's size applies. May be nil.
 	PartitionSize func(member creel.SubclusterID, label string) (float64, bool)
-	// Now is the time, of fields whose rule is Logs.
+	// Now is the time, for fields with the rule Logs.
 	Now time.Time
-	// Own are the router's own values, of fields whose rule is Router.
+	// Own has the router's values, for fields with the rule Router.
 	Own map[string]V
 }
 
-// Merge makes one object of the members' objects, which are in order of their id, or of precedence. There is at least
-// one; a single one is returned unchanged unless the table has fields of its own for it.
+// Merge merges the members' objects into one. parts is not empty, and sorted by member or by precedence. A single
+// object is returned unchanged, unless its type has fields with the rule Router.
 func (m *Merger[V]) Merge(typ string, parts []Weighed[V]) V {
 	w := work[V]{Merger: m}
 	return w.merge(typ, parts)
 }
 
-// work is one merge, with its temporary slices: each level of a document appends its data to them, and cuts that off
-// again when it is done. A level's own part stays valid when a deeper one grows a slice, since growing copies.
+// work is one merge with its temporary slices. Each level of a document appends its data to them, and truncates them
+// when it is done. A level's data stays valid if a deeper level grows a slice, since growing copies.
 type work[V any] struct {
 	*Merger[V]
 	fields  []Named[V]   // of the objects being merged
 	objects []object[V]  // being merged
 	values  []Weighed[V] // of the fields being merged
-	from    []*object[V] // where values came from, index by index
-	out     []Named[V]   // made so far
+	from    []*object[V] // the objects of values, parallel to it
+	out     []Named[V]   // merged so far
 }
 
 func (m *work[V]) merge(typ string, parts []Weighed[V]) V {
@@ -110,7 +111,7 @@ func (m *work[V]) merge(typ string, parts []Weighed[V]) V {
 	for i := range objects {
 		o := &objects[i]
 		for at, f := range o.fields {
-			// A field of an earlier object is done already, in its order.
+			// A field of an earlier object is merged already, at its place there.
 			if at > 0 && o.fields[at-1].Name == f.Name || i > 0 && seen(objects[:i+1], f.Name, at) {
 				continue
 			}
@@ -131,8 +132,8 @@ func (m *work[V]) merge(typ string, parts []Weighed[V]) V {
 	return v
 }
 
-// seen reports whether a field of the last object, at a place, is in one before, or in the
-// last before that place.
+// seen reports whether an earlier object has the field at index at of the last object, or the last object has it
+// before that index.
 func seen[V any](objects []object[V], name string, at int) bool {
 	last := len(objects) - 1
 	for i := range objects[:last] {
@@ -148,13 +149,13 @@ func seen[V any](objects []object[V], name string, at int) bool {
 	return false
 }
 
-// object is one member's object, taken apart.
+// object is one member's object with its fields.
 type object[V any] struct {
 	Weighed[V]
 	fields []Named[V]
 }
 
-// find returns the index of a field, starting at a place; the length if there is none.
+// find returns the index of a field at or after index at; the length if there is none.
 func (o *object[V]) find(name string, at int) int {
 	if at < len(o.fields) && o.fields[at].Name == name {
 		return at
@@ -174,7 +175,7 @@ func (o *object[V]) get(name string) (v V, ok bool) {
 	return v, false
 }
 
-// alike leaves out the objects that differ from the first in a field whose rule is Same.
+// alike removes the objects that differ from the first in a field with the rule Same.
 func (m *Merger[V]) alike(rules *Type, objects []object[V]) []object[V] {
 	for i := range rules.Fields {
 		f := &rules.Fields[i]
@@ -193,9 +194,9 @@ func (m *Merger[V]) alike(rules *Type, objects []object[V]) []object[V] {
 	return objects
 }
 
-// field merges one field of the objects that have it, and appends it to m.out; if a name repeats in the first member,
-// and First applies, as often as there. Members of one kind write their fields in one order, so it is searched at the
-// position where the first object has it.
+// field merges one field of the objects that have it, and appends the result to m.out. If a name repeats in the first
+// object and First applies, all repeats are appended. Members of the same kind write fields in the same order, so the
+// search starts at the field's index in the first object.
 func (m *work[V]) field(rule *Field, objects []object[V], at int) {
 	before := len(m.values)
 	for i := range objects {
@@ -218,7 +219,7 @@ func (m *work[V]) field(rule *Field, objects []object[V], at int) {
 	m.values, m.from = m.values[:before], m.from[:before]
 }
 
-// one makes one value of a field's; false where the first member's stay.
+// one merges the values of a field; false if the first member's values apply.
 func (m *work[V]) one(rule *Field, values []Weighed[V], from []*object[V]) (v V, ok bool) {
 	switch rule.Rule {
 	case Router:
@@ -244,7 +245,7 @@ func (m *work[V]) one(rule *Field, values []Weighed[V], from []*object[V]) (v V,
 	return v, false
 }
 
-// having is the first value that is a text.
+// having returns the first value that equals a text.
 func (m *work[V]) having(text string, values []Weighed[V]) (v V, ok bool) {
 	for _, v := range values {
 		if m.Form.Text(v.Value) == text {
@@ -254,8 +255,8 @@ func (m *work[V]) having(text string, values []Weighed[V]) (v V, ok bool) {
 	return v, false
 }
 
-// words returns the first value, followed by the differing values of other members on lines of their own, each with
-// its member; false if there are no differing values.
+// words returns the first value, followed by the differing values of other members, each on its own line with its
+// member. It returns false if no value differs.
 func (m *work[V]) words(values []Weighed[V]) (v V, ok bool) {
 	said := m.Form.Text(values[0].Value)
 	for _, v := range values[1:] {
@@ -276,7 +277,7 @@ func (m *work[V]) words(values []Weighed[V]) (v V, ok bool) {
 
 func (m *work[V]) number(rule *Field, values []Weighed[V], from []*object[V]) V {
 	first := values[0].Value
-	var few [8]Number // most federations are no larger: no allocation
+	var few [8]Number // avoids an allocation for most federations
 	var fewWeights [8]float64
 	numbers := slices.Grow(few[:0], len(values))[:len(values)]
 	weights := slices.Grow(fewWeights[:0], len(values))[:len(values)]
@@ -303,7 +304,7 @@ func (m *work[V]) number(rule *Field, values []Weighed[V], from []*object[V]) V 
 	return m.Form.MakeNumber(first, combine(rule.Rule, numbers, weights))
 }
 
-// list joins lists, or single items that represent lists of one.
+// list joins lists, or single items that stand for lists of one.
 func (m *work[V]) list(rule *Field, values []Weighed[V]) V {
 	type item struct {
 		same []Weighed[V]
@@ -355,7 +356,7 @@ func (m *work[V]) list(rule *Field, values []Weighed[V]) V {
 	return m.Form.MakeList(shapes, out)
 }
 
-// key returns the identity of an item: for a text, itself.
+// key returns the identity of an item; a text is its own key.
 func (m *Merger[V]) key(rule *Field, entry V) string {
 	if rule.Key == nil {
 		return m.Form.Text(entry)
@@ -377,7 +378,7 @@ func (m *Merger[V]) key(rule *Field, entry V) string {
 		}
 	}
 	if !found {
-		return m.Form.Text(entry) // without a key, only equal items are the same
+		return m.Form.Text(entry) // without a key, items are the same only if they are equal
 	}
 	return b.String()
 }
@@ -391,7 +392,7 @@ func (m *Merger[V]) numberOf(entry V, name string) float64 {
 	return 0
 }
 
-// combine makes one number of at least one.
+// combine merges numbers, of which there is at least one.
 func combine(rule Rule, numbers []Number, weights []float64) Number {
 	if rule == SumKnown {
 		known := slices.DeleteFunc(slices.Clone(numbers), func(n Number) bool { return n.Float < 0 })
@@ -429,7 +430,7 @@ func combine(rule Rule, numbers []Number, weights []float64) Number {
 	return sum
 }
 
-// unbounded reports whether a number means "no limit", as Java writes it.
+// unbounded reports whether a number means "no limit" in Java.
 func (n Number) unbounded() bool {
 	return !n.IsFloat && (n.Int == math.MaxInt32 || n.Int == math.MaxInt64)
 }
@@ -444,9 +445,9 @@ func compareNumbers(a, b Number) int {
 	return 0
 }
 
-// Mean returns the mean of values weighted by weights, a list of the same length: a queue's capacity, maximum or use
-// of the whole federation. Values of weight 0 do not count; if all weights are 0, all count equally. It is 0 of no
-// values.
+// Mean returns the mean of values weighted by weights, which has the same length. With it a queue's capacity, maximum
+// or use is computed for the whole federation. Values of weight 0 do not count; if all weights are 0, all count
+// equally. Without values it returns 0.
 func Mean(values, weights []float64) float64 {
 	total, sum, plain := 0.0, 0.0, 0.0
 	for i, v := range values {

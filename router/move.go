@@ -12,46 +12,46 @@ import (
 	"github.com/creelrm/creel/policies"
 )
 
-// HomeMove is an application on its way from its home to another, before any of its containers run. It is recorded in
-// the state store until it is over (package statestore/moves), so that any router can continue it.
+// HomeMove is the move of an application from its home to another, before any of its containers run. It is recorded
+// in the state store until it ends (package router/moves), so that any router can continue it.
 type HomeMove struct {
 	Application creel.ApplicationID
 	From, To    creel.SubclusterID
-	Why         string // "sc-1 is drained": shown to its user while it moves
-	// Arrived is the number of the claim under which To has taken it, 0 before. From then on only the old home
-	// remains to be told.
+	Why         string // "sc-1 is drained"; shown to the user during the move
+	// Arrived is the number of the claim under which To has accepted it, 0 before. From then on only From must still
+	// drop it.
 	Arrived int64
-	// GiveUp is why it should stay at From unless it has left already; empty: it should move.
+	// GiveUp is the reason why it should stay at From unless it has left already; empty: it should move.
 	GiveUp string
 }
 
 // MoveEnd is the outcome of a move.
 type MoveEnd int
 
-// The ends. A move that is not over stays on record and is carried on later.
+// The outcomes. A move with MoveLater stays recorded and is continued later.
 const (
 	MoveLater MoveEnd = iota // a member did not answer, or another router was faster
-	MoveDone                 // To has it, and From has forgotten it
+	MoveDone                 // To has it, and From has dropped it
 	MoveStays                // it stays at From, as if it had not been requested
 )
 
 func (e MoveEnd) String() string { return [...]string{"goes on", "moved", "stays"}[e] }
 
-// Mover carries out moves. All its fields are set once, before use; it is safe for concurrent use if its functions
-// are. T is the data of a held application that its next home needs: the submission message and any other state that
-// must survive.
+// Mover carries out moves. All its fields are set once, before use. It is safe for concurrent use if its functions
+// are. T is the data of a held application for its next home: the submission message and any other state that must
+// survive.
 //
-// Several routers may carry out one move at the same time, and each may die between any two steps: each step is made
-// under a claim of its own, which orders it among those of others, as submissions are (docs/adr/0013-fence.md,
+// Several routers may carry out one move at the same time, and each may die between any two steps. Each step has its
+// own claim, which orders it among the steps of other routers, as with submissions (docs/adr/0013-fence.md,
 // docs/adr/0021-moving-waiting-applications.md).
 type Mover[T any] struct {
 	Homes Homes
-	// Disown is as for a Submitter.
+	// Disown is the same as for a Submitter.
 	Disown Disown
-	// Hold makes a member stop scheduling an application and returns the data that its next home needs. It is durable
-	// before it is answered, and rejected once a container was granted.
+	// Hold makes a member stop scheduling an application, and returns the data for its next home. The member makes
+	// the hold durable before it answers. It rejects the hold once a container was granted.
 	Hold func(ctx context.Context, at creel.SubclusterID, app creel.ApplicationID, claim int64, why string) (T, error)
-	// Release undoes Hold, Drop deletes the application at the home that it has left.
+	// Release undoes Hold. Drop deletes the application at its former home.
 	Release func(ctx context.Context, at creel.SubclusterID, app creel.ApplicationID, claim int64) error
 	Drop    func(ctx context.Context, at creel.SubclusterID, app creel.ApplicationID, claim int64) error
 	// Submit passes the held data to the next home, under the number of a claim.
@@ -62,30 +62,30 @@ type Mover[T any] struct {
 		held T,
 		claim int64,
 	) (Verdict, error)
-	// Arrived writes into the record that the next home has taken it.
+	// Arrived records that the next home has accepted it.
 	Arrived func(ctx context.Context, m HomeMove, claim int64) error
-	// Now is time.Now; it only dates the record of why the home was chosen.
+	// Now is time.Now; it is used only for the times of the placement record.
 	Now func() time.Time
 }
 
-// Carry takes a move as far as it can now. It returns the outcome and the reason.
+// Carry continues a move as far as possible now. It returns the outcome and the reason.
 //
 //  1. Claim the home again: the newest claim may act.
-//  2. Still at From: have To disown it up to this claim (so that To is certain to be a member that can reject late
-//     requests), have From hold it, and change the home by compare-and-set on the number of the claim.
-//  3. At To: submit there the data that From holds, record the arrival, have From drop it.
-//  4. To rejects it, or the move is abandoned: once To certainly does not have it, the home changes back, and From
-//     releases it under a claim that is newer than all before.
+//  2. If home is still From: To disowns it up to this claim, which proves that To can reject late requests. Then From
+//     holds it, and the home changes by compare-and-set on the number of the claim.
+//  3. If home is To: submit the data from From there, record the arrival, and let From drop it.
+//  4. If To rejects it, or the move is abandoned: once To certainly does not have it, the home changes back. Then
+//     From releases it under a claim that is newer than all before.
 //
-// A store that has lost writes may name From as the home although To has taken it. So To is asked first, also if the
-// move is abandoned and To answers.
+// A store that lost writes may have From as the home although To has accepted it. So To is asked first, even if the
+// move is abandoned.
 func (r *Mover[T]) Carry(ctx context.Context, m HomeMove) (MoveEnd, string) {
 	if m.Arrived > 0 {
 		return r.drop(ctx, m, m.Arrived)
 	}
 	home, err := r.Homes.Home(ctx, m.Application)
 	if errors.Is(err, creel.ErrApplicationNotFound) {
-		home, err = m.From, nil // the store lost it, or it ended long ago: To knows
+		home, err = m.From, nil // the store lost it, or it ended long ago: To decides
 	}
 	if err != nil {
 		return MoveLater, err.Error()
@@ -99,16 +99,16 @@ func (r *Mover[T]) Carry(ctx context.Context, m HomeMove) (MoveEnd, string) {
 	case home == m.To:
 		return r.deliver(ctx, m, number)
 	}
-	// It went on to another home, by a repeat of its submission.
+	// It moved on to another home, by a repeat of its submission.
 	return r.settle(ctx, m, home, number)
 }
 
-// leave takes the application from its home, and continues at the next.
+// leave takes the application from its home, and continues at the next home.
 func (r *Mover[T]) leave(ctx context.Context, m HomeMove, number int64) (MoveEnd, string) {
 	standing, err := r.Disown(ctx, m.To, m.Application, number)
 	switch {
 	case err != nil && m.GiveUp != "":
-		return r.release(ctx, m, number, m.GiveUp) // by the store it never left
+		return r.release(ctx, m, number, m.GiveUp) // by the store it has not left
 	case err != nil:
 		return MoveLater, err.Error()
 	case standing != Running && m.GiveUp != "":
@@ -125,7 +125,7 @@ func (r *Mover[T]) leave(ctx context.Context, m HomeMove, number int64) (MoveEnd
 	if _, err = r.Homes.Move(ctx, m.Application, m.From, m.To, number, placement); err != nil {
 		return MoveLater, err.Error() // the next round looks up its home
 	}
-	if standing == Running { // the store lost that it had moved
+	if standing == Running { // the store had lost the move
 		return r.arrived(ctx, m, number+1)
 	}
 	return r.submit(ctx, m, held, number+1)
@@ -143,15 +143,15 @@ func refusedHold(err error) (end MoveEnd, why string, over bool) {
 	return MoveLater, err.Error(), true
 }
 
-// deliver continues a move whose home has changed already: From holds the application, and To may not have it yet.
+// deliver continues a move after the home has changed: From holds the application, and To may not have it yet.
 func (r *Mover[T]) deliver(ctx context.Context, m HomeMove, number int64) (MoveEnd, string) {
 	held, err := r.Hold(ctx, m.From, m.Application, number, fmt.Sprintf("%s, because %s", m.To, m.Why))
 	switch end, why, over := refusedHold(err); {
 	case errors.Is(err, creel.ErrApplicationNotFound):
-		return MoveDone, "" // dropped already, so it arrived
+		return MoveDone, "" // From has dropped it, so it arrived
 	case over && end == MoveStays:
-		// From does not hold it, and has it: it ended there, or a store that lost its numbers released it. It is at
-		// home there, unless To has it.
+		// From has it without a hold: it ended there, or it was released after the store lost its numbers. Its home
+		// is From, unless To has it.
 		return r.back(ctx, m, number, why)
 	case over:
 		return end, why
@@ -176,8 +176,8 @@ func (r *Mover[T]) submit(ctx context.Context, m HomeMove, held T, number int64)
 	return r.back(ctx, m, number, why)
 }
 
-// back makes From the home again, once To certainly does not have the application and never will under the claims so
-// far.
+// back makes From the home again, if To certainly does not have the application and will reject it under all claims
+// so far.
 func (r *Mover[T]) back(ctx context.Context, m HomeMove, number int64, why string) (MoveEnd, string) {
 	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {
 	case err != nil:
@@ -202,7 +202,7 @@ func (r *Mover[T]) arrived(ctx context.Context, m HomeMove, number int64) (MoveE
 
 func (r *Mover[T]) drop(ctx context.Context, m HomeMove, number int64) (MoveEnd, string) {
 	switch err := r.Drop(ctx, m.From, m.Application, number); {
-	case errors.Is(err, creel.ErrInvalidRequest): // From has it by a later claim
+	case errors.Is(err, creel.ErrInvalidRequest): // From got it under a later claim
 		return MoveStays, err.Error()
 	case err != nil:
 		return MoveLater, err.Error()
@@ -210,8 +210,8 @@ func (r *Mover[T]) drop(ctx context.Context, m HomeMove, number int64) (MoveEnd,
 	return MoveDone, ""
 }
 
-// release ends a move that does not happen. The number is of a claim, or a move, under which From was the home: no
-// change of home under an older one can succeed any more.
+// release ends a move that does not take place. number is the number of a claim or move under which From was the
+// home, so no change of home under an older number can succeed any more.
 func (r *Mover[T]) release(ctx context.Context, m HomeMove, number int64, why string) (MoveEnd, string) {
 	err := r.Release(ctx, m.From, m.Application, number)
 	if err != nil && !errors.Is(err, creel.ErrApplicationNotFound) {
@@ -220,7 +220,7 @@ func (r *Mover[T]) release(ctx context.Context, m HomeMove, number int64, why st
 	return MoveStays, why
 }
 
-// settle ends a hold at From of an application whose home is another one.
+// settle ends the hold at From of an application whose home is a third member.
 func (r *Mover[T]) settle(ctx context.Context, m HomeMove, home creel.SubclusterID, number int64) (MoveEnd, string) {
 	at := fmt.Sprintf("its home is %s", home)
 	switch standing, err := r.Disown(ctx, home, m.Application, number); {
@@ -241,9 +241,9 @@ func (r *Mover[T]) settle(ctx context.Context, m HomeMove, home creel.Subcluster
 	return r.release(ctx, m, number+1, at+", which does not have it")
 }
 
-// Mend ends a hold without a recorded move: the store lost it. held is the number that the member at has in its list;
-// others are all other members. The member that has the application is its home, and if none has it, it is released
-// where it is. It returns whether that is done, and a text of the action taken or of the obstacle.
+// Mend ends a hold without a recorded move: the store lost the record. at is the member with the hold, and held the
+// number in its list. others has all other members. If one of them has the application, it becomes the home.
+// Otherwise at releases the application. It returns whether that is done, and the action or the obstacle as text.
 func (r *Mover[T]) Mend(
 	ctx context.Context,
 	app creel.ApplicationID,
@@ -282,7 +282,7 @@ func (r *Mover[T]) Mend(
 	return true, what
 }
 
-// placement is stored with the change of home, so that `creel app why` reports it at any router.
+// placement returns the placement to store with the change of home, for `creel app why` at any router.
 func (r *Mover[T]) placement(m HomeMove) []byte {
 	now := r.Now()
 	p := Placement{Received: now, Claimed: now, Tries: []PlacementTry{

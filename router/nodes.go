@@ -9,10 +9,10 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// ForNode selects the members that get a call about a node, by whether each has the node: those that have it, of
-// which there are several if a host has NodeManagers in several. If none has it, all of them: a ResourceManager
-// accepts labels for a future node, and rejects other calls in its own words. No member gets the call if one that
-// does not answer may have the node: those are returned as silent.
+// ForNode selects the members that get a call about a node: the members that have it. A host may have NodeManagers in
+// several. If no member has the node, all get the call: a ResourceManager accepts labels for a future node, and
+// returns its own error for other calls. If a member that does not answer may have the node, no member gets the call,
+// and such members are returned as silent.
 func ForNode(node creel.NodeID, has []Part[bool]) (members []creel.SubclusterID, silent []MissingMember) {
 	all := make([]creel.SubclusterID, len(has))
 	for i, p := range has {
@@ -25,7 +25,7 @@ func ForNode(node creel.NodeID, has []Part[bool]) (members []creel.SubclusterID,
 		}
 	}
 	switch {
-	case len(silent) > 0 && (len(members) == 0 || node.Port == 0): // a host may have nodes there, too
+	case len(silent) > 0 && (len(members) == 0 || node.Port == 0): // a host may also have nodes in silent members
 		return nil, silent
 	case len(members) == 0:
 		return all, nil
@@ -33,7 +33,7 @@ func ForNode(node creel.NodeID, has []Part[bool]) (members []creel.SubclusterID,
 	return members, nil
 }
 
-// NodeUnknown returns the error for a node that cannot be found while members are silent that may have it.
+// NodeUnknown returns the error for a node that silent members may have.
 func NodeUnknown(node string, silent []MissingMember) error {
 	return &creel.Error{
 		Kind: creel.ErrUnavailable, What: "nodeId, " + node + ", cannot be found now",

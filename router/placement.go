@@ -15,29 +15,29 @@ import (
 	"github.com/creelrm/creel/policies"
 )
 
-// Placement is how the home of an application was chosen, as the store has it with the claim: every router returns
-// the same one, for as long as the application has a home.
+// Placement is the record of the choice of an application's home, stored with the claim. Every router returns the
+// same one, as long as the application has a home.
 type Placement struct {
 	User     string // the submitter
 	Queue    creel.QueuePath
-	Received time.Time // when a router got it, by the clock of that router, to the ms
-	Claimed  time.Time // when the router asked the store for the home, by the same clock
-	// Tries are the members that the submission was offered to before, by the router that
-	// made the claim, and last the one that it was claimed for.
+	Received time.Time // time when a router received the submission, by that router's clock, to the ms
+	Claimed  time.Time // time when the router requested the claim, by the same clock
+	// Tries has the members to which the claiming router forwarded the submission before, and last the member of the
+	// claim.
 	Tries []PlacementTry
 }
 
-// PlacementTry is a member that was chosen.
+// PlacementTry is one choice of a member.
 type PlacementTry struct {
 	Member creel.SubclusterID
-	// Verdict and Err are empty for the last, whose outcome the home knows.
+	// Verdict and Err are empty for the last try: its outcome came after the claim.
 	Verdict string
 	Err     string
 	Claimed bool            // the home came from an earlier claim
-	Reason  policies.Reason // empty Policy where Claimed
+	Reason  policies.Reason // empty Policy if Claimed
 }
 
-// Home returns the member that it chose, "" for none.
+// Home returns the chosen member, "" for none.
 func (p *Placement) Home() creel.SubclusterID {
 	if n := len(p.Tries); n > 0 {
 		return p.Tries[n-1].Member
@@ -45,7 +45,7 @@ func (p *Placement) Home() creel.SubclusterID {
 	return ""
 }
 
-// placement returns the placement that is stored with a claim made now.
+// placement returns the placement for a claim made now.
 func (o *Outcome) placement(now time.Time, reason policies.Reason) *Placement {
 	p := Placement{User: o.User, Queue: o.Queue, Received: o.Received, Claimed: now}
 	for i := range o.Tries {
@@ -60,12 +60,12 @@ func (o *Outcome) placement(now time.Time, reason policies.Reason) *Placement {
 	return &p
 }
 
-// Bounds of a placement. In a small federation it has everything known about the decision. In a large one it has the
-// best candidates, and the excluded members with the causes.
+// Bounds of a placement. In a small federation it has all data about the decision. In a large one it has the best
+// candidates, and the excluded members with their causes.
 const (
 	maxPlacement       = 2000 // bytes; the store takes 2048
 	placementNumbered  = 8    // candidates stored with their numbers
-	placementTries     = 4    // the last
+	placementTries     = 4    // latest tries stored
 	placementText      = 160  // bytes of a sentence or an error
 	placementForm      = 1    // first byte
 	placementIDs       = 1000 // bytes of the ids of excluded members
@@ -88,14 +88,14 @@ func (p *Placement) Encode() []byte {
 		b = packText(b, string(t.Member), placementQueueName)
 		b = packText(b, t.Verdict, placementText)
 		b = packText(b, t.Err, placementText)
-		// All candidates of the last decision; for those before the sentence is enough.
+		// The last decision is stored with its candidates, earlier ones only with their sentence.
 		most := 0
 		if i == len(tries)-1 {
 			most = placementNumbered
 		}
 		b = packReason(b, &t.Reason, t.Claimed, most)
 	}
-	if len(b) > maxPlacement { // names and texts near their bounds: only the final decision matters
+	if len(b) > maxPlacement { // too long names and texts: store only the last decision
 		last := Placement{p.User, p.Queue, p.Received, p.Claimed, tries[len(tries)-1:]}
 		if len(tries) == 1 {
 			last.Tries = []PlacementTry{{
@@ -133,7 +133,7 @@ func packResource(b []byte, r creel.Resource) []byte {
 	return b
 }
 
-// The parts present in a try.
+// Flags of the parts in a stored try.
 const (
 	packedClaimed = 1 << iota
 	packedReason
@@ -177,7 +177,7 @@ func packReason(b []byte, r *policies.Reason, claimed bool, most int) []byte {
 		b = binary.AppendVarint(b, n.Apps)
 		b = packFloat(packFloat(packFloat(b, n.Entitled), n.Used), n.Starting)
 	}
-	// The excluded, by code.
+	// The excluded members, by code.
 	b = binary.AppendUvarint(b, uint64(len(excluded)))
 	for len(excluded) > 0 {
 		code, n := excluded[0].Code, 1
@@ -194,9 +194,9 @@ func packReason(b []byte, r *policies.Reason, claimed bool, most int) []byte {
 	return b
 }
 
-// selectCandidates picks the candidates to store. If there are at most that many, it takes all with their numbers,
-// else the chosen one and the best of the others. The excluded ones follow, sorted by code. left is the number left
-// out altogether.
+// selectCandidates selects the candidates to store. If there are at most most, it takes all with their numbers.
+// Otherwise it takes the chosen one and the best of the others. excluded has the excluded ones, sorted by code. left
+// is the number of candidates that are not stored.
 func selectCandidates(r *policies.Reason, most int) (numbered, excluded []*policies.Candidate, left int) {
 	left = r.LeftOut
 	if most == 0 {
@@ -241,8 +241,8 @@ func selectCandidates(r *policies.Reason, most int) (numbered, excluded []*polic
 	return numbered, excluded, left
 }
 
-// DecodePlacement reads the output of Encode. The error is of kind creel.ErrInvalidRequest if another program, or a
-// later version, wrote the bytes.
+// DecodePlacement reads the output of Encode. The error is of kind creel.ErrInvalidRequest if another program or a
+// later version wrote the bytes.
 func DecodePlacement(b []byte) (Placement, error) {
 	u := unpacker{b: b}
 	if form := u.byte(); form != placementForm {
@@ -267,8 +267,7 @@ func DecodePlacement(b []byte) (Placement, error) {
 	return p, nil
 }
 
-// unpacker reads the output of the functions above. After bytes that it cannot read it is bad, and returns nothing
-// more.
+// unpacker reads the output of the functions above. After unreadable bytes it is bad, and returns zero values.
 type unpacker struct {
 	b   []byte
 	bad bool
@@ -303,7 +302,7 @@ func (u *unpacker) int() int64 {
 	return v
 }
 
-// count is a number of things, each of which has a byte at least.
+// count reads a number of items, each of at least one byte.
 func (u *unpacker) count() int {
 	v, n := binary.Uvarint(u.b)
 	if n <= 0 || v > uint64(len(u.b)) {
@@ -379,7 +378,7 @@ func (u *unpacker) reason(t *PlacementTry) {
 	})
 }
 
-// left is a count of things that are not there.
+// left reads a number of items that are not stored.
 func (u *unpacker) left() int {
 	v, n := binary.Uvarint(u.b)
 	if n <= 0 || v > math.MaxInt32 {

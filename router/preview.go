@@ -12,12 +12,12 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Preview is the decisions for the last submissions of a queue under another policy.
+// Preview has the decisions about a queue's last submissions under another policy.
 type Preview struct {
 	Queue       creel.QueuePath `json:"queue"`
 	Submissions int             `json:"submissions"`
-	Moved       int             `json:"moved"`    // another home than under the policy in force
-	Homeless    int             `json:"homeless"` // no home at all
+	Moved       int             `json:"moved"`    // get another home than under the policy in force
+	Homeless    int             `json:"homeless"` // get no home
 	Members     []PreviewMember `json:"members"`
 }
 
@@ -29,8 +29,8 @@ type PreviewMember struct {
 	After  int                `json:"after"` // under the new one
 }
 
-// NewPreview decides submissions one after another on the members as they are in a view: by the policy in force, and
-// by a new one. Decided submissions count as sent, as in a router. The same seed draws the same.
+// NewPreview decides submissions one after another over a view, by the policy in force and by a new one. Decided
+// submissions count as sent, as in a router. The same seed produces the same decisions.
 func NewPreview(
 	view *subcluster.View,
 	q creel.QueuePath,
@@ -72,7 +72,7 @@ func NewPreview(
 	return doc
 }
 
-// decider decides one submission after another; decided ones count as sent.
+// decider returns a function that decides one submission after another; decided ones count as sent.
 func decider(view *subcluster.View, p policies.Policy, seed uint64) func(policies.Submission) creel.SubclusterID {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	var assumed AssumedLoad

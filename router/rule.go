@@ -9,40 +9,40 @@ import (
 )
 
 // The merging of several members' answers is specified field by field. Types has a rule for each field of each
-// document and message, and both protocols merge by it (see Merger). Special cases have rules of their own: nothing
-// is guessed from a field's name. docs/reference/merging.md is generated from these tables.
+// document and message, and both protocols merge by it (see Merger). Special cases have special rules: no rule is
+// derived from a field's name. docs/reference/merging.md is generated from these tables.
 
-// partsNote is of lists of applications.
+// partsNote is the note of lists of applications.
 const partsNote = "the home's entry comes first, its UAMs' are merged into it, and UAMs alone are no entry; limit holds for the " +
 	"joined list, newest first. Creel's ResourceManagers return UAMs that run, or whose logs are not aggregated yet, whatever the filter; Hadoop's return those that pass it"
 
-// logsNote is of how far nodes are with logs.
+// logsNote is the note of log aggregation statuses.
 const logsNote = "as one ResourceManager with the nodes of all would report; DISABLED does not count next to others, nor NOT_START of a UAM " +
 	"that used nothing, or has been over for 10 minutes: no node has logs of it"
 
-// Rule is how one field of several members becomes one.
+// Rule is the way in which the values of a field are merged.
 type Rule int
 
-// The rules. In all of them a member that lacks the field does not count.
+// The rules. A member that lacks the field does not count.
 const (
-	First    Rule = iota // the first member's, by id: a setting, or a text that cannot be joined
-	Sum                  // added; "without bound" (the largest number of 32 or 64 bits) stays that
-	SumKnown             // added, where a negative number means "not known" and does not count
+	First    Rule = iota // the value of the first member by id: a setting, or a text that cannot be joined
+	Sum                  // the sum; "no limit" (the largest number of 32 or 64 bits) stays "no limit"
+	SumKnown             // the sum; a negative number means "unknown" and does not count
 	Max                  // the greatest
 	Min                  // the smallest
-	BySize               // the mean, weighted by the members' sizes (and by the field Of, if there is one)
+	BySize               // the mean, weighted by the members' sizes (and by the field Of, if it is set)
 	ByField              // the mean, weighted by the field Of of the same object
 	Any                  // true if it is true of one member
 	All                  // true if it is true of all members
 	Prefer               // the text Of if one member has it, else the first member's
-	Words                // a text: the first member's, and the others' on lines with their names
+	Words                // a text: the first member's, then the others' on lines with their names
 	Union                // a list of texts: each once
 	Merge                // an object: merged field by field, by the rules of Type
-	Join                 // a list of objects: those of the same Key are merged by Type, or the first stays
-	Newest               // a list of objects: of those of the same Key, the one with the greatest Of
-	Same                 // members that differ from the first here are left out of the object
-	Logs                 // how far nodes are with logs: see JoinLogs
-	Router               // the router's own
+	Join                 // a list of objects: objects with the same Key are merged by Type, or the first stays
+	Newest               // a list of objects: of objects with the same Key, the one with the greatest Of
+	Same                 // members that differ from the first in this field are left out of the object
+	Logs                 // log aggregation status: see JoinLogs
+	Router               // the router's value
 	Drop                 // left out
 )
 
@@ -74,12 +74,12 @@ func (r Rule) String() string { return ruleTexts[r] }
 type Field struct {
 	Name string // as the protocol writes it
 	Rule Rule
-	Type string   // of Merge and Join: the Type of the items; Join without one keeps the first of equal items
-	Key  []string // of Join and Newest: the fields that together make two items the same; none: never the same
-	// Of is, for BySize, ByField and Newest, a sibling field; for Prefer the text; for Logs the field with the
-	// application's resource use, Ended the one with the time of its end.
+	Type string   // for Merge and Join: the Type of the items; Join without a Type keeps the first of equal items
+	Key  []string // for Join and Newest: the fields that identify an item; none: all items differ
+	// Of is a sibling field for BySize, ByField and Newest, and the text for Prefer. For Logs it is the field with
+	// the application's resource use, and Ended is the field with the time of its end.
 	Of, Ended string
-	Note      string // why, if the rule does not show it
+	Note      string // the reason, if it is not obvious
 }
 
 // String returns the rule as text.
@@ -109,13 +109,13 @@ func (f *Field) String() string {
 	return text
 }
 
-// ByPartition reports whether items are equal if they are of one partition: a share of that does not apply to members
-// that have no nodes in it.
+// ByPartition reports whether items are identified by their partition. A share of a partition does not apply to
+// members without nodes in it.
 func (f *Field) ByPartition() bool { return slices.Equal(f.Key, []string{"partitionName"}) }
 
 // Type is an object of a document or a message.
 type Type struct {
-	Name   string // the class or message, as Hadoop calls it
+	Name   string // Hadoop's name of the class or message
 	Fields []Field
 }
 
@@ -125,27 +125,27 @@ func (t *Type) Field(name string) (*Field, bool) {
 	return f, ok
 }
 
-// Document is one endpoint or method and how the router answers it.
+// Document is one endpoint or method, and its route.
 type Document struct {
 	Protocol string // "REST", "RPC", "RPC admin"
 	Name     string // path with its method, or method
 	Route    Route
-	Type     string // of Merged: the type that the answers are merged as
+	Type     string // for Merged: the type by which answers are merged
 	Note     string
 }
 
-// Route is the members that a call goes to, and whose answer is returned.
+// Route is the set of members that a call goes to, and the source of the answer.
 type Route int
 
 // The routes.
 const (
 	Merged        Route = iota // to all; the answers are merged by Type
 	AtHome                     // to the home of its application
-	AtHomeAll                  // to the home and then to the others; the answer is the home's
+	AtHomeAll                  // to the home and then to the other members; the answer is the home's
 	AtOwner                    // to the member that has the node or container
 	ByName                     // to the member that the call names
 	AtAny                      // to one active member, at random
-	Everywhere                 // to all; the answer names those that accepted it
+	Everywhere                 // to all; the answer names the members that accepted it
 	Chosen                     // to the home that the policy chooses
 	AtReservation              // to the member that has the reservation
 	ByRouter                   // answered by the router itself
@@ -179,7 +179,7 @@ func TypeOf(name string) (*Type, bool) {
 	return t, ok
 }
 
-// index the tables once; a duplicate name or a dangling reference is a bug.
+// init indexes the tables; a duplicate name or a dangling reference is a bug.
 func init() {
 	for i := range Types {
 		t := &Types[i]
@@ -198,7 +198,7 @@ func init() {
 	}
 }
 
-// fields of one rule each.
+// fields returns fields with the same rule.
 func fields(r Rule, names ...string) []Field {
 	out := make([]Field, len(names))
 	for i, name := range names {
@@ -207,7 +207,7 @@ func fields(r Rule, names ...string) []Field {
 	return out
 }
 
-// merged are fields that are objects of one type.
+// merged returns fields whose values are objects of one type.
 func merged(typ string, names ...string) []Field {
 	out := fields(Merge, names...)
 	for i := range out {

@@ -4,7 +4,7 @@ package router
 
 import "slices"
 
-// rpcTypes are the rules of messages, whose fields are named as in the .proto files.
+// rpcTypes has the rules of messages, with the field names of the .proto files.
 var rpcTypes = []Type{
 	{"GetClusterMetricsResponseProto", merged("YarnClusterMetricsProto", "cluster_metrics")},
 	{"YarnClusterMetricsProto", fields(Sum, "num_node_managers", "num_decommissioned_nms", "num_active_nms",

@@ -4,11 +4,12 @@ package router
 
 import "slices"
 
-// Types are the rules of every object that the router merges: REST documents (fields as Hadoop 3.4's and 3.5's DAO
-// classes name them), then RPC messages.
+// Types has the rules of every object that the router merges: REST documents (with the field names of Hadoop 3.4's
+// and 3.5's DAO classes), then RPC messages.
 //
-// The reference is one ResourceManager that has all the members' nodes and applications: its capacities are
-// percentages, which do not add up; used resources add up; the largest container is the largest of any member.
+// The reference is a single ResourceManager with the nodes and applications of all members. Its capacities are
+// percentages, which do not add up. Its used resources are the sum. Its largest container is the largest of any
+// member.
 var Types = slices.Concat(restTypes, schedulerTypes, rpcTypes)
 
 const (
@@ -269,15 +270,14 @@ var schedulerTypes = []Type{
 	{"FairSchedulerQueueInfoList", []Field{joined("queue", "FairSchedulerQueueInfo", "queueName")}},
 }
 
-// capacityShares are a queue's percentages, which do not add up.
+// capacityShares has a queue's percentages, which do not add up.
 var capacityShares = slices.Concat(
 	fields(BySize, "capacity", "maxCapacity", "absoluteCapacity", "absoluteMaxCapacity", "absoluteUsedCapacity",
 		"weight", "normalizedWeight"),
 	noted("it is a share of the queue's own capacity", weighted(BySize, "absoluteCapacity", "usedCapacity")),
 )
 
-// capacityQueue are the fields of CapacitySchedulerInfo, of parent and of leaf
-// queues.
+// capacityQueue has the fields of CapacitySchedulerInfo, for parent and leaf queues.
 var capacityQueue = slices.Concat(
 	capacityShares,
 	fields(First, "queueCapacityVectorInfo", "queueName", "queuePath", "isAbsoluteResource", "hideReservationQueues"),

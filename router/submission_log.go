@@ -15,20 +15,20 @@ type PlacedSubmission struct {
 	Home creel.SubclusterID
 }
 
-// SubmissionLog stores the last submissions that got a home, for another policy to decide them again. It is pure,
-// without locks, as Memory is.
+// SubmissionLog stores the last submissions that got a home, so that another policy can decide them again. Like
+// Memory it is pure and has no lock.
 type SubmissionLog struct {
 	most int
 	ring []PlacedSubmission
-	next int // the oldest, once the ring is full
+	next int // index of the oldest when the ring is full
 }
 
-// NewSubmissionLog makes one of at most that many submissions, at least one.
+// NewSubmissionLog makes a log of at most most submissions, at least one.
 func NewSubmissionLog(most int) *SubmissionLog { return &SubmissionLog{most: max(most, 1)} }
 
-// Add remembers one.
+// Add stores a submission.
 func (r *SubmissionLog) Add(sub policies.Submission, home creel.SubclusterID) {
-	sub.Where, sub.Assumed = nil, nil // of the moment
+	sub.Where, sub.Assumed = nil, nil // valid only during the submission
 	if len(r.ring) < r.most {
 		r.ring = append(r.ring, PlacedSubmission{sub, home})
 		return
@@ -37,9 +37,8 @@ func (r *SubmissionLog) Add(sub policies.Submission, home creel.SubclusterID) {
 	r.next = (r.next + 1) % r.most
 }
 
-// Of returns the last submissions to a queue, oldest first, at most that many.
-// One that named the queue by its last part alone counts for every queue that is
-// called so, since only its home knows which was meant.
+// Of returns the last submissions to a queue, at most most, oldest first. A submission with only the leaf name of a
+// queue counts for every queue with that leaf name, since only its home can resolve the name.
 func (r *SubmissionLog) Of(queue creel.QueuePath, most int) []PlacedSubmission {
 	var out []PlacedSubmission
 	for i := len(r.ring) - 1; i >= 0 && len(out) < most; i-- {

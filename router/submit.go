@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Homes is the part of the state store that the router needs: see the promises of package statestore. The first claim
-// of an application has number 1, and each claim and move after it the next number.
+// Homes is the part of the state store that the router needs; package statestore documents it. The first claim of an
+// application has number 1. Each later claim or move has the next number.
 type Homes interface {
 	Claim(
 		ctx context.Context,
@@ -34,8 +34,8 @@ type Homes interface {
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	// Ended returns when the home reported the application's end; zero: it has not.
 	Ended(ctx context.Context, app creel.ApplicationID) (time.Time, error)
-	// Absent returns for how long a home that cannot disown has answered that it does
-	// not know the application, now that it answered so after a call under a claim.
+	// Absent records that a home that cannot disown answered that it does not know the application, after a call
+	// under a claim. It returns the time for which the home has answered so.
 	Absent(
 		ctx context.Context,
 		app creel.ApplicationID,
@@ -45,26 +45,26 @@ type Homes interface {
 	) (waited time.Duration, err error)
 }
 
-// Verdict is the outcome of a call to a member, as far as it can be known.
+// Verdict is the known outcome of a call to a member.
 type Verdict int
 
 // The verdicts. They decide whether a home may be left.
 const (
-	Accepted Verdict = iota // the member took it, now or earlier
-	Refused                 // the member answered no: it does not run there
+	Accepted Verdict = iota // the member accepted it, now or earlier
+	Refused                 // the member rejected it: it does not run there
 	NotSent                 // the call never reached the member
-	Unclear                 // it may have reached it; the answer was lost
+	Unclear                 // the call may have reached the member; the answer was lost
 
-	Verdicts = iota // how many there are
+	Verdicts = iota // number of verdicts
 )
 
 func (v Verdict) String() string {
 	return [...]string{"accepted", "refused", "not sent", "unclear"}[v]
 }
 
-// Forward passes the submission to a member, as the client sent it, under the number of a claim. It must count a
-// repeat that the member already knows as Accepted. A member that disowned the application under this claim rejects
-// it.
+// Forward passes the submission to a member, as the client sent it, with the number of a claim. It must return
+// Accepted for a repeat that the member already has. A member that disowned the application under this claim rejects
+// the submission.
 type Forward func(ctx context.Context, member creel.SubclusterID, claim int64) (Verdict, error)
 
 // Standing is a member's answer to Disown.
@@ -73,12 +73,12 @@ type Standing int
 // The standings.
 const (
 	Running  Standing = iota // the member has the application
-	Disowned                 // it does not have it, and rejects it for ever under the claim and those before
-	Absent                   // it does not have it, and cannot promise to reject late requests (Hadoop's)
+	Disowned                 // it does not have it, and rejects it for ever under this and earlier claims
+	Absent                   // it does not have it, and cannot reject late requests (Hadoop's)
 )
 
-// Disown asks a member to reject an application for ever under claims up to a number, unless it has it. The member
-// makes that durable before it answers. An error means that it could not be asked.
+// Disown asks a member to reject an application for ever under claims up to a number, unless it has the application.
+// The member makes that durable before it answers. An error means that the member could not be asked.
 type Disown func(
 	ctx context.Context,
 	member creel.SubclusterID,
@@ -86,18 +86,18 @@ type Disown func(
 	claim int64,
 ) (Standing, error)
 
-// Try is one member that a submission was offered to.
+// Try is the forwarding of a submission to one member.
 type Try struct {
 	Member  creel.SubclusterID
-	Reason  policies.Reason // why the policy chose it; empty Policy when an earlier claim did
+	Reason  policies.Reason // reason of the policy's choice; empty Policy if an earlier claim chose it
 	Claimed bool            // the home came from an earlier claim
-	Claim   int64           // number of the claim that it was forwarded under
+	Claim   int64           // number of the claim
 	Verdict Verdict
-	Until   time.Time // when an unclear home may be left at the earliest; zero: unknown
+	Until   time.Time // earliest time when an unclear home may be left; zero: unknown
 	Err     error
 }
 
-// Outcome is the result of a submission: its home, the policy's choices in order, and the error the client gets, nil
+// Outcome is the result of a submission: its home, the policy's choices in order, and the error for the client, nil
 // for success.
 type Outcome struct {
 	Application creel.ApplicationID
@@ -105,53 +105,54 @@ type Outcome struct {
 	Home        creel.SubclusterID
 	Queue       creel.QueuePath
 	Tries       []Try
-	View        int64 // serial of the view the last choice was made on
+	View        int64 // serial of the view of the last choice
 	Err         error
-	// When it came to this router, by its clock; zero if not recorded.
+	// Received is the time of arrival at this router, by its clock; zero if not recorded.
 	Received time.Time
 }
 
-// Submitter takes submissions. All its fields are set once, before use; it is
-// safe for any number of callers as far as its functions are.
+// Submitter finds homes for submissions. All its fields are set once, before use. It is safe for concurrent use if
+// its functions are.
 type Submitter struct {
 	View   func() *subcluster.View
 	Policy func(view *subcluster.View, queue creel.QueuePath) policies.Policy
 	Homes  Homes
 	Disown Disown
-	// UnclearWait is after how long a member that cannot disown is left; 0: it never is.
+	// UnclearWait is the time after which a member that cannot disown may be left; 0: never.
 	UnclearWait time.Duration
-	// Paused reports whether this process was paused within the last SocketLife, so that data it sent before may
-	// still leave its machine; nil: it never was.
+	// Paused reports whether this process was paused within the last SocketLife. Then data that it sent before may
+	// still leave its machine. nil: it was never paused.
 	Paused func() bool
-	// Now is time.Now, including this process's own pauses; nil: claims do not grow old, and no Try has an Until.
+	// Now is time.Now, including this process's pauses; nil: claims do not expire, and no Try has an Until.
 	Now func() time.Time
 	// Rand returns the random source of one submission.
 	Rand func() *rand.Rand
-	// MaxTries bounds the members a submission is offered to; 0 is all.
+	// MaxTries bounds the members to which a submission is forwarded; 0: no bound.
 	MaxTries int
 }
 
-// maxRounds bounds how often one submission finds that another router moved the home meanwhile.
+// maxRounds bounds the repeats of a submission because another router moved the home meanwhile.
 const maxRounds = 8
 
-// claim is a home under one claim's number. alone: no other router can have forwarded to this home, since this router
-// made the claim or the move that named it, and the store rejects its next one if there is another.
+// claim is a home with the number of its claim. alone: no other router can have forwarded to this home. This router
+// made the claim or move to it, and the store rejects this router's next move if there is another claim.
 type claim struct {
 	home   creel.SubclusterID
 	number int64
 	alone  bool
-	asked  time.Time // when the request to the store for it began
+	asked  time.Time // start of the request to the store
 }
 
 // Submit finds the application a home and forwards the submission to it.
 //
 //  1. Choose by policy over the view, leaving out members already tried.
-//  2. Claim, or move the home that may be left to the choice by compare-and-set on the claim's number; an earlier
-//     claim's home replaces the choice.
-//     If that home reported the application's end, the submission ends here: it does not run again.
+//  2. Claim the chosen home, or move to it from a home that may be left, by compare-and-set on the claim's number.
+//     The home of an earlier claim replaces the choice. If that home reported the application's end, the submission
+//     ends here: it does not run again.
 //  3. Forward under the claim's number.
-//  4. On failure find out whether the home may be left. It may if the call was the only possible one and it certainly
-//     failed, or if the member disowned the application under this claim, or has not known it for UnclearWait.
+//  4. On failure find out whether the home may be left. It may if the call was the only possible one and certainly
+//     failed. It also may if the member disowned the application under this claim, or has answered for UnclearWait
+//     that it does not know it.
 func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward Forward) Outcome {
 	out := Outcome{Application: sub.Application, User: sub.User, Queue: sub.Queue}
 	if s.Now != nil {
@@ -201,8 +202,8 @@ func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward
 			refused := try.Verdict == Refused
 			try, mayLeave = s.fence(ctx, sub.Application, at, try)
 			if refused && try.Verdict == Accepted {
-				// It has the application, and rejected this submission: another user has the id, or one that came
-				// meanwhile. Its answer to a repeat decides.
+				// The member has the application and rejected this submission. Either another user has the id, or
+				// another submission arrived meanwhile. The answer to a repeat decides.
 				if try.Verdict, try.Err = forward(ctx, at.home, at.number); try.Verdict == Refused {
 					out.Tries = append(out.Tries, try)
 					return out.fail(try.Err)
@@ -228,8 +229,8 @@ func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward
 	return out.fail(out.worst(nil))
 }
 
-// claim makes chosen the home: by a claim if there is none to leave, else by a move of the one that is left. If
-// another router was faster, its home counts. The reason is stored with it.
+// claim makes the chosen member the home: by a claim if there is no home to leave, else by a move from the home that
+// is left. If another router was faster, its home applies. The reason is stored with the claim.
 func (s *Submitter) claim(ctx context.Context, out *Outcome, left claim, reason policies.Reason) (claim, error) {
 	app, chosen := out.Application, reason.Chosen
 	var asked time.Time
@@ -250,8 +251,8 @@ func (s *Submitter) claim(ctx context.Context, out *Outcome, left claim, reason 
 	return claim{home, number, number == 1, asked}, err
 }
 
-// fence resolves the failure of a call that may still arrive, or that is not the only one: the member has the
-// application, or never will under the claims so far. mayLeave reports whether the home may be left.
+// fence resolves the failure of a call that may still arrive, or is not the only one. After it the member has the
+// application, or rejects it under all claims so far. mayLeave reports whether the home may be left.
 func (s *Submitter) fence(ctx context.Context, app creel.ApplicationID, at claim, try Try) (_ Try, mayLeave bool) {
 	standing, err := s.Disown(ctx, at.home, app, at.number)
 	switch {
@@ -274,9 +275,9 @@ func (s *Submitter) fence(ctx context.Context, app creel.ApplicationID, at claim
 	return try, true
 }
 
-// over resolves a claim of an application whose home reported its end. A ResourceManager forgets its oldest ended
-// applications and would run a repeat: so it is asked to disown this one, and is sent nothing. over is false if the
-// application has not ended.
+// over handles a claim of an application whose home reported its end. A ResourceManager drops its oldest ended
+// applications and would run a repeated submission. So it is asked to disown the application, and gets no submission.
+// over is false if the application has not ended.
 func (s *Submitter) over(ctx context.Context, out Outcome, at claim) (_ Outcome, over bool) {
 	ended, err := s.Homes.Ended(ctx, out.Application)
 	switch {
@@ -292,7 +293,7 @@ func (s *Submitter) over(ctx context.Context, out Outcome, at claim) (_ Outcome,
 	case err != nil:
 		try.Verdict, try.Err = Unclear, err
 		out.Err = unconfirmed(out.Application, at.home, err)
-	case standing == Running: // it lists it, ended or not
+	case standing == Running: // the member still lists it, ended or not
 		try.Verdict = Accepted
 	default:
 		try.Verdict, try.Err = Refused, &creel.Error{
@@ -307,8 +308,8 @@ func (s *Submitter) over(ctx context.Context, out Outcome, at claim) (_ Outcome,
 	return out, true
 }
 
-// repeat handles a submission for which no member can be chosen now: there may be an earlier claim, and the repeat of
-// a submission that ran must still succeed.
+// repeat handles a submission for which no member can be chosen now. If there is an earlier claim, the repeat of a
+// submission that ran must still succeed.
 func (s *Submitter) repeat(
 	ctx context.Context,
 	app creel.ApplicationID,
@@ -337,7 +338,7 @@ func (s *Submitter) repeat(
 	return out.fail(none)
 }
 
-// hopeless reports whether no other member would take the submission either.
+// hopeless reports whether every other member would reject the submission too.
 func hopeless(t Try) bool { return t.Verdict == Refused && errors.Is(t.Err, creel.ErrInvalidRequest) }
 
 func membersOf(v *subcluster.View) []subcluster.Status {
@@ -352,9 +353,8 @@ func (o Outcome) fail(err error) Outcome {
 	return o
 }
 
-// worst returns the error if every member has been tried: a member's answer is more useful than the error that none
-// was left. An answer that it will reject the submission that it did not answer in time does not count: the same
-// submission may succeed in a moment.
+// worst returns the error after every member was tried. A member's rejection is more useful than the error that no
+// member is left. A rejection of kind creel.ErrUnavailable does not count: the same submission may succeed soon.
 func (o Outcome) worst(none error) error {
 	for _, t := range o.Tries {
 		if t.Verdict == Refused && t.Err != nil && !errors.Is(t.Err, creel.ErrUnavailable) {

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Summary is the federation in one sentence and a few sums. Metrics of lost members are in no sum: Without names
-// those members.
+// Summary is the state of the federation in one sentence and a few sums. The sums do not include lost members;
+// Without lists these.
 type Summary struct {
 	State    Health
 	Sentence string
@@ -29,22 +29,22 @@ type Health string
 // The grades.
 const (
 	Good Health = "good" // nothing to do
-	Warn Health = "warn" // it serves, and an operator should look
+	Warn Health = "warn" // it serves, but an operator should check it
 	Bad  Health = "bad"  // a part of it does not serve
 )
 
-// UncountedMember is a member without metrics, in no sum.
+// UncountedMember is a member that is not in the sums.
 type UncountedMember struct {
 	Member creel.SubclusterID
 	Age    time.Duration // of its last heartbeat
 }
 
-// Counted reports whether a member's metrics are in sums: it is alive, or was a moment ago.
+// Counted reports whether sums include a member's metrics: it is alive or suspect.
 func Counted(m *subcluster.Status) bool {
 	return m.State.Alive() || m.State == subcluster.StateSuspect
 }
 
-// Summarize reads a view, which may be nil.
+// Summarize summarizes a view, which may be nil.
 func Summarize(view *subcluster.View) Summary {
 	if view == nil {
 		return Summary{State: Bad, Sentence: "This router has not read the state store yet.", Members: map[string]int{}}
@@ -57,7 +57,7 @@ func Summarize(view *subcluster.View) Summary {
 		by[m.State] = append(by[m.State], string(m.ID))
 		switch {
 		case Counted(m):
-			of := m.Load.Metrics // an application counts where it is at home
+			of := m.Load.Metrics // an application counts at its home
 			of.AppsPending, of.AppsRunning = m.Load.UAMs.TakenFrom(of.AppsPending, of.AppsRunning)
 			s.Sum = addMetrics(s.Sum, &of)
 		case m.State != subcluster.StateDeregistered:
@@ -103,7 +103,7 @@ func count(n int64, one, many string) string {
 	return fmt.Sprintf("%d %s", n, pick(int(n), one, many))
 }
 
-// names lists members up to three, with the verb.
+// names lists up to three members, with the verb.
 func names(ids []string) string {
 	const most = 3
 	text := strings.Join(ids[:min(len(ids), most)], ", ")
@@ -144,12 +144,12 @@ func addMetrics(a subcluster.ClusterMetrics, b *subcluster.ClusterMetrics) subcl
 	return a
 }
 
-// saturate is a + b, or the nearest int64 to it: a member may report any numbers.
+// saturate returns a + b, limited to the range of int64: a member may report any numbers.
 func saturate(a, b int64) int64 {
 	return creel.Resource{MemoryMB: a}.Add(creel.Resource{MemoryMB: b}).MemoryMB
 }
 
-// Event is something that happened to the federation as this router saw it.
+// Event is a change of the federation that this router observed.
 type Event struct {
 	At     time.Time // of this router's clock
 	Kind   string    // member, view, policy, breaker
@@ -157,29 +157,29 @@ type Event struct {
 	Text   string
 }
 
-// HistoryStep is the time that a point of a History covers.
+// HistoryStep is the time covered by a point of a History.
 const HistoryStep = 5 * time.Second
 
-// historyPoints is ten minutes of them.
+// historyPoints is the number of points in ten minutes.
 const historyPoints = int(10 * time.Minute / HistoryStep)
 
 // historyEvents bounds the stored events.
 const historyEvents = 200
 
-// unknown is a point of time in which a figure was not known.
+// unknown is the value of a figure that was unknown.
 const unknown = -1
 
-// History stores the last minutes of a router: rates at each HistoryStep, and events. It is pure and without locks,
-// as Memory is.
+// History stores the last minutes of a router: rates for each HistoryStep, and events. Like Memory it is pure and has
+// no lock.
 type History struct {
 	points []Point
 	events []Event
 
-	began       time.Time // of the step that is being observed
-	containers  float64   // summed over its observations
+	began       time.Time // start of the current step
+	containers  float64   // sum over the step's observations
 	observed    int
-	waits       waitstats.Histogram // of the grants within it
-	submissions int64               // at its begin
+	waits       waitstats.Histogram // of the grants within the step
+	submissions int64               // count at the start of the step
 	waited      map[creel.SubclusterID][]uint64
 	states      map[creel.SubclusterID]string
 	open        map[creel.SubclusterID]string
@@ -188,25 +188,25 @@ type History struct {
 	seen        bool
 }
 
-// Point is the mean of a step; -1 if it was not known.
+// Point has the means of a step; -1 if unknown.
 type Point struct {
 	At          time.Time // the end of the step
-	Containers  float64   // granted a second, as members reported
-	Submissions float64   // received a second, by this router
-	// GrantP50 and GrantP99 are seconds from an ask to the grant of a container, for the grants within the step, as
-	// members counted them; -1 if there was none.
+	Containers  float64   // granted per second, by members' reports
+	Submissions float64   // received per second, by this router
+	// GrantP50 and GrantP99 are the seconds from an ask to the grant of a container, for the grants within the step
+	// by members' counts; -1 if there was none.
 	GrantP50, GrantP99 float64
 }
 
-// Observation is the input of a History for a moment.
+// Observation is the input of a History at one moment.
 type Observation struct {
 	Now         time.Time
 	View        *subcluster.View
 	Submissions int64                           // received since the start
-	Open        map[creel.SubclusterID][]string // kinds of call that a breaker cuts off
+	Open        map[creel.SubclusterID][]string // kinds of call that a breaker stops
 }
 
-// Observe records a moment, about once a second.
+// Observe adds an observation. It is called about once a second.
 func (h *History) Observe(o Observation) {
 	if h.began.IsZero() {
 		h.began, h.submissions = o.Now, o.Submissions
@@ -234,8 +234,8 @@ func (h *History) Observe(o Observation) {
 	h.began, h.submissions, h.containers, h.observed, h.waits = o.Now, o.Submissions, 0, 0, waitstats.Histogram{}
 }
 
-// countWaits adds the members' grants since the last observation. For a member observed for the first time, or that
-// has restarted and so counts less than before, the times of its grants are unknown.
+// countWaits adds the members' grants since the last observation. It skips a member that is observed for the first
+// time, or whose counts fell since it restarted: the times of its grants are unknown.
 func (h *History) countWaits(view *subcluster.View) {
 	now := make(map[creel.SubclusterID][]uint64, len(view.Members))
 	for i := range view.Members {
@@ -256,7 +256,7 @@ func (h *History) countWaits(view *subcluster.View) {
 	h.waited = now
 }
 
-// fewer reports whether any bucket has less than before.
+// fewer reports whether any bucket's count fell.
 func fewer(counts, before []uint64) bool {
 	for i, n := range counts {
 		if n < before[i] {
@@ -273,7 +273,7 @@ func quantile(h *waitstats.Histogram, q float64) float64 {
 	return unknown
 }
 
-// compare notes the differences from the last moment.
+// compare records the differences from the last observation as events.
 func (h *History) compare(o *Observation) {
 	first := !h.seen
 	h.seen = true
@@ -318,10 +318,10 @@ func (h *History) compare(o *Observation) {
 	h.states, h.open, h.frozen, h.policies = states, open, o.View.Freeze != nil, o.View.Policies.Version
 }
 
-// Points are the last ten minutes, oldest first.
+// Points returns the points of the last ten minutes, oldest first.
 func (h *History) Points() []Point { return slices.Clone(h.points) }
 
-// Events are the last ones, newest first.
+// Events returns the last events, newest first.
 func (h *History) Events() []Event {
 	out := slices.Clone(h.events)
 	slices.Reverse(out)

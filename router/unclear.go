@@ -11,24 +11,23 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// UnclearWait is how long a member that cannot disown (Hadoop's) must have answered that it does not know an
-// application, before the application may leave it after a submission that got no answer. It exceeds the lease of a
-// member (30 s), in which a stop of it is noticed. It exceeds the longest life of unacknowledged bytes of this router
-// (SocketLife), after which the kernel drops them, and the 14 s that a slow path was seen to take. Data in the other
-// side's kernel is read when that member runs, and its answers show that it ran.
+// UnclearWait applies to members that cannot disown (Hadoop's), after a submission without an answer. The member must
+// have answered for this time that it does not know the application before the application may leave it. The time
+// exceeds a member's lease (30 s), within which a stopped member is noticed. It exceeds SocketLife, after which the
+// kernel drops this router's unacknowledged bytes, and the 14 s measured on a slow path. The member's process reads
+// the data in its kernel when it runs, and its answers show that it ran.
 const UnclearWait = 2 * time.Minute
 
-// claimLife is how old a claim may be when a submission under it is sent. A
-// router that was paused between the two claims again: meanwhile another may
-// have waited for UnclearWait, and left the home.
+// claimLife is the greatest age of a claim when a submission under it is sent. A router that was paused between the
+// claim and the submission claims again: meanwhile another router may have waited for UnclearWait and left the home.
 const claimLife = 10 * time.Second
 
-// SocketLife is how long the kernel may still send data that this process wrote (remote.SocketLife).
+// SocketLife is the time for which the kernel may still send data that this process wrote (remote.SocketLife).
 const SocketLife = 30 * time.Second
 
-// absent is the fence for a member that cannot disown. The home may be left once the member has answered for long
-// enough that it does not know the application. The store counts, for all routers together, so that repeats may go
-// through any of them.
+// absent is the fence for a member that cannot disown. The home may be left once the member has answered for
+// UnclearWait that it does not know the application. The store measures this time for all routers together, so that
+// repeats may go through any router.
 func (s *Submitter) absent(
 	ctx context.Context,
 	app creel.ApplicationID,
@@ -64,8 +63,8 @@ func (s *Submitter) absent(
 	return try, false
 }
 
-// tooOld reports whether a claim is too old to forward under, by the monotonic clock or by that of the wall: a pause
-// of this process is no excuse here.
+// tooOld reports whether a claim is too old for forwarding, by the monotonic clock or the wall clock. Pauses of this
+// process count.
 func (s *Submitter) tooOld(claimed time.Time) bool {
 	if s.Now == nil {
 		return false

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package moves records the moves of waiting applications in the state store and carries them out: from a member that
-// is drained or loaded to one with free capacity, before any of their containers run
+// Package moves records the moves of waiting applications in the state store and carries them out. An application
+// moves from a drained or loaded member to a member with free capacity, before any of its containers run
 // (docs/adr/0021-moving-waiting-applications.md).
 //
-// A move is one document for each application, so that any router can continue a move that another began. Each step
-// of it is made under a claim of its own (router.Mover), so two routers that carry out the same move do no harm; a
-// lease avoids duplicate work. A move that has not happened after a while, or whose next home stops taking
-// applications, is abandoned: the application stays where it was.
+// Each move is a document of its application, so that any router can continue it. Each step has its own claim
+// (router.Mover), so two routers may carry out the same move without harm; a lease avoids duplicate work. A move is
+// abandoned if it takes longer than Patience, or if its next home stops accepting applications. Then the application
+// stays at its home.
 //
-// Finished moves are stored in one document of the last Kept, for people, for the budget and for undoing them.
+// The last Kept finished moves are in one document, for people, for the budget and for undoing them.
 //
-// A store that lost the record leaves an application on hold without a move. At intervals the loop checks the holds
-// that members report, and mends those without a record in two checks (router.Mover.Mend).
+// If the store loses the record, the application stays on hold without a move. At intervals the loop checks the holds
+// that members report. It mends holds that have no record in two successive checks (router.Mover.Mend).
 package moves

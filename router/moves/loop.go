@@ -17,36 +17,35 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Patience is after how long a move that has not happened is given up.
+// Patience is the time after which a move that has not arrived is abandoned.
 const Patience = 5 * time.Minute
 
-// mendEvery is how many rounds there are between two checks for holds without a record.
+// mendEvery is the number of rounds between two checks for holds without a record.
 const mendEvery = 15
 
-// Hold is an application on hold, as in a member's list.
+// Hold is an application on hold in a member's list.
 type Hold struct {
 	Application creel.ApplicationID
 	Claim       int64
 }
 
-// Config of a Loop. All but Choose, Lead, Over and Log is required.
+// Config configures a Loop. All fields but Choose, Lead, Over and Log are required.
 type Config[T any] struct {
 	Store Store
 	View  func() *subcluster.View // nil at first
-	Mover router.Mover[T]         // its Arrived is the loop's
-	// Lead reports whether this process may work now; done is called at the end of the
-	// round. nil: it may always.
+	Mover router.Mover[T]         // the loop sets its Arrived
+	// Lead reports whether this process may work now; done is called at the end of the round. nil: always.
 	Lead func(ctx context.Context) (_ context.Context, done func(), ok bool)
-	// Choose returns the moves that are to begin now. nil: none are.
+	// Choose returns the moves to start now. nil: none.
 	Choose func(ctx context.Context, s Situation) ([]Record, error)
 	// Held returns a member's applications on hold.
 	Held  func(ctx context.Context, m *subcluster.Status) ([]Hold, error)
-	Over  func(FinishedMove) // is called with each finished move
+	Over  func(FinishedMove) // called with each finished move
 	Every time.Duration      // between rounds [2 s]
 	Log   *slog.Logger       // nil: silent
 }
 
-// Situation is the data that moves are chosen from.
+// Situation is the input of Choose.
 type Situation struct {
 	View  *subcluster.View
 	Now   time.Time      // store's clock
@@ -60,7 +59,7 @@ type Loop[T any] struct {
 	ask    router.Disown
 	rounds int
 	seen   map[place]bool                // holds without a record, of the previous check
-	gone   statestore.Removals           // as of this round, where it needs them
+	gone   statestore.Removals           // read in this round, if needed
 	told   map[creel.ApplicationID]int64 // versions of the records already logged as unreadable
 }
 
@@ -104,17 +103,17 @@ func (l *Loop[T]) Run(ctx context.Context) error {
 	}
 }
 
-// Round begins the chosen moves and takes each recorded move as far as it can, oldest first. The error is the
+// Round starts the chosen moves and continues each recorded move as far as possible, oldest first. The error is the
 // store's.
 func (l *Loop[T]) Round(ctx context.Context) error {
 	view := l.cfg.View()
 	if view == nil || view.Freeze != nil {
-		return nil // without knowledge nothing moves
+		return nil // no moves without a current view
 	}
 	if l.cfg.Lead != nil {
 		under, done, ok := l.cfg.Lead(ctx)
 		if !ok {
-			clear(l.seen) // the last check is out of date when this router's turn comes again
+			clear(l.seen) // the last check is out of date when this router leads again
 			return nil
 		}
 		defer done()
@@ -176,7 +175,7 @@ func (l *Loop[T]) begin(ctx context.Context, view *subcluster.View) error {
 	return nil
 }
 
-// leave leaves a move to routers that can read it.
+// leave logs once that a move is left to routers that can read its record.
 func (l *Loop[T]) leave(r *Record) {
 	if l.told[r.Application] != r.version {
 		l.told[r.Application] = r.version
@@ -197,7 +196,7 @@ func (l *Loop[T]) forget(all []Record) {
 	maps.DeleteFunc(l.told, func(app creel.ApplicationID, _ int64) bool { return !there[app] })
 }
 
-// carry carries one move on.
+// carry continues one move.
 func (l *Loop[T]) carry(ctx context.Context, view *subcluster.View, r Record, now time.Time) error {
 	became, why := l.step(ctx, view, r)
 	if became == router.MoveLater {
@@ -222,11 +221,11 @@ func (l *Loop[T]) carry(ctx context.Context, view *subcluster.View, r Record, no
 	return nil
 }
 
-// step takes a move as far as it gets now.
+// step continues a move as far as possible now.
 func (l *Loop[T]) step(ctx context.Context, view *subcluster.View, r Record) (router.MoveEnd, string) {
 	from, ok := view.Member(r.From)
 	switch {
-	case l.gone.Removed(view, r.From) && r.Arrived > 0: // no member is left that has to forget it
+	case l.gone.Removed(view, r.From) && r.Arrived > 0: // no member is left that must drop it
 		return router.MoveDone, ""
 	case l.gone.Removed(view, r.From):
 		return router.MoveStays, fmt.Sprintf("%s was removed from the federation", r.From)
@@ -239,7 +238,7 @@ func (l *Loop[T]) step(ctx context.Context, view *subcluster.View, r Record) (ro
 	return l.cfg.Mover.Carry(ctx, r.HomeMove)
 }
 
-// hindrance returns why a move should be abandoned now; empty if nothing prevents it.
+// hindrance returns the reason why a move should be abandoned now; empty if there is none.
 func hindrance(view *subcluster.View, r *Record) string {
 	switch to, ok := view.Member(r.To); {
 	case !ok:
@@ -252,15 +251,15 @@ func hindrance(view *subcluster.View, r *Record) string {
 	return ""
 }
 
-// arrived is the Mover's: it records that the next home has the application. If the record is gone, another router
-// has ended the move.
+// arrived is the Mover's Arrived: it records that the next home has the application. If there is no record, another
+// router has ended the move.
 func (l *Loop[T]) arrived(ctx context.Context, m router.HomeMove, claim int64) error {
 	_, err := change(ctx, l.cfg.Store, m.Application, func(r *Record) { r.Arrived = claim })
 	return err
 }
 
-// disown is the Mover's: a member that was removed from the federation counts as having no application, and is not
-// asked. No process could answer for it, and its holds would last for ever.
+// disown is the Mover's Disown. It does not ask a member that was removed from the federation: such a member counts
+// as having no application. No process could answer for it, and its holds would last for ever.
 func (l *Loop[T]) disown(
 	ctx context.Context, at creel.SubclusterID, app creel.ApplicationID, claim int64,
 ) (router.Standing, error) {
@@ -270,7 +269,7 @@ func (l *Loop[T]) disown(
 	return l.ask(ctx, at, app, claim)
 }
 
-// mend looks for applications that are held, and not recorded, in two checks.
+// mend mends applications that two successive checks found on hold without a record.
 func (l *Loop[T]) mend(ctx context.Context, view *subcluster.View, all []Record) {
 	moving := map[creel.ApplicationID]bool{}
 	for _, r := range all {
@@ -284,7 +283,7 @@ func (l *Loop[T]) mend(ctx context.Context, view *subcluster.View, all []Record)
 		}
 		held, err := l.cfg.Held(ctx, m)
 		if err != nil {
-			continue // the next check looks at it again
+			continue // the next check covers it
 		}
 		for _, h := range held {
 			p := place{h.Application, m.ID}

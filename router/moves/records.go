@@ -15,45 +15,46 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// Documents: one of class for each application that moves, by its id; one of doneClass.
+// Classes of documents. class has a document for each moving application, named by its id; doneClass has one
+// document.
 const (
 	class     = "moves"
 	doneClass = "moves-done"
 	doneName  = "last"
 )
 
-// Kept is how many finished moves are stored.
+// Kept is the number of finished moves that are stored.
 const Kept = 500
 
-// most bounds the moves that are on record at a time.
+// most bounds the moves under way.
 const most = 1000
 
-// tries bounds how often a record that others write at the same time is written.
+// tries bounds the attempts to write a record that other routers write at the same time.
 const tries = 5
 
-// Store is the part of a state store that the package needs.
+// Store is the part of the state store that this package needs.
 type Store interface {
 	PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error)
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
 }
 
-// Record is a move on record.
+// Record is a recorded move.
 type Record struct {
 	router.HomeMove
 	Queue creel.QueuePath
-	By    string        // its origin: an administrator who drains, or "rebalancer"
-	Asked time.Time     // or last changed, by the store's clock
-	Age   time.Duration // since then, by the store's clock
-	Undo  bool          // it undoes a move
-	// Unreadable: it was written by a version whose records this one cannot read, and only the application, By, Asked
-	// and Why are known. It is left to routers that can.
+	By    string        // the origin: an administrator, or "rebalancer"
+	Asked time.Time     // time of the request or the last change, by the store's clock
+	Age   time.Duration // time since Asked, by the store's clock
+	Undo  bool          // the move undoes another
+	// Unreadable: another version wrote the record, and this one cannot read it. Only the application, By, Asked and
+	// Why are set. The move is left to routers that can read it.
 	Unreadable bool
 
 	version int64
-	newer   map[string]json.RawMessage // fields of another version, which go on with it
+	newer   map[string]json.RawMessage // fields of a newer version, which are written back
 }
 
-// document is a Record in the store.
+// document is the stored form of a Record.
 type document struct {
 	From    creel.SubclusterID `json:"from"`
 	To      creel.SubclusterID `json:"to"`
@@ -64,7 +65,7 @@ type document struct {
 	Undo    bool               `json:"undo,omitempty"`
 }
 
-// FinishedMove is a move that is over.
+// FinishedMove is a move that has ended.
 type FinishedMove struct {
 	Application creel.ApplicationID `json:"application"`
 	From        creel.SubclusterID  `json:"from"`
@@ -72,13 +73,13 @@ type FinishedMove struct {
 	Queue       creel.QueuePath     `json:"queue,omitempty"`
 	By          string              `json:"by,omitempty"`
 	Why         string              `json:"why"`
-	Moved       bool                `json:"moved"`             // false: it stays at From
-	Because     string              `json:"because,omitempty"` // why it stays
+	Moved       bool                `json:"moved"`             // false: it stayed at From
+	Because     string              `json:"because,omitempty"` // reason why it stayed
 	At          time.Time           `json:"at"`                // store's clock
-	Undo        bool                `json:"undo,omitempty"`    // it undid a move
+	Undo        bool                `json:"undo,omitempty"`    // it undid another move
 }
 
-// All are the moves on record, oldest first, with the store's time. Those that cannot be read are among them.
+// All returns the recorded moves, oldest first, and the store's time. It includes unreadable ones.
 func All(ctx context.Context, s Store) ([]Record, time.Time, error) {
 	set, err := s.Documents(ctx, class)
 	if err != nil {
@@ -94,7 +95,7 @@ func All(ctx context.Context, s Store) ([]Record, time.Time, error) {
 	return out, set.Now, nil
 }
 
-// read reads a document; false if it is of no application.
+// read reads a document; false if its name is not an application id.
 func read(d *statestore.Document, now time.Time) (Record, bool) {
 	app, err := creel.ParseApplicationID(d.Name)
 	if err != nil {
@@ -116,7 +117,7 @@ func read(d *statestore.Document, now time.Time) (Record, bool) {
 	return r, true
 }
 
-// Of is the move of an application, false if it does not move.
+// Of returns the move of an application, false if it is not moving.
 func Of(ctx context.Context, s Store, app creel.ApplicationID) (Record, bool, error) {
 	all, _, err := All(ctx, s)
 	i := slices.IndexFunc(all, func(r Record) bool { return r.Application == app })
@@ -126,7 +127,7 @@ func Of(ctx context.Context, s Store, app creel.ApplicationID) (Record, bool, er
 	return all[i], true, nil
 }
 
-// Begin records a move. One of an application that moves already is rejected with creel.ErrConflict.
+// Begin records a move. If the application is already moving, the error is creel.ErrConflict.
 func Begin(ctx context.Context, s Store, r Record) error {
 	set, err := s.Documents(ctx, class)
 	if err != nil {
@@ -155,8 +156,7 @@ func put(ctx context.Context, s Store, r Record) error {
 	return err
 }
 
-// change writes a record again as edit makes it. It reports whether there is one. One that cannot be read is
-// not changed.
+// change edits a record. It reports whether there is one. It does not change an unreadable record.
 func change(ctx context.Context, s Store, app creel.ApplicationID, edit func(*Record)) (there bool, err error) {
 	for range tries {
 		var r Record
@@ -177,20 +177,20 @@ func change(ctx context.Context, s Store, app creel.ApplicationID, edit func(*Re
 	return there, err
 }
 
-// GiveUp has a move that has not happened be given up, for a reason. It reports whether
-// the application was on record as moving.
+// GiveUp requests that a move is abandoned if it has not arrived, for the reason why. It reports whether the
+// application was moving.
 func GiveUp(ctx context.Context, s Store, app creel.ApplicationID, why string) (there bool, err error) {
 	return change(ctx, s, app, func(r *Record) { r.GiveUp = why })
 }
 
-// Last are the moves that are over, newest first.
+// Last returns the finished moves, newest first.
 func Last(ctx context.Context, s Store) ([]FinishedMove, error) {
 	_, list, err := done(ctx, s)
 	slices.Reverse(list)
 	return list, err
 }
 
-// done reads the moves that are over, oldest first, with the version of the document.
+// done reads the finished moves, oldest first, and the version of their document.
 func done(ctx context.Context, s Store) (version int64, list []FinishedMove, err error) {
 	set, err := s.Documents(ctx, doneClass)
 	if err != nil {
@@ -201,13 +201,13 @@ func done(ctx context.Context, s Store) (version int64, list []FinishedMove, err
 		return 0, nil, nil
 	}
 	if err := json.Unmarshal(d.Data, &list); err != nil {
-		list = nil // the list starts again
+		list = nil // an unreadable list starts again empty
 	}
 	return d.Version, list, nil
 }
 
-// end removes a move from the record and stores its outcome. It reports whether the move was there: another router
-// may have ended it.
+// end removes the record of a move and stores its outcome. It reports whether the record existed: another router may
+// have ended the move.
 func end(
 	ctx context.Context, s Store, r Record, moved bool, because string, now time.Time,
 ) (over FinishedMove, there bool, err error) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tokens issues the delegation tokens of routers. A token is Hadoop's RM_DELEGATION_TOKEN. A token issued by
-// one router of a federation is valid at all of them, also after all were restarted: its validity is recorded in the
-// state store, whose clock counts its lifetime, and the keys that sign are a ring in the store, sealed with the
-// cluster's secret.
+// Package tokens issues the delegation tokens of routers. A token is a Hadoop RM_DELEGATION_TOKEN. A token issued by
+// one router of a federation is valid at all routers, also after restarts. Its validity is recorded in the state
+// store, by the store's clock. The signing keys are a ring in the store, sealed with the cluster's secret.
 package tokens
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// Ring is the ring that the keys travel in.
+// Ring is the name of the ring with the signing keys.
 const Ring = "router-delegation"
 
 // keySize is the length of a key in bytes.
@@ -30,7 +29,7 @@ type Store interface {
 	RotateKey(ctx context.Context, ring string, expect int32, secret []byte, keep time.Duration) (statestore.Key, error)
 }
 
-// Tokens issues and checks. It is safe for concurrent use and remembers nothing.
+// Tokens issues and checks tokens. It is stateless and safe for concurrent use.
 type Tokens struct {
 	store     Store
 	secrets   func(context.Context) ([]statestore.Key, error)
@@ -38,8 +37,8 @@ type Tokens struct {
 	random    io.Reader
 }
 
-// New makes one over a store. secrets are the cluster's, the newest first; random is a
-// cryptographic source (crypto/rand.Reader).
+// New makes Tokens with a store. secrets returns the cluster's secrets, newest first; random is a cryptographic
+// source (crypto/rand.Reader).
 func New(
 	store Store, secrets func(context.Context) ([]statestore.Key, error), lifetimes token.Lifetimes, random io.Reader,
 ) *Tokens {
@@ -49,11 +48,11 @@ func New(
 	return &Tokens{store: store, secrets: secrets, lifetimes: l, random: random}
 }
 
-// kept is how much longer a key is stored than the tokens it signed are valid.
+// kept is the time for which a key is stored after the last token that it signed expires.
 const kept = time.Hour
 
-// Issue makes a token for owner (got by realUser, or "") that renewer may renew. Its
-// service is empty; the client fills it.
+// Issue makes a token for owner that renewer may renew. realUser requested it on behalf of owner, or is "". The
+// token's service is empty; the client sets it.
 func (t *Tokens) Issue(ctx context.Context, owner, renewer, realUser string) (token.Token, time.Time, error) {
 	if realUser == owner {
 		realUser = ""
@@ -79,7 +78,7 @@ func identifier(r statestore.Token) token.Delegation {
 	}
 }
 
-// signing is the newest key, or the next one where that is too old.
+// signing returns the newest key, or makes the next one if that is too old.
 func (t *Tokens) signing(ctx context.Context, now time.Time) (token.Key, error) {
 	for range 3 {
 		ring, err := t.store.Keys(ctx, Ring)
@@ -94,7 +93,7 @@ func (t *Tokens) signing(ctx context.Context, now time.Time) (token.Key, error) 
 		if len(ring) > 0 {
 			newest = ring[0].ID
 			if now.Sub(ring[0].Created) < t.lifetimes.KeyUpdate {
-				if key, err := open(seal, ring[0]); err == nil { // else the cluster's secret is another now
+				if key, err := open(seal, ring[0]); err == nil { // otherwise the cluster's secret has changed
 					return key, nil
 				}
 			}
@@ -140,7 +139,7 @@ func open(seal []statestore.Key, k statestore.Key) (token.Key, error) {
 	return token.Key{ID: k.ID, Secret: secret}, err
 }
 
-// find returns a token on record and the key that its identifier names.
+// find returns a recorded token and the key of its identifier.
 func (t *Tokens) find(ctx context.Context, id token.Delegation) (statestore.Token, token.Key, error) {
 	r, err := t.store.Token(ctx, id.Sequence)
 	if err != nil {
@@ -171,7 +170,7 @@ func withoutKey(id token.Delegation) token.Delegation {
 	return id
 }
 
-// prove checks a token that a caller wants to change.
+// prove checks the token of a caller who wants to change it.
 func (t *Tokens) prove(ctx context.Context, k token.Token) (token.Delegation, error) {
 	id, err := token.ParseDelegation(k.Identifier)
 	if err != nil {
@@ -184,8 +183,8 @@ func (t *Tokens) prove(ctx context.Context, k token.Token) (token.Delegation, er
 	return id, key.Proves(id, k)
 }
 
-// Renew prolongs a token at its renewer's request, and returns until when it is valid. Errors: creel.ErrInvalidToken
-// for an unknown, expired or cancelled one, creel.ErrNotPermitted for another user or a wrong password.
+// Renew extends a token at its renewer's request, and returns its new expiry. Errors: creel.ErrInvalidToken for an
+// unknown, expired or cancelled token, creel.ErrNotPermitted for another user or a wrong password.
 func (t *Tokens) Renew(ctx context.Context, k token.Token, who string) (time.Time, error) {
 	id, err := t.prove(ctx, k)
 	if err == nil {
@@ -198,7 +197,7 @@ func (t *Tokens) Renew(ctx context.Context, k token.Token, who string) (time.Tim
 	return r.Expires, err
 }
 
-// Cancel ends a token at the request of its owner or renewer, at every router. Errors as Renew.
+// Cancel ends a token at all routers, at the request of its owner or renewer. It returns the same errors as Renew.
 func (t *Tokens) Cancel(ctx context.Context, k token.Token, who string) error {
 	id, err := t.prove(ctx, k)
 	if err == nil {
@@ -210,8 +209,8 @@ func (t *Tokens) Cancel(ctx context.Context, k token.Token, who string) error {
 	return t.store.DropToken(ctx, id.Sequence)
 }
 
-// Login checks a token, in the form of Token.URLString, and returns its owner's identifier, as whom the caller is
-// logged in. Errors: creel.ErrInvalidToken for one that is damaged, unknown, expired or cancelled, or of another
+// Login checks a token in the form of Token.URLString and returns its identifier. The caller is logged in as its
+// owner. Errors: creel.ErrInvalidToken for a token that is damaged, unknown, expired or cancelled, or of another
 // kind; creel.ErrUnavailable while the store cannot be read.
 func (t *Tokens) Login(ctx context.Context, text string) (token.Delegation, error) {
 	k, err := token.ParseURLString(text)
@@ -240,7 +239,7 @@ func notAccepted(why string) error {
 	}
 }
 
-// reason returns why a token was rejected, without the rest of the error.
+// reason returns the reason why a token was rejected, without the rest of the error.
 func reason(err error) string {
 	var full *creel.Error
 	switch {
@@ -252,7 +251,7 @@ func reason(err error) string {
 	return full.What
 }
 
-// Password returns the password that SASL needs for the identifier of a token, and its owner. The error is of kind
+// Password returns the SASL password for the identifier of a token, and the parsed identifier. The error is of kind
 // creel.ErrInvalidToken, or creel.ErrUnavailable while the store cannot be read.
 func (t *Tokens) Password(ctx context.Context, identifier []byte) ([]byte, token.Delegation, error) {
 	id, err := token.ParseDelegation(identifier)
