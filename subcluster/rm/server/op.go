@@ -125,7 +125,9 @@ func Do[T any](ctx context.Context, s *Server, who Caller, o Op[T]) (T, error) {
 func (s *Server) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)) error {
 	done := make(chan struct{})
 	err := s.box.post(func(m *rm.Machine, now time.Time) func() {
-		f(m, now)
+		if ctx.Err() == nil { // its caller waits: long lists are not made for clients that have gone
+			f(m, now)
+		}
 		s.reads++
 		close(done)
 		return nil
@@ -135,7 +137,7 @@ func (s *Server) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)
 	}
 	select {
 	case <-done:
-		return nil
+		return ctx.Err()
 	case <-s.stopped:
 		select {
 		case <-done:

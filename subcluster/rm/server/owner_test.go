@@ -142,3 +142,32 @@ func TestManyCallAndPost(t *testing.T) {
 	}
 	s.owner.Unlock()
 }
+
+// Three hundred clients ask for a list and reset their connections before the owner gets to it.
+func TestQueryOfGoneClientRunsNothing(t *testing.T) {
+	s := unowned(t)
+	defer s.Close()
+	gone, leave := context.WithCancel(t.Context())
+	made := 0
+	list := func(*rm.Machine, time.Time) { made++ }
+	var clients sync.WaitGroup
+	for range 300 {
+		clients.Go(func() {
+			if err := s.Query(gone, list); err == nil {
+				t.Error("a query of a client that has gone is answered")
+			}
+		})
+	}
+	leave()
+	clients.Wait()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	if err := s.Query(ctx, list); err != nil || made != 1 {
+		t.Errorf("%d lists were made, %v", made, err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
