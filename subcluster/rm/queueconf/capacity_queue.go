@@ -21,6 +21,9 @@ type inheritance struct {
 	defaultLifetime time.Duration
 
 	keeps, keepsWithin bool // preemption is disabled
+
+	order     queues.Policy // between the children of a parent
+	orderName string
 }
 
 // lookup finds one setting of a queue.
@@ -42,9 +45,14 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inheritance) queues.
 	q.Name = path.Leaf()
 	r.labels(path, get, r.keys[string(path)], &q)
 	if q.AutoCreate = r.autoCreate(path, get); q.AutoCreate != nil {
-		for _, made := range []*queues.Queue{&q.AutoCreate.Leaf, &q.AutoCreate.Parent} {
-			made.PreemptionDisabled = made.PreemptionDisabled || q.PreemptionDisabled
-			made.IntraPreemptionDisabled = made.IntraPreemptionDisabled || q.IntraPreemptionDisabled
+		for a := q.AutoCreate; a != nil; a = a.Below {
+			for _, made := range []*queues.Queue{&a.Leaf, &a.Parent} {
+				made.PreemptionDisabled = made.PreemptionDisabled || q.PreemptionDisabled
+				made.IntraPreemptionDisabled = made.IntraPreemptionDisabled || q.IntraPreemptionDisabled
+			}
+			if a.Parent.Policy == queues.PolicyDefault {
+				a.Parent.Policy, a.Parent.PolicyName = q.Policy, q.PolicyName
+			}
 		}
 	}
 
@@ -67,6 +75,7 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inheritance) queues.
 	down := inheritance{
 		state: q.State, maxLifetime: q.MaxLifetime, defaultLifetime: q.DefaultLifetime,
 		keeps: q.PreemptionDisabled, keepsWithin: q.IntraPreemptionDisabled,
+		order: q.Policy, orderName: q.PolicyName,
 	}
 	for _, name := range r.children[path] {
 		q.Children = append(q.Children, r.queue(path.Child(name), down))
@@ -77,6 +86,9 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inheritance) queues.
 
 // settings reads the settings of one queue, or of a template.
 func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, parent inheritance) queues.Queue {
+	if leaf {
+		parent.order, parent.orderName = queues.PolicyDefault, ""
+	}
 	q := queues.Queue{
 		MinUserPercent:  setting(r, get, "minimum-user-limit-percent", userPercent, r.minUserPercent),
 		UserFactor:      setting(r, get, "user-limit-factor", userFactor, r.userFactor),
@@ -87,11 +99,11 @@ func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, p
 		DefaultPriority: int32(setting(r, get, "default-application-priority", atLeast(0), 0)),
 		Capacity:        setting(r, get, "capacity", r.capacity, queues.Amount{}),
 		MaxCapacity:     setting(r, get, "maximum-capacity", r.maximum, queues.Amount{}),
-		Policy:          setting(r, get, "ordering-policy", orderingPolicy(leaf), queues.PolicyDefault),
+		Policy:          setting(r, get, "ordering-policy", orderingPolicy(leaf), parent.order),
 
 		SizeWeight: setting(r, get, "ordering-policy.fair.enable-size-based-weight", parseBool, false),
 
-		PolicyName: setting(r, get, "ordering-policy", asWritten, ""),
+		PolicyName: setting(r, get, "ordering-policy", asWritten, parent.orderName),
 
 		PreemptionDisabled: setting(r, get, "disable_preemption", parseBool, parent.keeps),
 		IntraPreemptionDisabled: setting(

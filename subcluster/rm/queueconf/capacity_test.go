@@ -709,3 +709,40 @@ func TestWorkflowPriorities(t *testing.T) {
 		}
 	}
 }
+
+func TestParentsInheritOrderingPolicy(t *testing.T) {
+	c := readCapacity(t, `
+root.queues = p,q
+root.ordering-policy = priority-utilization
+root.p.queues = a
+root.p.capacity = 2w
+root.p.a.capacity = 1w
+root.p.a.auto-queue-creation-v2.enabled = true
+root.p.a.auto-queue-creation-v2.maximum-queue-depth = 3
+root.q.queues = b
+root.q.capacity = 1w
+root.q.ordering-policy = utilization
+root.q.b.queues = leaf
+root.q.b.capacity = 1w
+root.q.b.leaf.capacity = 1w
+`)
+	root := &c.Queues.Root
+	for path, want := range map[string]queues.Policy{
+		"root.p":        queues.PriorityUtilization,
+		"root.p.a":      queues.PriorityUtilization,
+		"root.q.b":      queues.Utilization,
+		"root.q.b.leaf": queues.PolicyDefault,
+	} {
+		if q := queueAt(t, root, path); q.Policy != want {
+			t.Errorf("%s has order %v %q, not %v", path, q.Policy, q.PolicyName, want)
+		}
+	}
+	for a := queueAt(t, root, "root.p.a").AutoCreate; a != nil; a = a.Below {
+		if a.Parent.Policy != queues.PriorityUtilization || a.Parent.PolicyName != "priority-utilization" {
+			t.Errorf("a parent made %d levels deep has order %v %q", a.Depth, a.Parent.Policy, a.Parent.PolicyName)
+		}
+		if a.Leaf.Policy != queues.PolicyDefault {
+			t.Errorf("a leaf made %d levels deep has order %v", a.Depth, a.Leaf.Policy)
+		}
+	}
+}

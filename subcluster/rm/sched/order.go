@@ -26,6 +26,12 @@ type ordering struct {
 	// again before each decision.
 	relative bool
 
+	// sharesUsers: preemption within a leaf goes by the use of users, not only of applications.
+	sharesUsers bool
+
+	// priorities: preemption between children goes by their priorities, beyond their guarantees.
+	priorities bool
+
 	// byType: FairScheduler divides each type among the children, not only the memory.
 	byType bool
 }

@@ -11,7 +11,7 @@ import (
 // DRF is Dominant Resource Fairness (Ghodsi et al., NSDI 2011).
 func init() {
 	orderings[queues.DRF] = &ordering{
-		apps: fairApps, use: useDominant, children: fairQueues, rank: drfRank, byType: true,
+		apps: fairApps, use: useDominant, children: fairQueues, rank: drfRank, byType: true, sharesUsers: true,
 	}
 }
 

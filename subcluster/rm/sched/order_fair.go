@@ -11,6 +11,8 @@ func init() {
 		use:      func(a *App) float64 { return float64(a.used.Memory) },
 		children: fairQueues,
 		rank:     fairRank,
+
+		sharesUsers: true,
 	}
 }
 

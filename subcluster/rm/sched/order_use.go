@@ -12,7 +12,9 @@ import (
 // in order of submission.
 func init() {
 	orderings[queues.Utilization] = &ordering{apps: fifoApps, children: useQueues, rank: useRank}
-	orderings[queues.PriorityUtilization] = &ordering{apps: fifoApps, children: priorityUseQueues, rank: useRank}
+	orderings[queues.PriorityUtilization] = &ordering{
+		apps: fifoApps, children: priorityUseQueues, rank: useRank, priorities: true,
+	}
 }
 
 // useRank is CapacityScheduler's used capacity: used over guaranteed, by the

@@ -20,6 +20,7 @@ type ideal struct {
 	want      amounts.Vec // used and asked for, as far as its maximum and user limits let it
 	spare     amounts.Vec // above the guarantee, and may be taken
 	untouched amounts.Vec // above the guarantee, and not to be taken
+	reach     amounts.Vec // the most that its leaves may come to
 	share     amounts.Vec // the ideal
 }
 
@@ -38,7 +39,7 @@ func (p *capacityPolicy) shortfall(r *round) {
 	}
 	root := r.idealOf(s.tree.root)
 	root.share = s.total
-	s.assign(root, cfg.Balance)
+	s.assign(root)
 	var leaves []*ideal
 	var walk func(x *ideal)
 	walk = func(x *ideal) {
@@ -167,6 +168,7 @@ func (r *round) idealOf(q *Queue) *ideal {
 		x.kids = append(x.kids, k)
 		x.want.Add(&k.want)
 		x.spare.Add(&k.spare)
+		x.reach.Add(&k.reach)
 	}
 	// A parent may lose as much as its children together, whatever others of them keep.
 	over := above(s, &q.used, &q.entitled)
@@ -178,6 +180,16 @@ func (r *round) idealOf(q *Queue) *ideal {
 	}
 	most.Max(&q.used) // it may have shrunk
 	x.want.Min(&most)
+	if q.leaf != nil {
+		x.reach = x.want
+		if !r.p.cfg.Balance {
+			// A queue loses nothing to one that has its guarantee.
+			own := q.entitled
+			own.Max(&q.used)
+			x.reach.Min(&own)
+		}
+	}
+	x.reach.Min(&x.want)
 	return x
 }
 
@@ -248,33 +260,28 @@ func (s *Scheduler) userMayHave(u *user, claimed *amounts.Vec) bool {
 }
 
 // assign divides a queue's amount among its children, down to the leaves.
-func (s *Scheduler) assign(x *ideal, balance bool) {
+func (s *Scheduler) assign(x *ideal) {
 	if len(x.kids) == 0 {
 		return
 	}
 	for i := 0; i < s.sizes.Check; i++ {
-		s.level(x, i, balance)
+		s.level(x, i)
 	}
 	for _, k := range x.kids {
-		s.assign(k, balance)
+		s.assign(k)
 	}
 }
 
 // level divides one type. Each child gets its use within its guarantee, and the part that may not be taken from it.
-// The rest is divided in proportion to the guarantees. A child's part ends at its demand, or at its guarantee if its
-// use has not exceeded that until now: a queue loses nothing to one that has its guarantee, unless the excess over
-// guarantees is balanced.
-func (s *Scheduler) level(x *ideal, i int, balance bool) {
+// The rest is divided in proportion to the guarantees, with priority-utilization by priority first: up to the
+// guarantees, then beyond. A leaf's part ends at its demand, or at its guarantee if its use has not exceeded that until
+// now, unless the excess over guarantees is balanced. A parent's part ends where those of its leaves do: a leaf below
+// its guarantee takes from other branches too, although its parent is above its own.
+func (s *Scheduler) level(x *ideal, i int) {
 	least := func(k *ideal) int64 {
 		return min(k.used.At(i), k.q.entitled.At(i)+k.untouched.At(i))
 	}
-	most := func(k *ideal) int64 {
-		v := k.want.At(i)
-		if !balance {
-			v = min(v, max(k.q.entitled.At(i), k.used.At(i)))
-		}
-		return max(least(k), v)
-	}
+	most := func(k *ideal) int64 { return max(least(k), k.reach.At(i)) }
 	left := x.share.At(i)
 	var byWeight, without []*ideal
 	for _, k := range x.kids {
@@ -286,8 +293,40 @@ func (s *Scheduler) level(x *ideal, i int, balance bool) {
 			without = append(without, k)
 		}
 	}
-	left = rise(byWeight, i, left, least, most, func(k *ideal) float64 { return float64(k.q.entitled.At(i)) })
-	rise(without, i, left, least, most, func(*ideal) float64 { return 1 })
+	own := func(k *ideal) float64 { return float64(k.q.entitled.At(i)) }
+	even := func(*ideal) float64 { return 1 }
+	if !x.priorities() {
+		left = rise(byWeight, i, left, least, most, own)
+		rise(without, i, left, least, most, even)
+		return
+	}
+	now := func(k *ideal) int64 { return k.share.At(i) }
+	within := func(k *ideal) int64 { return max(now(k), min(most(k), k.q.entitled.At(i))) }
+	left = riseByPriority(byWeight, i, left, now, within, own)
+	left = riseByPriority(byWeight, i, left, now, most, own)
+	riseByPriority(without, i, left, now, most, even)
+}
+
+// priorities reports whether the children's shares depend on their priorities.
+func (x *ideal) priorities() bool {
+	return x.q.ordering.priorities &&
+		slices.ContainsFunc(x.kids, func(k *ideal) bool { return k.q.spec.Priority != x.kids[0].q.spec.Priority })
+}
+
+// riseByPriority is rise for the children of each priority, the highest first.
+func riseByPriority(
+	kids []*ideal, i int, left int64, least, most func(*ideal) int64, weight func(*ideal) float64,
+) int64 {
+	slices.SortStableFunc(kids, func(a, b *ideal) int { return cmp.Compare(b.q.spec.Priority, a.q.spec.Priority) })
+	for len(kids) > 0 {
+		end := 1
+		for end < len(kids) && kids[end].q.spec.Priority == kids[0].q.spec.Priority {
+			end++
+		}
+		left = rise(kids[:end], i, left, least, most, weight)
+		kids = kids[end:]
+	}
+	return left
 }
 
 // rise raises children to one level of share over weight, between their least and most, as far as left lasts, and

@@ -113,7 +113,9 @@ type chooser struct {
 	nodes   []*Node                // in the order of the candidates
 	heaps   map[heapKey]*bundles
 	scratch []*candidate
-	lent    bool // some is lent
+	cleared []*Node               // where claims may leave room, in the order of the claims
+	offered map[*amounts.Size]int // of cleared, for asks that may go anywhere
+	lent    bool                  // some is lent
 	least   leastWork
 
 	// See exchange.
@@ -143,6 +145,7 @@ func (r *round) chooser(list []candidate) *chooser {
 	ch := &chooser{
 		r: r, list: list, free: map[*Node]*amounts.Vec{}, cursors: map[heapKey]int{},
 		heaps: map[heapKey]*bundles{}, lent: r.lent,
+		offered: map[*amounts.Size]int{},
 	}
 	for i := range list {
 		list[i].rank = int32(i)
@@ -167,7 +170,7 @@ func (r *round) chooser(list []candidate) *chooser {
 		for _, v := range c.victims {
 			f.Add(&v.Size.V)
 		}
-		f.Min(&c.node.free)
+		ch.clears(c.node, f)
 	}
 	return ch
 }
@@ -179,6 +182,42 @@ func (ch *chooser) room(n *Node) *amounts.Vec {
 		ch.free[n] = f
 	}
 	return f
+}
+
+// clears notes that claims leave room on a node.
+func (ch *chooser) clears(n *Node, room *amounts.Vec) {
+	if room.Memory > 0 {
+		ch.cleared = append(ch.cleared, n)
+	}
+}
+
+// leftover serves an ask from room that claims leave, without victims, and returns how many of want it did not serve.
+// The room is not kept: if another gets it, a later round makes a claim.
+func (ch *chooser) leftover(r *round, n *need, w *Ask, want int32) int32 {
+	if w.want != nil {
+		return want
+	}
+	s, from := r.s, 0
+	if !w.picky() {
+		from = ch.offered[w.size]
+		defer func() { ch.offered[w.size] = from }()
+	}
+	for ; from < len(ch.cleared); from++ {
+		node := ch.cleared[from]
+		if s.sizes.Fits(&w.size.V, &node.free) || !r.mayUse(w, node) {
+			continue
+		}
+		for free := ch.room(node); s.sizes.Fits(&w.size.V, free); want-- {
+			if want == 0 || !r.mayClaim(n, w) {
+				return want
+			}
+			free.Sub(&w.size.V)
+			r.serve(n, &w.size.V, 1)
+			r.claimed[w]++
+			sumOf(r.byUser, w.app.user).Add(&w.size.V)
+		}
+	}
+	return want
 }
 
 // claim makes one claim for an ask, nil if there is nothing to take that would
@@ -257,6 +296,7 @@ func (ch *chooser) take(r *round, n *need, w *Ask, want int32, node *Node, chose
 		rest.rest.Sub(&w.size.V)
 		count++
 	}
+	ch.clears(node, free)
 	c := r.book(n, w, node, count, chosen)
 	if ch.exchanges && w.size != ch.one {
 		ch.chosen[c] = chosen

@@ -37,7 +37,7 @@ func (r *round) claimFor(n *need, ch *chooser) {
 				continue
 			}
 			from := len(r.made)
-			for want := w.count - r.claimed[w]; want > 0; {
+			for want := ch.leftover(r, n, w, w.count-r.claimed[w]); want > 0; {
 				if w.want != nil {
 					want = 1 // one more there may be against the constraint
 				}

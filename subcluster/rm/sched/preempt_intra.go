@@ -3,6 +3,9 @@
 package sched
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
@@ -82,6 +85,12 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 		order[x] = budgets[i]
 	}
 	servedLast(losers)
+	if q.ordering.sharesUsers && cfg.IntraFirst == queues.IntraUserLimitFirst {
+		// Users share a fair leaf: the one who has most loses first, however many applications that is spread over.
+		slices.SortStableFunc(losers, func(x, y *App) int {
+			return cmp.Compare(s.usesBesideAMs(y.user), s.usesBesideAMs(x.user))
+		})
+	}
 	r.leastWork = q.losesLeast()
 	var list []candidate
 	for _, x := range losers {
@@ -109,6 +118,12 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 			under.Add(&v.Size.V)
 		}
 	}
+}
+
+// usesBesideAMs is a user's share of the cluster without their AMs.
+func (s *Scheduler) usesBesideAMs(u *user) float64 {
+	v := above(s, &u.used, &u.amUsed)
+	return s.sizes.Dominant(&v, &s.total)
 }
 
 // loses returns the amount that an application may lose to another of its leaf by a rule, nil for nothing.
