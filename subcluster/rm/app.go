@@ -66,7 +66,9 @@ type app struct {
 	final creel.FinalStatus
 	diag  string
 	rule  string
-	path  creel.QueuePath // the queue it was submitted to, even if there is no such queue
+
+	unmapped bool            // it names a queue that takes only those that a mapping sends there
+	path     creel.QueuePath // the queue it was submitted to, even if there is no such queue
 
 	hold     Hold
 	released int64 // holds up to this claim number have ended

@@ -74,11 +74,18 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 		path = "default"
 	}
 	q := m.sched.Find(string(path))
-	if q == nil && create {
-		q = m.sched.CreateQueue(path)
-	}
 	if q != nil {
 		path = q.Path()
+	}
+	// The home of a UAM, or of an application that moves here, has placed it already.
+	placed := rule != "" || creel.IsUAM(s.Unmanaged, s.Name, s.Tags) || !s.Since.IsZero()
+	unmapped := !placed && m.sched.MappedOnly(path)
+	if q == nil && create && !unmapped {
+		if q = m.sched.CreateQueue(path); q != nil {
+			path = q.Path()
+		}
+	}
+	if q != nil {
 		if !m.MaySubmit(string(path), s.User, s.Groups) {
 			return &creel.Error{
 				Kind: creel.ErrNotPermitted,
@@ -112,7 +119,7 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 		}
 		am = m.sizes.Of(v)
 	}
-	a := &app{id: s.ID, sub: s, path: path, rule: rule, submitted: m.now}
+	a := &app{id: s.ID, sub: s, path: path, rule: rule, unmapped: unmapped, submitted: m.now}
 	if since := nanos(s.Since); since > 0 && since < m.now && s.Claim > 0 {
 		a.submitted = since
 	}
@@ -181,7 +188,11 @@ func (m *Machine) isLeaf(p creel.QueuePath) bool {
 func (m *Machine) accept(a *app) {
 	q := m.sched.Find(string(a.path))
 	why := fmt.Sprintf("Application %s submitted by user %s to unknown queue: %s", a.id, a.sub.User, a.path)
-	if q != nil {
+	switch {
+	case a.unmapped:
+		why = fmt.Sprintf("Application %s submission by user %s to specified queue : %s is prohibited. "+
+			"Verify automatic queue mapping for user exists in yarn.scheduler.capacity.queue-mappings", a.id, a.sub.User, a.path)
+	case q != nil:
 		why = m.sched.Refuses(q, a.id, a.sub.User)
 	}
 	if why != "" {

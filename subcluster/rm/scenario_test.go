@@ -664,10 +664,13 @@ func (s *scene) preemption(p *queues.Preemption, k, v string) bool {
 	return true
 }
 
-// perUser places an application below a queue, in a queue named for its user.
+// perUser places an application that names no queue below a queue, in a queue named for its user.
 type perUser string
 
 func (p perUser) Place(r queues.PlacementRequest, _ func(creel.QueuePath) bool) (queues.PlacementResult, error) {
+	if r.Queue != "" {
+		return queues.PlacementResult{}, nil // as mappings do that do not override
+	}
 	return queues.PlacementResult{Queue: creel.QueuePath(p).Child(r.User), Create: true, Rule: "user"}, nil
 }
 
@@ -736,6 +739,8 @@ func (s *scene) queue(spec *queues.Spec, path string, o map[string]string) {
 			q.MaxParallelApps = int(number(v))
 		case "auto":
 			q.AutoCreate = &queues.AutoCreate{Depth: int(number(v)), Leaf: queues.Queue{UserFactor: 1}}
+		case "managed":
+			q.AutoCreate = &queues.AutoCreate{Depth: 1, Managed: true, Leaf: queues.Queue{Capacity: queues.PercentOf(number(v))}}
 		case "userweight":
 			name, w, _ := strings.Cut(v, ":")
 			q.UserWeights = append(q.UserWeights, queues.UserLimit{User: name, Weight: number(w)})
@@ -805,6 +810,9 @@ func (s *scene) submit(name string, o map[string]string) {
 	}
 	if p, ok := o["priority"]; ok {
 		sub.Priority, sub.HasPriority = int32(number(p)), true
+	}
+	if o["uam"] != "" {
+		sub.Unmanaged, sub.Name = true, creel.UAMName("sc-2")
 	}
 	if d, ok := o["lifetime"]; ok {
 		sub.Lifetime, _ = time.ParseDuration(d)

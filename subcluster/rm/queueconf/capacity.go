@@ -62,8 +62,9 @@ type capacityReader struct {
 	order    []string // names in order of appearance
 	paths    map[creel.QueuePath]bool
 	children map[creel.QueuePath][]string
-	perQueue map[string]map[string]Property // queue path -> setting -> property
-	keys     map[string][]string            // queue path -> its settings, sorted
+	perQueue map[string]map[string]Property      // queue path -> setting -> property
+	keys     map[string][]string                 // queue path -> its settings, sorted
+	made     map[creel.QueuePath]map[string]bool // queue path -> names of queues to be created that have settings
 
 	maxAMPercent    float64
 	maxQueueApps    int
@@ -225,7 +226,7 @@ func (r *capacityReader) listQueues(path creel.QueuePath, depth int) {
 
 // sortKeys assigns each property below the root to the longest queue path that it starts with.
 func (r *capacityReader) sortKeys() {
-	r.keys = map[string][]string{}
+	r.keys, r.made = map[string][]string{}, map[creel.QueuePath]map[string]bool{}
 	for _, name := range r.order {
 		p := r.props[name]
 		rest, ok := strings.CutPrefix(name, capacityPrefix)
@@ -233,6 +234,9 @@ func (r *capacityReader) sortKeys() {
 			continue
 		}
 		path, setting := r.owner(rest)
+		if queue, of := r.toBeMade(path, setting); queue != "" {
+			path, setting = path+"."+queue, of
+		}
 		own := r.perQueue[path]
 		if own == nil {
 			own = map[string]Property{}
@@ -259,6 +263,39 @@ func (r *capacityReader) owner(rest string) (path, setting string) {
 	return "root", ""
 }
 
+// toBeMade returns the queue below path, and its setting, if path is of a queue that makes queues down to that level.
+func (r *capacityReader) toBeMade(path, setting string) (queue, of string) {
+	if known(setting) {
+		return "", ""
+	}
+	const flexible = ".auto-queue-creation-v2."
+	on, err := parseBool(strings.TrimSpace(r.props[capacityPrefix+path+flexible+"enabled"].Value))
+	if err != nil || !on {
+		return "", ""
+	}
+	depth := 2
+	if p, ok := r.props[capacityPrefix+path+flexible+"maximum-queue-depth"]; ok {
+		depth, _ = positive(strings.TrimSpace(p.Value))
+	}
+	queue, of = splitKey(setting)
+	names := strings.Split(queue, ".")
+	if queue == "" || len(names) > depth {
+		return "", ""
+	}
+	at := creel.QueuePath(path)
+	for _, name := range names {
+		if name == "*" {
+			break
+		}
+		if r.made[at] == nil {
+			r.made[at] = map[string]bool{}
+		}
+		r.made[at][name] = true
+		at = at.Child(name)
+	}
+	return queue, of
+}
+
 // unusedKeys warns about properties that were never read.
 func (r *capacityReader) unusedKeys() {
 	for _, name := range r.order {
@@ -280,7 +317,7 @@ func (r *capacityReader) unusedKeys() {
 			// A queue that is not listed appears as an unknown setting.
 			queue, last := splitKey(setting)
 			if queue != "" && last != "" {
-				if !strings.Contains(queue, "*") {
+				if made, _ := r.toBeMade(path, setting); made == "" && !strings.Contains(queue, "*") {
 					r.warnAt(p, "queue %s.%s is not listed in %s.queues; it does not exist", path, queue, path)
 				}
 				continue

@@ -5,6 +5,7 @@ package queueconf
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -44,17 +45,8 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inheritance) queues.
 	q := r.settings(path, get, leaf, parent)
 	q.Name = path.Leaf()
 	r.labels(path, get, r.keys[string(path)], &q)
-	if q.AutoCreate = r.autoCreate(path, get); q.AutoCreate != nil {
-		for a := q.AutoCreate; a != nil; a = a.Below {
-			for _, made := range []*queues.Queue{&a.Leaf, &a.Parent} {
-				made.PreemptionDisabled = made.PreemptionDisabled || q.PreemptionDisabled
-				made.IntraPreemptionDisabled = made.IntraPreemptionDisabled || q.IntraPreemptionDisabled
-			}
-			if a.Parent.Policy == queues.PolicyDefault {
-				a.Parent.Policy, a.Parent.PolicyName = q.Policy, q.PolicyName
-			}
-		}
-	}
+	q.AutoCreate = r.autoCreate(path, get)
+	inherit(q.AutoCreate, &q)
 
 	for _, name := range r.keys[string(path)] {
 		if kept(name) {
@@ -509,7 +501,7 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.Au
 			p, _ := get("auto-create-child-queue.enabled")
 			r.failAt(
 				p,
-				"the leaf queues to be made have no capacity; set %s%s.leaf-queue-template.capacity",
+				"the leaf queues to be created have no capacity; set %s%s.leaf-queue-template.capacity",
 				capacityPrefix,
 				path,
 			)
@@ -525,38 +517,111 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.Au
 		a.KeepIdle = -1
 	}
 	r.templates(path, get, a)
-	last, below := a, path
-	for range min(a.Depth, maxDepth) - 1 {
-		below = below.Child("*")
-		last.Below = &queues.AutoCreate{Depth: last.Depth - 1, Max: a.Max, KeepIdle: a.KeepIdle}
-		last = last.Below
-		r.templates(below, func(string) (Property, bool) { return Property{}, false }, last)
-	}
 	return a
 }
 
-// templates reads the templates of queues created directly below path.
+// templates reads the templates of queues to be created below path, on all levels.
 func (r *capacityReader) templates(path creel.QueuePath, get lookup, a *queues.AutoCreate) {
 	a.Any = r.writtenTemplate(path, "template.")
 	a.OfLeaves, a.OfParents = r.writtenTemplate(path, "leaf-template."), r.writtenTemplate(path, "parent-template.")
+	a.Leaf, a.Parent = r.fromTemplates(path, get, path, nil, a)
+	deeper := func(name string) *queues.AutoCreate {
+		if a.Depth < 2 {
+			return nil
+		}
+		at := path.Child(name)
+		x := &queues.AutoCreate{Depth: min(a.Depth, maxDepth) - 1, Max: a.Max, KeepIdle: a.KeepIdle}
+		r.templates(at, r.own(at), x)
+		return x
+	}
+	a.Below = deeper("*")
+	for _, name := range slices.Sorted(maps.Keys(r.made[path])) {
+		n := queues.CreatedQueue{Name: name, Below: deeper(name)}
+		at := path.Child(name)
+		n.Leaf, n.Parent = r.fromTemplates(path, get, at, r.written(at, ""), a)
+		a.Named = append(a.Named, n)
+	}
+}
+
+// own looks up the settings that are written for a queue.
+func (r *capacityReader) own(path creel.QueuePath) lookup {
+	of := r.perQueue[string(path)]
+	return func(name string) (Property, bool) { p, ok := of[name]; return p, ok }
+}
+
+// fromTemplates returns a queue to be created below path, as a leaf and as a parent: at is its path, or path itself for
+// those without settings of their own, which come before templates.
+func (r *capacityReader) fromTemplates(
+	path creel.QueuePath, get lookup, at creel.QueuePath, own []queues.Setting, a *queues.AutoCreate,
+) (leaf, parent queues.Queue) {
+	with := func(kind string, leaf bool) lookup {
+		t := r.template(path, get, kind)
+		return func(name string) (Property, bool) {
+			if at != path {
+				if p, ok := r.own(at)(name); ok {
+					return p, suits(p, name, leaf)
+				}
+			}
+			p, ok := t(name)
+			return p, ok && suits(p, name, leaf)
+		}
+	}
 	// A created leaf may use idle capacity: Hadoop removes its user limit and its AM limit unless the template sets
 	// them.
-	leaf := r.template(path, get, "leaf-template.")
-	a.Leaf = r.settings(path, leaf, true, inheritance{state: creel.QueueRunning})
-	if _, ok := leaf("user-limit-factor"); !ok {
-		a.Leaf.UserFactor = -1
+	find := with("leaf-template.", true)
+	leaf = r.settings(at, find, true, inheritance{state: creel.QueueRunning})
+	if _, ok := find("user-limit-factor"); !ok {
+		leaf.UserFactor = -1
 	}
-	if _, ok := leaf("maximum-am-resource-percent"); !ok {
-		a.Leaf.MaxAMPercent = 1
+	if _, ok := find("maximum-am-resource-percent"); !ok {
+		leaf.MaxAMPercent = 1
 	}
-	parent := r.template(path, get, "parent-template.")
-	a.Parent = r.settings(path, parent, false, inheritance{state: creel.QueueRunning})
-	r.templateLabels(path, leaf, slices.Concat(a.Any, a.OfLeaves), &a.Leaf)
-	r.templateLabels(path, parent, slices.Concat(a.Any, a.OfParents), &a.Parent)
-	for _, q := range [...]*queues.Queue{&a.Leaf, &a.Parent} {
+	r.templateLabels(path, find, slices.Concat(own, a.Any, a.OfLeaves), &leaf)
+	find = with("parent-template.", false)
+	parent = r.settings(at, find, false, inheritance{state: creel.QueueRunning})
+	r.templateLabels(path, find, slices.Concat(own, a.Any, a.OfParents), &parent)
+	for _, q := range [...]*queues.Queue{&leaf, &parent} {
 		if q.Capacity.Unit == queues.Unset {
 			q.Capacity = queues.WeightOf(1)
 		}
+	}
+	return leaf, parent
+}
+
+// suits reports whether a setting of queues to be created is for leaves, or for parents: templates are read for both.
+func suits(p Property, name string, leaf bool) bool {
+	switch name {
+	case "acl_application_max_priority":
+		return leaf
+	case "ordering-policy":
+		text := strings.TrimSpace(p.Value)
+		_, err := orderingPolicy(leaf)(text)
+		_, other := orderingPolicy(!leaf)(text)
+		return err == nil || other != nil
+	}
+	return true
+}
+
+// inherit applies a queue's settings to those to be made below it.
+func inherit(a *queues.AutoCreate, q *queues.Queue) {
+	if a == nil {
+		return
+	}
+	pair := func(leaf, parent *queues.Queue) {
+		for _, made := range []*queues.Queue{leaf, parent} {
+			made.PreemptionDisabled = made.PreemptionDisabled || q.PreemptionDisabled
+			made.IntraPreemptionDisabled = made.IntraPreemptionDisabled || q.IntraPreemptionDisabled
+		}
+		if parent.Policy == queues.PolicyDefault {
+			parent.Policy, parent.PolicyName = q.Policy, q.PolicyName
+		}
+	}
+	pair(&a.Leaf, &a.Parent)
+	inherit(a.Below, q)
+	for i := range a.Named {
+		n := &a.Named[i]
+		pair(&n.Leaf, &n.Parent)
+		inherit(n.Below, &n.Parent)
 	}
 }
 

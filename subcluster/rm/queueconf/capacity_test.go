@@ -572,7 +572,7 @@ creel.scheduler.root.a.node-order = heap`, []string{
 			`cs.xml:4: yarn.scheduler.capacity.root.c.capacity: amounts and percentages are mixed; use one for all resource types, or yarn.scheduler.capacity.legacy-queue-mode.enabled=false`,
 			`cs.xml:5: yarn.scheduler.capacity.root.d.capacity: "memory" is not type=amount`}},
 		{"managed parent", "\nroot.queues = a\nroot.a.capacity = 100\nroot.a.auto-create-child-queue.enabled = true", []string{
-			"cs.xml:3: yarn.scheduler.capacity.root.a.auto-create-child-queue.enabled: the leaf queues to be made have no capacity; set yarn.scheduler.capacity.root.a.leaf-queue-template.capacity"}},
+			"cs.xml:3: yarn.scheduler.capacity.root.a.auto-create-child-queue.enabled: the leaf queues to be created have no capacity; set yarn.scheduler.capacity.root.a.leaf-queue-template.capacity"}},
 	} {
 		c, err := ReadCapacity(properties(tc.text), cluster)
 		if err == nil {
@@ -744,5 +744,85 @@ root.q.b.leaf.capacity = 1w
 		if a.Leaf.Policy != queues.PolicyDefault {
 			t.Errorf("a leaf made %d levels deep has order %v", a.Depth, a.Leaf.Policy)
 		}
+	}
+}
+
+func TestSettingsOfQueuesToBeMade(t *testing.T) {
+	c := readCapacity(t, `
+root.queues = flex
+root.flex.capacity = 1w
+root.flex.disable_preemption = true
+root.flex.auto-queue-creation-v2.enabled = true
+root.flex.auto-queue-creation-v2.maximum-queue-depth = 3
+root.flex.auto-queue-creation-v2.template.capacity = 2w
+root.flex.*.auto-queue-creation-v2.template.capacity = 3w
+root.flex.team.capacity = 9w
+root.flex.team.user-settings.ann.weight = 2
+root.flex.team.accessible-node-labels.x.capacity = 4w
+root.flex.team.auto-queue-creation-v2.template.capacity = 5w
+root.flex.team.auto-queue-creation-v2.leaf-template.maximum-applications = 6
+root.flex.team.*.auto-queue-creation-v2.template.capacity = 7w
+root.flex.team.ann.maximum-applications = 8
+root.flex.team.ann.ordering-policy = fair
+root.flex.team.ann.acl_application_max_priority = [user=* max_priority=3]
+root.flex.auto-queue-creation-v2.template.ordering-policy = fair
+`)
+	flex := queueAt(t, &c.Queues.Root, "root.flex").AutoCreate
+	type made struct {
+		capacity float64
+		apps     int
+	}
+	of := func(q queues.Queue) made { return made{q.Capacity.Value, q.MaxApps} }
+	team, other := flex.For("team", false), flex.For("other", false)
+	sub := team.AutoCreate.For("sub", false)
+	for _, x := range []struct {
+		name string
+		got  queues.Queue
+		want made
+	}{
+		{"root.flex.other", other, made{2, 0}},
+		{"root.flex.leaf", flex.For("leaf", true), made{2, 0}},
+		{"root.flex.other.leaf", other.AutoCreate.For("leaf", true), made{3, 0}},
+		{"root.flex.team", team, made{9, 0}},
+		{"root.flex.team as a leaf", flex.For("team", true), made{9, 0}},
+		{"root.flex.team.leaf", team.AutoCreate.For("leaf", true), made{5, 6}},
+		{"root.flex.team.ann", team.AutoCreate.For("ann", true), made{5, 8}},
+		{"root.flex.team.sub", sub, made{5, 0}},
+		{"root.flex.team.sub.leaf", sub.AutoCreate.For("leaf", true), made{7, 0}},
+	} {
+		if of(x.got) != x.want {
+			t.Errorf("%s is made with %+v, not %+v", x.name, of(x.got), x.want)
+		}
+		if !x.got.PreemptionDisabled {
+			t.Errorf("%s does not inherit disable_preemption", x.name)
+		}
+	}
+	if q := team.AutoCreate.For("ann", true); q.Policy != queues.FairShare || len(q.PriorityLimits) != 1 {
+		t.Errorf("root.flex.team.ann has order %v and the limits %+v", q.Policy, q.PriorityLimits)
+	}
+	if w := team.UserWeights; len(w) != 1 || w[0].User != "ann" {
+		t.Errorf("root.flex.team has the weights %+v", w)
+	}
+	if s := team.Share("x"); s == nil || s.Capacity.Value != 4 {
+		t.Errorf("root.flex.team has the shares %+v", team.Shares)
+	}
+	if len(c.Warnings) != 0 {
+		t.Errorf("warnings %v", c.Warnings)
+	}
+}
+
+// A queue deeper than the parent makes queues, and one below a parent that makes none, is named in a warning.
+func TestSettingsOfQueuesNeverMadeAreReported(t *testing.T) {
+	c := readCapacity(t, `
+root.queues = flex,plain
+root.flex.capacity = 1w
+root.plain.capacity = 1w
+root.flex.auto-queue-creation-v2.enabled = true
+root.flex.auto-queue-creation-v2.maximum-queue-depth = 1
+root.flex.a.b.capacity = 2w
+root.plain.x.capacity = 2w
+`)
+	if len(c.Warnings) != 2 {
+		t.Errorf("warnings %v", c.Warnings)
 	}
 }

@@ -3,6 +3,9 @@
 package queues
 
 import (
+	"cmp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -72,17 +75,43 @@ type Setting struct{ Key, Value string }
 // AutoCreate lets placement create leaf queues (and, with Depth above 1, their parents) below a queue that does not
 // list them.
 type AutoCreate struct {
-	Leaf   Queue       // template; Name and Children are ignored
-	Parent Queue       // template of created parents
-	Depth  int         // levels that may be created [1]
-	Max    int         // queues that may exist below [1000]
-	Below  *AutoCreate // for queues below a created parent [this one]
+	Leaf   Queue          // template; Name and Children are ignored
+	Parent Queue          // template of created parents
+	Depth  int            // levels that may be created [1]
+	Max    int            // queues that may exist below [1000]
+	Below  *AutoCreate    // for queues below a created parent [this one]
+	Named  []CreatedQueue // queues with settings of their own, by name
 	// Managed: auto-create-child-queue, not auto-queue-creation-v2.
 	Managed bool
 	// Settings for both kinds, for leaves only and for parents only, for reports.
 	Any, OfLeaves, OfParents []Setting
 	KeepIdle                 time.Duration // of an empty created queue before its removal [300 s]; negative = unlimited
 }
+
+// CreatedQueue replaces the templates for one queue whose own settings the configuration has.
+type CreatedQueue struct {
+	Name         string
+	Leaf, Parent Queue
+	Below        *AutoCreate
+}
+
+// For returns the specification of a queue to be created: its template, and the rule for queues below it if it is a
+// parent.
+func (a *AutoCreate) For(name string, leaf bool) Queue {
+	q, parent, below := a.Leaf, a.Parent, cmp.Or(a.Below, a)
+	if i, found := slices.BinarySearchFunc(a.Named, name, byName); found {
+		n := &a.Named[i]
+		q, parent, below = n.Leaf, n.Parent, cmp.Or(n.Below, below)
+	}
+	if !leaf {
+		q = parent
+		q.AutoCreate = below
+	}
+	q.Name, q.Children = name, nil
+	return q
+}
+
+func byName(q CreatedQueue, name string) int { return strings.Compare(q.Name, name) }
 
 // IsLeaf reports whether a configured queue accepts applications.
 func (q *Queue) IsLeaf() bool { return len(q.Children) == 0 && q.AutoCreate == nil }

@@ -64,17 +64,19 @@ func (s *Scheduler) CreateQueue(path creel.QueuePath) *Queue {
 	return q
 }
 
+// MappedOnly reports whether a queue takes only applications that a mapping sends there: one below a legacy managed
+// parent.
+func (s *Scheduler) MappedOnly(path creel.QueuePath) bool {
+	if !path.IsFull() {
+		path = creel.RootQueue.Child(string(path))
+	}
+	p := s.tree.byPath[path.Parent()]
+	return p != nil && p.spec.AutoCreate != nil && p.spec.AutoCreate.Managed
+}
+
 // specOf returns the specification of a queue created on demand by a template.
 func specOf(auto *queues.AutoCreate, name string, leaf bool) *queues.Queue {
-	spec := auto.Leaf
-	if !leaf {
-		spec = auto.Parent
-		spec.AutoCreate = auto
-		if auto.Below != nil {
-			spec.AutoCreate = auto.Below
-		}
-	}
-	spec.Name, spec.Children = name, nil
+	spec := auto.For(name, leaf)
 	if spec.Capacity.Unit == queues.Unset {
 		spec.Capacity = queues.WeightOf(1)
 	}
