@@ -119,7 +119,7 @@ func judge(info, conf map[string]string, replicas int) (out []statestore.Finding
 	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
 		out = append(out, statestore.Finding{
 			Name: statestore.Evicts,
-			What: "the state store evicts records if its memory is full: maxmemory-policy is " + policy,
+			What: "the state store evicts records when its memory is full: maxmemory-policy is " + policy,
 			Try:  "set maxmemory-policy to noeviction",
 		})
 	}

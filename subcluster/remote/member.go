@@ -296,7 +296,7 @@ func (m *Member) guard(ctx context.Context, kind Kind, call func(ctx context.Con
 		}
 	case errors.Is(err, creel.ErrStandby):
 		return &Unavailable{
-			Member: m.ID, Err: errors.New("none of its ResourceManagers is active: one answered as standby"),
+			Member: m.ID, Err: errors.New("none of its ResourceManagers is active: one is a standby"),
 		}
 	case silent(err):
 		var u *Unavailable

@@ -51,7 +51,7 @@ func ParseScheduler(data []byte) ([]subcluster.QueueLoad, error) {
 		}
 	case "fifoScheduler":
 	default:
-		err = fmt.Errorf("its scheduler is a %.60q", head.Type)
+		err = fmt.Errorf("its scheduler is %.60q", head.Type)
 	}
 	if err != nil {
 		return nil, unreadableDocument("scheduler", err)

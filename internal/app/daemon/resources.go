@@ -56,11 +56,11 @@ func ListenError(name, address string, err error) error {
 	why, try := err.Error(), "give another address"
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		why, try = "another program listens there", "end it, or give another port; port 0 takes any free one"
+		why, try = "another program listens there", "end it, or choose another port; port 0 means any free one"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		why, try = "this machine has no such address", "give one of its own, or 0.0.0.0 for all"
+		why, try = "this machine has no such address", "choose one of its addresses, or 0.0.0.0 for all"
 	case errors.Is(err, os.ErrPermission):
-		why, try = "this user may not", "give a port from 1024 on"
+		why, try = "this user may not", "choose a port from 1024 on"
 	case errors.As(err, &dns):
 		why = "the host " + dns.Name + " is not known"
 	}

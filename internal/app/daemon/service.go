@@ -87,7 +87,7 @@ func (s *Service) Start() *Running {
 			if err := t.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
 				r.failed <- fmt.Errorf("%s: %w", t.Name, err)
 			} else if ctx.Err() == nil {
-				r.failed <- fmt.Errorf("%s ended by itself", t.Name)
+				r.failed <- fmt.Errorf("%s ended unexpectedly", t.Name)
 			}
 		}()
 		r.stops = append(r.stops, func() { cancel(); <-done })

@@ -34,7 +34,7 @@ func (a *auditor) tree(ctx context.Context) *rebalancer.Tree {
 	}
 	tree, err := rebalancer.ParseTree(doc.Data, doc.Version)
 	if err != nil {
-		a.broke("the federation's queue tree cannot be read: %v", err)
+		a.broke("failed to read the federation's queue tree: %v", err)
 		return nil
 	}
 	return tree

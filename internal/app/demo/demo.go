@@ -158,7 +158,8 @@ func (c *Config) run(
 		steady.documents, steady.before = store, int64(len(run.accepted))
 		defer steady.close()
 		playing.Store(steady)
-		fmt.Fprintf(c.Out, "\nsteady part: for %v queues want half as much again as there is, with tasks of 2 to 5 s: %d applications, %d tasks\n\n",
+		fmt.Fprintf(c.Out, "\nsteady part: for %v queues want 1.5 times the capacity, "+
+			"with tasks of 2 to 5 s: %d applications, %d tasks\n\n",
 			c.Day.Steady, len(steady.jobs), tasksOf(steady.jobs))
 		if sum.Steady, err = steady.playSteady(ctx, fed, c, said); err != nil {
 			return err
@@ -176,7 +177,7 @@ func (c *Config) run(
 		return err
 	}
 	if c.Keep {
-		fmt.Fprintln(c.Out, "\nstaying up; Ctrl-C ends it")
+		fmt.Fprintln(c.Out, "\nstill running; Ctrl-C ends it")
 		<-ctx.Done()
 	}
 	return nil

@@ -277,7 +277,7 @@ func (s *submitter) submit(ctx context.Context, j workload.Job, at int) (creel.A
 		}
 		select {
 		case <-ctx.Done():
-			return creel.ApplicationID{}, fmt.Errorf("%s was not taken: %w", j.Name, errors.Join(ctx.Err(), last))
+			return creel.ApplicationID{}, fmt.Errorf("%s was not accepted: %w", j.Name, errors.Join(ctx.Err(), last))
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -401,7 +401,7 @@ func (r *replay) follow(
 		if now := [3]int64{grants, ended, int64(accepted)}; now != mark {
 			mark, moved = now, time.Now()
 		} else if time.Since(moved) > 90*time.Second {
-			fmt.Fprintln(out, "nothing has moved for 90 s: giving up")
+			fmt.Fprintln(out, "no progress for 90 s: giving up")
 			r.mu.Lock()
 			for id, m := range r.plays {
 				wants, holds, trouble := m.Progress()
@@ -482,7 +482,7 @@ func (r *replay) summarise(
 		}
 	}
 	if missed := len(r.jobs) - len(r.accepted); missed > 0 {
-		fmt.Fprintf(out, "%d jobs were not taken by any router\n", missed)
+		fmt.Fprintf(out, "%d jobs were not accepted by any router\n", missed)
 		s.Applications.Submitted += missed
 		s.Applications.Lost += missed
 	}

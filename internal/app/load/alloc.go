@@ -393,7 +393,7 @@ func (a *allocation) take(m *allocAM, answer *pb.AllocateResponseProto, hold tim
 	m.asked = append(m.asked[:0], m.asked[awaited:]...)
 	m.told = len(m.asked)
 	if t := answer.GetAmRmToken(); t != nil {
-		return errors.New("the AMRM token rolled within the load: make it shorter than the rolling interval")
+		return errors.New("the AMRM token rolled during the load: make it shorter than the rolling interval")
 	}
 	if !m.due.Before(a.from) && !a.from.IsZero() {
 		a.granted.Add(int64(len(granted)))

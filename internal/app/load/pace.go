@@ -49,7 +49,7 @@ func (p Plan) Validate() error {
 	case p.Duration == 0 && p.Count == 0:
 		return badOption("the load has no end: give a duration or a count")
 	case p.Duration > 0 && p.Warmup >= p.Duration:
-		return badOption("a warm-up of %v leaves nothing of a duration of %v", p.Warmup, p.Duration)
+		return badOption("a warm-up of %v uses up a duration of %v", p.Warmup, p.Duration)
 	case p.InFlight < 1 || p.InFlight > MaxInFlight:
 		return badOption("%d requests in flight: give 1 to %d", p.InFlight, MaxInFlight)
 	case p.Connections < 1 || p.Connections > MaxConnections:

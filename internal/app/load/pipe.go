@@ -192,7 +192,7 @@ func (l *lane) through(ctx context.Context, pipe *hrpc.Pipe) error {
 			now = time.Now()
 		}
 		if id < 0 || int(id) >= len(l.sent) || !l.sent[id].open {
-			return errors.New("an answer to nothing that was asked")
+			return errors.New("an answer without a request")
 		}
 		s := &l.sent[id]
 		if refused == nil && l.kind.next != nil {

@@ -203,13 +203,13 @@ func (l *openLane) answers(ctx context.Context, pipe *hrpc.Pipe) error {
 			now = time.Now()
 		}
 		if id < 0 || int(id) >= len(l.sent) {
-			return errors.New("an answer to nothing that was asked")
+			return errors.New("an answer without a request")
 		}
 		l.mu.Lock()
 		s := l.sent[id]
 		l.mu.Unlock()
 		if !s.open {
-			return errors.New("an answer to nothing that was asked")
+			return errors.New("an answer without a request")
 		}
 		if refused == nil && l.kind.next != nil {
 			var more bool

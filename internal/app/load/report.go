@@ -33,7 +33,7 @@ func Report(ctx context.Context, o ReportOptions) (*Result, error) {
 		return nil, badOption("call %q: give one of %v", o.Call, Reads)
 	}
 	if o.Call == "report" && o.Applications < 1 {
-		return nil, badOption("reports need at least 1 application to report on")
+		return nil, badOption("reports need at least 1 application")
 	}
 	if err := o.check(o.Client); err != nil {
 		return nil, err

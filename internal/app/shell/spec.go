@@ -50,12 +50,13 @@ func (s Spec) Check() error {
 	}
 	for _, word := range s.Command {
 		if strings.ContainsAny(word, "\x00\n\r") {
-			return fmt.Errorf("the command has line ends, which a NodeManager's launch script cannot hold; put it into a file")
+			return fmt.Errorf("the command has line breaks, which a NodeManager's launch script cannot contain; " +
+				"put it into a file")
 		}
 	}
 	for name := range s.Env {
 		if name == "" || strings.ContainsAny(name, "= \x00\n") {
-			return fmt.Errorf("%q is no name of an environment variable", name)
+			return fmt.Errorf("%q is not the name of an environment variable", name)
 		}
 	}
 	if n := len(s.Encode()); n > maxSpec {

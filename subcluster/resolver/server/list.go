@@ -76,7 +76,7 @@ func unreadable(path string) error {
 	return &creel.Error{
 		Kind: creel.ErrInvalidRequest,
 		What: fmt.Sprintf("machine list %s cannot be read", path),
-		Why:  "there is no such file, it may not be read, or it is longer than 32 MiB",
+		Why:  "it is missing, unreadable, or longer than 32 MiB",
 		Try:  "set yarn.federation.machine-list to a file of lines: host, subcluster, rack",
 	}
 }

@@ -62,7 +62,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 			now = err.Error()
 		}
 		if now != logged && now != "" {
-			p.Log.Warn("failed to publish hosts; asks for new ones are not routed to them",
+			p.Log.Warn("failed to publish hosts; asks for new hosts are not routed here",
 				"subcluster", p.Member, "error", now)
 		}
 		logged = now

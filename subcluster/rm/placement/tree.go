@@ -119,7 +119,7 @@ func cleanName(name string) string { return strings.ReplaceAll(name, ".", "_dot_
 func refused(why string) error {
 	return &creel.Error{
 		Kind: creel.ErrInvalidRequest,
-		What: "the application is rejected by a placement rule",
+		What: "a placement rule rejected the application",
 		Why:  why,
 		Try:  "name another queue, or ask the administrator of the placement rules",
 	}

@@ -102,7 +102,7 @@ func (s *Server) replay() (k journalContent, err error) {
 		case strings.HasPrefix(key, keyConf):
 			return k.conf.read(key, value)
 		default:
-			return fmt.Errorf("key %q is not known: the journal is of a newer version", key)
+			return fmt.Errorf("key %q is unknown: a newer version wrote the journal", key)
 		}
 		return nil
 	})

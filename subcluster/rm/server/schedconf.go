@@ -97,7 +97,7 @@ func (k *storedConf) read(key string, value []byte) error {
 		return nil
 	}
 	if !strings.HasPrefix(key, keyConfChange) {
-		return fmt.Errorf("key %q is not known: the journal is of a newer version", key)
+		return fmt.Errorf("key %q is unknown: a newer version wrote the journal", key)
 	}
 	c := &ConfChange{}
 	if err := json.Unmarshal(value, c); err != nil {
@@ -114,7 +114,8 @@ func (s *Server) openConf(k *storedConf, mc *rm.Config) error {
 	switch {
 	case c == nil || !c.Kept:
 		if k.version > 0 {
-			s.log.Warn("queue changes by calls are not in force: they are in the journal, but another store is configured", "setting", "yarn.scheduler.configuration.store.class", "version", k.version,
+			s.log.Warn("queue changes by calls are not in force: the journal has them, but another store is configured",
+				"setting", "yarn.scheduler.configuration.store.class", "version", k.version,
 				"try", "set it to fs to apply them")
 		}
 		if c == nil {

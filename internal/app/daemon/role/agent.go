@@ -100,7 +100,7 @@ func addressesOf(s *settings.Settings) (a subcluster.Addresses, err error) {
 	}
 	if i := slices.IndexFunc(ids, func(id string) bool { return strings.Contains(id, ".") }); i >= 0 {
 		return a, s.Problem("yarn.resourcemanager.ha.rm-ids", ids[i]+" has a dot, and ids are parts of settings' names",
-			"name them without, such as rm1,rm2")
+			"name them without dots, such as rm1,rm2")
 	}
 	for _, p := range ports {
 		hosts := make([]string, len(ids))

@@ -68,7 +68,7 @@ func dependOnStore(s *daemon.Service, store statestore.Store, log *slog.Logger) 
 	h := &storeHealth{store: c, log: log}
 	s.Add("store health", h.run)
 	s.Health.Depend("store", h.state)
-	s.Health.Gauge("creel_store_reachable", "1 if the state store answered the last look at its health.",
+	s.Health.Gauge("creel_store_reachable", "1 if the state store answered the last health check.",
 		func() float64 {
 			if l := h.last.Load(); l == nil || l.err != nil {
 				return 0
@@ -133,7 +133,7 @@ func (h *storeHealth) look(ctx context.Context) {
 				"error",
 				now.err,
 				"try",
-				"see that it runs and can be reached",
+				"check that it runs and is reachable",
 			)
 		}
 		if before != nil {
@@ -271,12 +271,12 @@ func dependOnJournal(h *health.Health, s *server.Server) {
 		switch {
 		case room.Full:
 			return health.State{Err: fmt.Errorf("its disk is full since %s, %d bytes of the reserve are left: "+
-				"running applications go on, new ones are refused", ago(time.Since(room.Since)), room.Reserve)}
+				"running applications continue, new ones are rejected", ago(time.Since(room.Since)), room.Reserve)}
 		case !kept:
-			return health.State{Text: "nothing is kept: creel.rm.data is not set"}
+			return health.State{Text: "no journal: creel.rm.data is not set"}
 		case wait > staleAfter:
-			return health.State{Err: fmt.Errorf("the disk has taken nothing for %s", wait.Round(100*time.Millisecond))}
+			return health.State{Err: fmt.Errorf("the disk accepted no write for %s", wait.Round(100*time.Millisecond))}
 		}
-		return health.State{Text: fmt.Sprintf("waited %s for the disk", wait.Round(time.Millisecond))}
+		return health.State{Text: fmt.Sprintf("the disk took %s", wait.Round(time.Millisecond))}
 	})
 }

@@ -18,7 +18,7 @@ import (
 func (m *Membership) emptyStart(ctx context.Context, dir string, log *slog.Logger) error {
 	living, one, err := livingAt(ctx, m.Store, m.ID)
 	for ; err != nil; living, one, err = livingAt(ctx, m.Store, m.ID) {
-		log.Warn("the journal is empty, and the store cannot be asked whether it may be", "dir", dir, "error", err)
+		log.Warn("the journal is empty, and the store does not answer whether that is right", "dir", dir, "error", err)
 		select {
 		case <-ctx.Done():
 			return nil

@@ -39,7 +39,7 @@ func (m *Membership) firstEpoch(named, kept int64, before bool, log *slog.Logger
 	}
 	return 0, &creel.Error{
 		Kind: creel.ErrUnavailable,
-		What: "the ResourceManager of " + string(m.ID) + " does not start: it has no first epoch",
+		What: "the ResourceManager of " + string(m.ID) + " did not start: it has no first epoch",
 		Why:  "the store assigns a unique one, and did not answer: " + err.Error(),
 		Try:  "start it when the store answers, or set yarn.resourcemanager.epoch to a unique number",
 	}

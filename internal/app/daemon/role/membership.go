@@ -100,7 +100,7 @@ func leaseOutlasts(s *settings.Settings) error {
 	}
 	return s.Problem("creel.membership.lease",
 		fmt.Sprintf("the member would be lost before each heartbeat: creel.membership.heartbeat-interval is %v", each),
-		"make it several times that")
+		"make it several times as long")
 }
 
 // Escrow configures the enforcement of a ResourceManager's parts of federation-wide maxima.
@@ -272,7 +272,7 @@ func awaitAccepted(s *daemon.Service, agent *remote.Agent) {
 func stay(ctx context.Context, agent *remote.Agent, log *slog.Logger) error {
 	err := agent.Run(ctx)
 	if errors.Is(err, creel.ErrStale) {
-		log.Error("this ResourceManager is no member any more: its applications go on, new ones do not come",
+		log.Error("this ResourceManager is not a member any more: its applications continue, routers send no new ones",
 			"subcluster", agent.Member.ID, "error", err)
 		<-ctx.Done()
 		return nil
@@ -297,9 +297,9 @@ func (m *Membership) publishKeys(ctx context.Context, d *server.Server, log *slo
 		switch {
 		case now == logged:
 		case now == "":
-			log.Info("token keys are published again", "subcluster", m.ID)
+			log.Info("token keys published again", "subcluster", m.ID)
 		default:
-			log.Warn("token keys are not published: proxies do not know AMs of new keys",
+			log.Warn("failed to publish token keys: proxies reject AMs with new keys",
 				"subcluster", m.ID, "error", now)
 		}
 		logged = now

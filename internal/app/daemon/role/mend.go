@@ -142,7 +142,7 @@ func (r *Router) addMends(o *operator.Operator, m *mover, user string) {
 			before = now
 			done()
 			if err != nil && ctx.Err() == nil {
-				m.log.Warn("drift of the members' queues is not mended", "error", err)
+				m.log.Warn("failed to repair drift of the members' queues", "error", err)
 			}
 		}
 	})

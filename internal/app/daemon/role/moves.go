@@ -350,7 +350,7 @@ func (m *mover) preview(ctx context.Context, as creel.SubclusterID) ([]rebalance
 	view := m.view()
 	if view == nil {
 		return nil, nil, &creel.Error{
-			Kind: creel.ErrUnavailable, What: "the moves are not known",
+			Kind: creel.ErrUnavailable, What: "the moves are unknown",
 			Why: "this router has not read the state store yet", Try: "again in a moment",
 		}
 	}

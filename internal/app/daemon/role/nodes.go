@@ -51,8 +51,8 @@ func NodesSettings(s *settings.Settings) (NodesConfig, error) {
 		c.Scheduler = s.Address("yarn.nodemanager.amrmproxy.address")
 	}
 	if c.Farm.Nodes <= 0 {
-		return c, s.Problem("creel.nm.simulate", "creel's NodeManagers are simulated ones only",
-			"say how many: --simulate N")
+		return c, s.Problem("creel.nm.simulate", "creel has only simulated NodeManagers",
+			"set their number: --simulate N")
 	}
 	return c, nil
 }
@@ -91,7 +91,7 @@ func NewNodes(c NodesConfig) (_ *Nodes, err error) {
 		case <-n.Farm.Ready():
 			return nil
 		default:
-			return errors.New("some have not been yet")
+			return errors.New("some are not registered yet")
 		}
 	})
 	m := n.Farm.Metrics()

@@ -141,12 +141,12 @@ var (
 	queueWanted = prometheus.NewDesc("creel_rebalancer_queue_wanted_ratio",
 		"The queue's use and pending demand, as a part of the federation.", []string{"queue"}, nil)
 	queueHeld = prometheus.NewDesc("creel_rebalancer_escrow_held_bytes",
-		"Memory that members hold of the queue's maximum.", []string{"queue"}, nil)
+		"Memory that members hold under the queue's maximum.", []string{"queue"}, nil)
 	memberCounts = prometheus.NewDesc("creel_rebalancer_member_counts_ratio",
 		"The part of its size that homes and splits count with; below 1 it starts slowly, or is away.",
 		[]string{"subcluster"}, nil)
 	queueAsked = prometheus.NewDesc("creel_rebalancer_escrow_asked_bytes",
-		"Memory that members need of the queue's maximum.", []string{"queue"}, nil)
+		"Memory that members need under the queue's maximum.", []string{"queue"}, nil)
 )
 
 func (q queueShares) Describe(out chan<- *prometheus.Desc) {

@@ -113,7 +113,7 @@ func (r *record) keep(ctx context.Context) {
 		return
 	}
 	if count, write := r.lost.Happened(time.Now()); write {
-		r.log.Warn("the record of this daemon in the state store is not kept: others do not list it",
+		r.log.Warn("failed to store this daemon's record: lists of daemons lack it",
 			"count", count, "error", err)
 	}
 }

@@ -17,7 +17,7 @@ func machineList(s *settings.Settings) (*resolver.MachineList, error) {
 	const key = "yarn.federation.machine-list"
 	list, err := resolver.OpenMachineList(s.String(key))
 	if err != nil {
-		return nil, s.Problem(key, err.Error(), "or take the key out")
+		return nil, s.Problem(key, err.Error(), "or remove the key")
 	}
 	return list, nil
 }

@@ -28,7 +28,7 @@ func racks(s *settings.Settings) (func(host string) string, error) {
 	switch {
 	case strings.HasSuffix(class, ".TableMapping") || strings.HasSuffix(class, ".ScriptBasedMapping"):
 	default:
-		slog.Warn("racks are found by script or table only", "net.topology.node.switch.mapping.impl", class)
+		slog.Warn("creel finds racks only by script or table", "net.topology.node.switch.mapping.impl", class)
 	}
 	switch {
 	case table != "":
@@ -43,8 +43,8 @@ func racks(s *settings.Settings) (func(host string) string, error) {
 		return find, nil
 	case script != "" && !strings.HasSuffix(class, ".TableMapping"):
 		if f, err := os.Stat(script); err != nil || f.IsDir() || f.Mode()&0o111 == 0 {
-			return nil, s.Problem("net.topology.script.file.name", "it is no program that can be run",
-				"give one that prints the rack of each host given to it")
+			return nil, s.Problem("net.topology.script.file.name", "it is not an executable program",
+				"name a program that prints the rack of each host in its arguments")
 		}
 		return (&rackScript{program: script, found: map[string]string{}}).rack, nil
 	}
@@ -66,7 +66,7 @@ func rackTable(path string) (func(host string) string, error) {
 		case len(words) == 2:
 			racks[words[0]] = words[1]
 		case len(words) != 0:
-			return nil, fmt.Errorf("line %d is no host and its rack", n)
+			return nil, fmt.Errorf("line %d is not a host and its rack", n)
 		}
 	}
 	return func(host string) string {
@@ -105,7 +105,7 @@ func (r *rackScript) rack(host string) string {
 		err = fmt.Errorf("it prints %d racks", len(words))
 	}
 	if err != nil {
-		slog.Warn("the rack script fails: the host is in the default rack",
+		slog.Warn("rack script failed: using the default rack",
 			"net.topology.script.file.name", r.program, "host", host, "error", err)
 		return defaultRack
 	}

@@ -121,7 +121,7 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	for _, of := range []string{"mb", "vcores"} {
 		least, most := "yarn.scheduler.minimum-allocation-"+of, "yarn.scheduler.maximum-allocation-"+of
 		if s.Long(most) < s.Long(least) {
-			why := fmt.Sprintf("no container could be made: it is less than %s, %d", least, s.Long(least))
+			why := fmt.Sprintf("no container could be granted: it is below %s, %d", least, s.Long(least))
 			return m, s.Problem(most, why, "raise it, or lower that one")
 		}
 	}
@@ -231,9 +231,9 @@ func heartbeatScaling(s *settings.Settings) (*server.Scaling, error) {
 		return nil, s.Problem(nodes+"max-ms", "the longest time between heartbeats is below "+interval.String(),
 			"give one of at least "+nodes+"ms")
 	case c.SpeedUp < 0:
-		return nil, s.Problem(nodes+"speedup-factor", "a factor below 0 would have idle nodes wait", "give 0 or more")
+		return nil, s.Problem(nodes+"speedup-factor", "a factor below 0 would slow idle nodes", "give 0 or more")
 	case c.SlowDown < 0:
-		return nil, s.Problem(nodes+"slowdown-factor", "a factor below 0 would hurry busy nodes", "give 0 or more")
+		return nil, s.Problem(nodes+"slowdown-factor", "a factor below 0 would speed up busy nodes", "give 0 or more")
 	}
 	return c, nil
 }
@@ -245,8 +245,8 @@ func labelSource(s *settings.Settings) rm.LabelSource {
 	case !s.Bool("yarn.node-labels.enabled"):
 		return rm.LabelsOff
 	case fairScheduler(s):
-		slog.Warn("FairScheduler knows no node labels, as in Hadoop: they are kept and shown, every node serves every "+
-			"queue, and asks that name a label are refused", "setting", "yarn.node-labels.enabled")
+		slog.Warn("FairScheduler does not support node labels, as in Hadoop: they are stored and displayed, every "+
+			"node serves every queue, and asks with a label are rejected", "setting", "yarn.node-labels.enabled")
 	}
 	if distributed {
 		return rm.LabelsByNode

@@ -83,7 +83,7 @@ func readSecret(file string) ([]byte, error) {
 			Key:    "creel.cluster.secret-file",
 			Origin: file,
 			Why:    fmt.Sprintf("it holds %d bytes", len(b)),
-			Try:    "give it at least 16 random ones, or remove it: one is made",
+			Try:    "write at least 16 random bytes, or remove it: then one is created",
 		}
 	}
 	return b, err

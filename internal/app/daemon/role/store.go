@@ -20,13 +20,13 @@ import (
 	"github.com/creelrm/creel/statestore/redis"
 )
 
-// ValidPolicy is asked before a document replaces a good one.
+// ValidPolicy checks a document before it replaces a valid one.
 func ValidPolicy(_ creel.QueuePath, document []byte) error {
 	_, err := policies.Parse(document)
 	return err
 }
 
-// basePolicy is the policy of queues that no document in the store holds for.
+// basePolicy is the policy of queues without a document in the store.
 func basePolicy(s *settings.Settings) (policies.Policy, error) {
 	const document = `{"home":{"policy":%q},"split":{"policy":%q}}`
 	policy, err := policies.Parse(
@@ -37,9 +37,8 @@ func basePolicy(s *settings.Settings) (policies.Policy, error) {
 	return policy, nil
 }
 
-// OpenStore opens the state store of creel.store.url, and checks that this creel
-// can read it. "memory" is a store of this process alone. The function it
-// returns closes the store.
+// OpenStore opens the state store of creel.store.url, and checks that this creel can read its data. "memory" means a
+// store in this process. The returned function closes the store.
 func OpenStore(ctx context.Context, s *settings.Settings) (statestore.Store, func() error, error) {
 	conf, memory, err := storeConfig(s)
 	if err != nil {
@@ -70,7 +69,7 @@ func OpenStore(ctx context.Context, s *settings.Settings) (statestore.Store, fun
 		}
 	}
 	if errors.Is(err, redis.ErrNoReplicas) {
-		// The server is there and can be read. Until a replica is, nothing new is acknowledged.
+		// The server is up and can be read. Until a replica is up, it acknowledges no change.
 		slog.Warn("the state store acknowledges no change: too few replicas", "store", shownStore(s), "error", err,
 			"try", "start the missing replica, or lower creel.store.wait-replicas (wait= in creel.store.url)")
 		return store, store.Close, nil
@@ -81,20 +80,20 @@ func OpenStore(ctx context.Context, s *settings.Settings) (statestore.Store, fun
 	return store, store.Close, nil
 }
 
-// How long a daemon waits for its store at the start, and after what time it logs that it waits.
+// These are a daemon's wait for its store at the start, and the time after which it logs the wait.
 const (
 	storePatience = 10 * time.Second
 	storeSilence  = 2 * time.Second
 )
 
-// storeConfig reads the store's settings; memory means the store in this process.
+// storeConfig reads the store's settings; memory means a store in this process.
 func storeConfig(s *settings.Settings) (conf redis.Config, memory bool, err error) {
 	address := s.String("creel.store.url")
 	if address == "memory" {
 		return conf, true, nil
 	}
 	if !strings.Contains(address, "://") {
-		return conf, false, s.Problem("creel.store.url", "it is no store's URL",
+		return conf, false, s.Problem("creel.store.url", "it is not a store's URL",
 			"give memory, or a redis URL such as redis://127.0.0.1:6379")
 	}
 	return redis.Config{
@@ -120,18 +119,18 @@ func joinFederation(ctx context.Context, store statestore.Store, s *settings.Set
 	return err
 }
 
-// shownStore is the store's URL without passwords.
+// shownStore returns the store's URL without passwords.
 func shownStore(s *settings.Settings) string {
 	u, err := url.Parse(s.String("creel.store.url"))
 	if err != nil {
-		return "(a URL that is not shown: it may hold a password)"
+		return "(hidden URL: it may contain a password)"
 	}
-	u.RawQuery = "" // may hold a Sentinel's password
+	u.RawQuery = "" // may contain a Sentinel's password
 	return u.Redacted()
 }
 
-// storeError reports a store that could not be used at the start: which one, the setting that chose it, and the
-// store's reason. If the store rejected the connection, the advice follows its message.
+// storeError describes a store that could not be used at the start, with the setting that chose it and the store's
+// reason. If the store rejected the connection, advice follows its message.
 func storeError(s *settings.Settings, err error) error {
 	out := &creel.Error{
 		Kind: creel.ErrUnavailable,
@@ -178,7 +177,7 @@ func clusterSecret(store statestore.Keys, file string) (func(context.Context) ([
 	}, nil
 }
 
-// fileReason is why a file cannot be read, without its name.
+// fileReason returns why a file cannot be read, without its name.
 func fileReason(err error) string {
 	var p *os.PathError
 	if errors.As(err, &p) {

@@ -26,7 +26,7 @@ type storeFigures struct{ took *prometheus.HistogramVec }
 func newStoreFigures() *storeFigures {
 	return &storeFigures{prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "creel_store_operation_duration_seconds",
-		Help:    "Operations of the state store with their repeats, by result: ok, refused (by the server), unavailable.",
+		Help:    "State store operations including repeats, by result: ok, refused (by the server), unavailable.",
 		Buckets: []float64{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10},
 	}, []string{"operation", "result"})}
 }

@@ -43,9 +43,9 @@ func (f *Figures) Collect(out chan<- prometheus.Metric) {
 func (f *Figures) refused(c *conn, why string) {
 	f.refusedCount.Add(1)
 	if count, write := f.refusedLine.Happened(time.Now()); write {
-		slog.Warn("web port: connections were refused above a limit",
+		slog.Warn("web port: rejected connections above a limit",
 			"address", c.l.Addr().String(), "count", count, "last_from", c.from.String(), "why", why,
-			"try", "find out which client that is; creel.http.max-connections and -per-address allow more")
+			"try", "find the client; creel.http.max-connections and -per-address permit more")
 	}
 }
 

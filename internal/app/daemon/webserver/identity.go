@@ -42,7 +42,7 @@ func identify(next, anonymous http.Handler) http.Handler {
 			return
 		}
 		if strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) || len(name) > 256 {
-			const why = "user.name is no user's name: it is longer than 256 bytes or has control characters"
+			const why = "user.name is invalid: it is longer than 256 bytes or has control characters"
 			http.Error(w, why, http.StatusBadRequest)
 			return
 		}

@@ -99,7 +99,7 @@ func (c *conn) enter() {
 		}
 		longest.leave()
 		if !longest.served {
-			c.l.told.tooSlow(longest, "no request had come, and there were many like it")
+			c.l.told.tooSlow(longest, "no request arrived, and too many connections were waiting")
 		}
 		longest.Conn.Close() // its handler notices and drops it
 	}

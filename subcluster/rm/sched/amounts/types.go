@@ -33,7 +33,7 @@ func NewTypes(further []string, memoryOnly bool) (Types, error) {
 		return t, invalid(
 			fmt.Sprintf("%d resource types", t.N),
 			fmt.Sprintf("at most %d are supported, memory and vcores included", MaxTypes),
-			"drop the types no queue or job uses",
+			"remove types that no queue or job uses",
 		)
 	}
 	t.Check = t.N
