@@ -114,6 +114,9 @@ func (p *adminHandler) UpdateNodeResource(
 	return admin(ctx, p.s, "updateNodeResource", func() (*pb.UpdateNodeResourceResponseProto, error) {
 		var sizes []server.NodeSize
 		for _, e := range req.GetNodeResourceMap() {
+			if e.GetNodeId().GetHost() == "" {
+				return nil, errNoNode
+			}
 			if err := pb.CheckUnits(e.GetResourceOption().GetResource()); err != nil {
 				return nil, err
 			}

@@ -5,10 +5,13 @@ package rpc
 import (
 	"context"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/server"
+	"google.golang.org/protobuf/proto"
 )
 
 // clientHandler is ApplicationClientProtocol. Methods that it lacks are answered as not enabled.
@@ -19,7 +22,7 @@ type clientHandler struct {
 
 func clientService(s *server.Server) hrpc.Service {
 	return yarnrpc.Inline(
-		yarnrpc.ApplicationClientProtocolService(&clientHandler{s: s}),
+		withIDs(yarnrpc.ApplicationClientProtocolService(&clientHandler{s: s})),
 		"getNewApplication",
 		"getApplicationReport",
 		"submitApplication",
@@ -32,6 +35,23 @@ func clientService(s *server.Server) hrpc.Service {
 		"getContainerReport",
 		"getContainers",
 	)
+}
+
+// withIDs rejects requests without the id of their subject, which would otherwise be 0.
+func withIDs(service hrpc.Service) hrpc.Service {
+	for name, m := range service.Methods {
+		serve := m.Serve
+		m.Serve = func(ctx context.Context, req proto.Message) (proto.Message, error) {
+			if path := pb.MissingID(req); path == "application_id" || path == "applicationId" {
+				return nil, &creel.Error{Kind: codec.ErrNoApplicationID, What: "Invalid application id: null"}
+			} else if path != "" {
+				return nil, codec.Invalid("the request has no %s", path)
+			}
+			return serve(ctx, req)
+		}
+		service.Methods[name] = m
+	}
+	return service
 }
 
 // GetNewApplication returns one id, or a block of ids to a creel router.

@@ -21,9 +21,6 @@ func (c *clientHandler) GetApplicationReport(
 ) (*pb.GetApplicationReportResponseProto, error) {
 	type R = *pb.GetApplicationReportResponseProto
 	s, id, who := c.s, pb.ToApplicationID(req.GetApplicationId()), callerOf(ctx)
-	if req.GetApplicationId() == nil {
-		return nil, &creel.Error{Kind: codec.ErrNoApplicationID, What: "Invalid application id: null"}
-	}
 	if claim := yarnrpc.DisownWanted(req); claim > 0 {
 		return later(ctx, s, server.Then(s.Disown(who, id, claim), func(known bool) R {
 			if known {

@@ -11,6 +11,7 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
 // labelError converts the error of a call about labels. Hadoop throws an IOException, which its clients retry for
@@ -50,6 +51,8 @@ func (p *adminHandler) RemoveFromClusterNodeLabels(
 	})
 }
 
+var errNoNode = codec.Invalid("the request has an entry without a node")
+
 func (p *adminHandler) ReplaceLabelsOnNodes(
 	ctx context.Context,
 	req *pb.ReplaceLabelsOnNodeRequestProto,
@@ -57,6 +60,9 @@ func (p *adminHandler) ReplaceLabelsOnNodes(
 	return admin(ctx, p.s, "replaceLabelsOnNodes", func() (*pb.ReplaceLabelsOnNodeResponseProto, error) {
 		var list []rm.NodeLabels
 		for _, n := range req.GetNodeToLabels() {
+			if n.GetNodeId().GetHost() == "" {
+				return nil, errNoNode
+			}
 			list = append(list, rm.NodeLabels{Node: pb.ToNodeID(n.GetNodeId()), Labels: n.GetNodeLabels()})
 		}
 		err := p.s.ReplaceLabels(ctx, list, req.GetFailOnUnknownNodes())
