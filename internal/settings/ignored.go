@@ -149,13 +149,13 @@ var ignoredRows = []ignoredRow{
 		keys: []string{"hadoop.security.credential.provider.path"}, effect: Stops, roles: onWeb,
 		example: "jceks://file/etc/hadoop/creds.jceks",
 		why:     "creel does not read credential providers: passwords in them would not be found",
-		try:     "remove it, and write the password of Redis into creel.store.url",
+		try:     "remove it, and put the password of Redis into a file: creel.store.password-file",
 	},
 	{
 		keys: []string{"hadoop.security.credential.clear-text-fallback"}, effect: Stops, roles: onWeb, when: isFalse,
 		example: "false",
 		why:     "creel does not read credential providers: it would take passwords from configuration files",
-		try:     "remove it, and write the password of Redis into creel.store.url",
+		try:     "remove it, and put the password of Redis into a file: creel.store.password-file",
 	},
 	{
 		keys: []string{"hadoop.security.credstore.**"}, effect: Lists, roles: onWeb,

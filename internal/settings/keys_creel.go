@@ -12,6 +12,17 @@ var creelStoreKeys = []Setting{
 		Doc:     "The state store: memory (one process), redis://, rediss://, redis-sentinel:// or redis-cluster://.",
 	},
 	{
+		Key:  "creel.store.password-file",
+		Type: Path,
+		Doc: "A file with the password of Redis alone, instead of one in creel.store.url; a line end after it does not " +
+			"count. It is read at the start.",
+	},
+	{
+		Key:  "creel.store.sentinel-password-file",
+		Type: Path,
+		Doc:  "A file with the password of the Sentinels, instead of sentinel_password in creel.store.url.",
+	},
+	{
 		Key:     "creel.store.prefix",
 		Type:    String,
 		Default: "creel",

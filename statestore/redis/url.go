@@ -3,6 +3,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -30,6 +31,10 @@ type Config struct {
 	// Parameters: prefix=, wait= (replicas), wait_timeout=, timeout=, max_wait= as below; tls=true;
 	// and sentinel_user=, sentinel_password= for Sentinels with a separate login.
 	URL string
+
+	// Password and SentinelPassword are used if the URL has none, such as those of files. A URL with a password and
+	// another Password are an error.
+	Password, SentinelPassword string
 
 	Prefix string      // of all keys and the channel; "creel". Letters, digits, . _ - :
 	TLS    *tls.Config // nil: the system's roots, if the URL asks for TLS
@@ -193,6 +198,11 @@ func (c *Config) parse() (target, error) {
 			return fail("parameter %s=%q is invalid", name, v)
 		}
 	}
+	if t.password != "" && c.Password != "" || t.sentinelPassword != "" && c.SentinelPassword != "" {
+		return fail("it has a password, and there is a second one")
+	}
+	t.password = cmp.Or(t.password, c.Password)
+	t.sentinelPassword = cmp.Or(t.sentinelPassword, c.SentinelPassword)
 	return t, c.complete(raw)
 }
 

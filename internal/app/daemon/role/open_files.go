@@ -13,11 +13,16 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-// secretFiles lists the files with secrets that a daemon reads: the cluster's secret, and configuration files with the
-// store's password.
+// secretFiles lists the files with secrets that a daemon reads: the cluster's secret, passwords of the store, and
+// configuration files with such a password.
 func secretFiles(s *settings.Settings) (paths []string) {
 	if file := s.String("creel.cluster.secret-file"); file != "" {
 		paths = append(paths, file)
+	}
+	for _, key := range []string{"creel.store.password-file", "creel.store.sentinel-password-file"} {
+		if file := s.String(key); file != "" {
+			paths = append(paths, file)
+		}
 	}
 	v, ok := s.Lookup("creel.store.url")
 	if ok && v.Origin.Source == "file" && hasPassword(v.Text) && !slices.Contains(paths, v.Origin.File) {

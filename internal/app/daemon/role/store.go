@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/url"
 	"os"
@@ -96,8 +97,17 @@ func storeConfig(s *settings.Settings) (conf redis.Config, memory bool, err erro
 		return conf, false, s.Problem("creel.store.url", "it is not a store's URL",
 			"give memory, or a redis URL such as redis://127.0.0.1:6379")
 	}
+	password, err := passwordFrom(s, "creel.store.password-file")
+	if err != nil {
+		return conf, false, err
+	}
+	sentinels, err := passwordFrom(s, "creel.store.sentinel-password-file")
+	if err != nil {
+		return conf, false, err
+	}
 	return redis.Config{
 		URL:         address,
+		Password:    password,
 		Prefix:      s.String("creel.store.prefix"),
 		Timeout:     s.Duration("creel.store.timeout"),
 		Wait:        s.Int("creel.store.wait-replicas"),
@@ -105,6 +115,8 @@ func storeConfig(s *settings.Settings) (conf redis.Config, memory bool, err erro
 		Validate:    ValidPolicy,
 		Confirm:     true,
 		Log:         slog.Default(),
+
+		SentinelPassword: sentinels,
 	}, false, nil
 }
 
@@ -117,6 +129,31 @@ func joinFederation(ctx context.Context, store statestore.Store, s *settings.Set
 			"federation", owner, "try", "set creel.federation.name="+owner)
 	}
 	return err
+}
+
+// maxPassword is the size of the largest file that passes for a password.
+const maxPassword = 4 << 10
+
+// passwordFrom reads the password in the file that a setting names; "" if it names none.
+func passwordFrom(s *settings.Settings, key string) (string, error) {
+	file := s.String(key)
+	if file == "" {
+		return "", nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return "", s.Problem(key, "it cannot be read: "+fileReason(err), "")
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxPassword+1))
+	if err != nil {
+		return "", s.Problem(key, "it cannot be read: "+fileReason(err), "")
+	}
+	password := strings.TrimRight(string(b), "\r\n")
+	if password == "" || len(b) > maxPassword || strings.ContainsAny(password, "\r\n") {
+		return "", s.Problem(key, "it does not contain one line", "write the password into it, and nothing else")
+	}
+	return password, nil
 }
 
 // shownStore returns the store's URL without passwords.

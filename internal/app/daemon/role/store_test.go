@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -91,5 +93,83 @@ func TestStoreOfAnotherFederationIsRejected(t *testing.T) {
 	err := open("creel.federation.name=south")
 	if err == nil || !strings.Contains(err.Error(), `"south"`) || !strings.Contains(err.Error(), "creel.store.prefix") {
 		t.Errorf("the store of another federation: %v", err)
+	}
+}
+
+// The password of Redis is read from a file of one line, and from nowhere else at the same time.
+func TestStorePasswordIsReadFromItsFile(t *testing.T) {
+	server := redistest.Start(t)
+	server.Do("ACL", "SETUSER", "creel", "on", ">right word", "~*", "&*", "+@all")
+	server.Do("CONFIG", "SET", "requirepass", "right word")
+	file := filepath.Join(t.TempDir(), "password")
+	open := func(store string, defines ...string) error {
+		t.Helper()
+		s, err := settings.Load(settings.Sources{ConfDir: t.TempDir(), Defines: append(defines,
+			"creel.store.url="+store, "creel.store.password-file="+file, "creel.store.timeout=5s")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, done, err := OpenStore(t.Context(), s)
+		if err == nil {
+			err = done()
+		}
+		return err
+	}
+	for _, c := range []struct{ text, store, want string }{
+		{"right word", server.URL(), ""},
+		{"right word\r\n", "redis://creel@" + server.Addr, ""},
+		{"wrong", server.URL(), "WRONGPASS"},
+		{"right word", "redis://creel:right%20word@" + server.Addr, "there is a second one"},
+		{"\n", server.URL(), "it does not contain one line"},
+		{"right word\nmore", server.URL(), "it does not contain one line"},
+		{strings.Repeat("a", 5000), server.URL(), "it does not contain one line"},
+	} {
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := open(c.store)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q with %s: %v", c.text, c.store, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "right") {
+			t.Errorf("the password is in %v", err)
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(server.URL()); !settings.IsProblem(err) || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("without the file: %v", err)
+	}
+}
+
+// Sentinels with a password of their own are asked with the one in its file.
+func TestSentinelPasswordIsReadFromItsFile(t *testing.T) {
+	group := redistest.StartSentinels(t)
+	for _, sentinel := range group.Sentinels {
+		sentinel.Do("ACL", "SETUSER", "default", "resetpass", ">word", "on")
+	}
+	file := filepath.Join(t.TempDir(), "password")
+	for _, c := range []struct{ text, want string }{{"word\n", ""}, {"other\n", "cannot be used"}} {
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := settings.Load(settings.Sources{ConfDir: t.TempDir(), Defines: []string{
+			"creel.store.url=" + group.URL(), "creel.store.sentinel-password-file=" + file, "creel.store.timeout=1s",
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		limited, cancel := context.WithTimeout(t.Context(), map[string]time.Duration{"": time.Minute}[c.want]+3*time.Second)
+		_, done, err := OpenStore(limited, s)
+		cancel()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v", c.text, err)
+		}
+		if err == nil {
+			if err := done(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
