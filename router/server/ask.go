@@ -18,21 +18,21 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// ErrLost takes the place of the answer of a lost member: it was not asked.
+// ErrLost is the error for a lost member, which is not asked.
 var ErrLost = errors.New("lost")
 
-// GivesParts reports whether a list is returned by RPC without a member that does not answer, although nothing marks
-// it as partial.
+// GivesParts reports whether lists by RPC are returned without members that do not answer, although RPC has no mark
+// for partial lists.
 func (s *Server) GivesParts() bool { return s.conf.GivesParts }
 
-// LastParts returns how long lists have the last part of a member that does not answer.
+// LastParts returns the time for which lists include the last part of a member that does not answer.
 func (s *Server) LastParts() time.Duration { return s.conf.LastParts }
 
 // ListsUAMs reports whether a list includes UAMs whose application is not in it.
 func (s *Server) ListsUAMs() bool { return s.conf.ListsUAMs }
 
-// Ask sends a question to every member that may answer, all at once, and returns an answer or an error for each, in
-// order of id. Lost members are not called: their parts are missing, and reported as such.
+// Ask calls every member that may answer, at the same time, and returns an answer or an error for each, in order of
+// id. Lost members are not called: their parts have the error ErrLost.
 func Ask[T any](
 	ctx context.Context,
 	s *Server,
@@ -41,7 +41,7 @@ func Ask[T any](
 	return AskSome(ctx, s, func(creel.SubclusterID) bool { return true }, call)
 }
 
-// AskSome is Ask of those members alone that are asked.
+// AskSome is Ask for the members that a filter selects.
 func AskSome[T any](
 	ctx context.Context,
 	s *Server,
@@ -75,7 +75,7 @@ func AskSome[T any](
 	return parts
 }
 
-// AsksHadoop reports whether a question to every member goes to one that runs Hadoop's ResourceManager.
+// AsksHadoop reports whether a call to every member includes a member running Hadoop's ResourceManager.
 func (s *Server) AsksHadoop() bool {
 	view := s.View()
 	for i := 0; view != nil && i < len(view.Members); i++ {
@@ -87,8 +87,8 @@ func (s *Server) AsksHadoop() bool {
 	return false
 }
 
-// InNoRelease reports whether no member was asked since no release of theirs has the call, and returns the error for
-// that.
+// InNoRelease reports whether no member was asked, since the releases of all members lack the call. It returns the
+// error for that.
 func InNoRelease[T any](parts []router.Part[T]) (error, bool) {
 	for _, p := range parts {
 		if !errors.Is(p.Err, remote.ErrNotInRelease) {
@@ -101,8 +101,8 @@ func InNoRelease[T any](parts []router.Part[T]) (error, bool) {
 	return parts[0].Err, true
 }
 
-// CarriedOut returns the error of an order that all of parts had to carry out: if one did not, the error names it and
-// says that the others did. If all reject it, it is the first's rejection.
+// CarriedOut returns the error of an order that every member in parts had to carry out. If some failed, the error
+// names them and the number of the others. If all reject the order, it is the first member's rejection.
 func CarriedOut[T any](order string, parts []router.Part[T]) error {
 	var failed []string
 	var first error
@@ -118,7 +118,7 @@ func CarriedOut[T any](order string, parts []router.Part[T]) error {
 	case first == nil:
 		return nil
 	case len(failed) == len(parts) && len(parts) == 1:
-		return first // in the words of the member asked
+		return first // the member's own error
 	}
 	var silent *remote.Unavailable
 	if len(failed) == len(parts) && !errors.As(first, &silent) {
@@ -132,8 +132,8 @@ func CarriedOut[T any](order string, parts []router.Part[T]) error {
 	}
 }
 
-// Any asks members one after another, in random order, until one answers: for questions that each can answer for all.
-// A rejection is an answer, except from a member whose release lacks the call, or where it is disabled.
+// Any calls members one after another, in random order, until one answers. It is for calls that each member can
+// answer for all. A rejection is an answer, unless the member's release lacks the call or the call is disabled there.
 func Any[T any](
 	ctx context.Context,
 	s *Server,
@@ -158,7 +158,7 @@ func Any[T any](
 		var silent *remote.Unavailable
 		switch {
 		case errors.Is(e, creel.ErrNotEnabled): // also remote.ErrNotInRelease
-			err = cmp.Or(err, e) // one that has it may be silent
+			err = cmp.Or(err, e) // a silent member may have it
 		case errors.As(e, &silent):
 			err = e
 		default:
@@ -168,7 +168,7 @@ func Any[T any](
 	return none, err
 }
 
-// Weigh adds the members' sizes in memory, as their loads report them.
+// Weigh adds the members' sizes in memory, from their load reports.
 func Weigh[T any](s *Server, present []router.Part[T]) []router.Weighed[T] {
 	view := s.View()
 	out := make([]router.Weighed[T], len(present))
@@ -181,8 +181,8 @@ func Weigh[T any](s *Server, present []router.Part[T]) []router.Weighed[T] {
 	return out
 }
 
-// PartitionSize returns a member's memory in nodes of a label, as its load reports it; false for one that publishes
-// no labels, and for nodes without one.
+// PartitionSize returns a member's memory in nodes of a label, from its load report. It returns false for a member
+// that publishes no labels, and without a label.
 func (s *Server) PartitionSize(id creel.SubclusterID, label string) (float64, bool) {
 	m, ok := s.View().Member(id)
 	if !ok || label == "" || !m.Load.Labels.Known {
@@ -194,12 +194,11 @@ func (s *Server) PartitionSize(id creel.SubclusterID, label string) (float64, bo
 	return 0, true
 }
 
-// Share returns which part of the memory of all active members a member has, from 0 to 1;
-// 1 while that is not known.
+// Share returns a member's part of the memory of all active members, from 0 to 1; 1 while that is unknown.
 func (s *Server) Share(id creel.SubclusterID) float64 {
 	var own, all float64
 	if view := s.View(); view != nil {
-		for i := range view.Members { // each report asks: without a list of the active ones
+		for i := range view.Members { // called for each report, so it makes no list of active members
 			m := &view.Members[i]
 			if m.State != subcluster.StateActive {
 				continue

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// recordTime bounds the writing of an intent whose member did not answer, and earlierTime the reading of recorded
-// intents before a member is asked: callers do not wait for a store that is away.
+// recordTime bounds the writing of an intent whose member did not answer. earlierTime bounds the reading of recorded
+// intents before a member is asked, so that callers do not wait for an unavailable store.
 const (
 	recordTime  = 5 * time.Second
 	earlierTime = time.Second
@@ -22,19 +22,20 @@ const (
 
 // PendingChange is a recorded change that routers carry out later.
 type PendingChange struct {
-	For []creel.SubclusterID // that did not answer; none: the application is being moved to another home
+	For []creel.SubclusterID // members that did not answer; none: the application is being moved to another home
 }
 
-// Change makes a user's change to an application at its home, and then in each member where it has a part. A kill
-// goes to every member, as one that does not know the application has nothing to end; a move or a priority goes to
-// those in which it has a UAM. The answer is the home's, and so is the error.
+// Change applies a user's change to an application at its home, and then in each other member with a part of it. A
+// kill goes to every member, since it does nothing in a member without the application. A move or a priority goes to
+// the members with a UAM. Answer and error are home's.
 //
-// If the home does not answer, or the application is being moved away from it, the intent is recorded (kept), and
-// routers carry it out when there is a home that can. Parts in other members are killed at once; each of them checks
-// whether the user may. If another member does not accept a move or a priority now, that is recorded too. A UAM that
-// a kill misses ends all the same: its proxy drops it when home reports that the attempt is over.
+// If home does not answer, or the application is being moved to another home, the intent is recorded (kept). Routers
+// carry it out when a home can accept it. A kill still goes to the other members at once; each checks the user's
+// permission. If another member does not accept a move or a priority now, that is recorded too. A UAM that a kill
+// misses still ends: its proxy drops it when home reports that the attempt is over.
 //
-// Earlier recorded changes of a queue, a priority or a lifetime are not carried out any more where this one is.
+// In members where this change is carried out, earlier recorded changes of the same kind (queue, priority or
+// lifetime) are dropped.
 func Change[T any](
 	ctx context.Context,
 	s *Server,
@@ -52,7 +53,7 @@ func Change[T any](
 			return answer, nil, err
 		}
 		if s.record(ctx, i) != nil {
-			return answer, nil, err // the home's result is the better answer
+			return answer, nil, err // home's error is more useful than the store's
 		}
 		kept = &PendingChange{}
 		if home != nil && away {
@@ -83,9 +84,9 @@ func Change[T any](
 	return answer, kept, nil
 }
 
-// Signal sends a signal to a container of an application at the member that runs it: home first. If no member that
-// answers has the container, it may be in one that does not. Then the signal is recorded for each of these that has a
-// part of the application (kept), and routers carry it out when the member is back. The error is home's.
+// Signal sends a signal to a container of an application at the member that runs it. It tries home first. If no
+// answering member has the container, a silent member may have it. Then the signal is recorded for each silent member
+// with a part of the application (kept), and routers carry it out when the member is back. The error is home's.
 func Signal[T any](
 	ctx context.Context,
 	s *Server,
@@ -104,7 +105,7 @@ func Signal[T any](
 			string(id), "user", i.User, "intent", i.String(), "error", err)
 	}
 	if unkept != nil || len(waits) == 0 {
-		return answer, nil, err // the home's answer is the better one
+		return answer, nil, err // home's error is more useful than the store's
 	}
 	return answer, &PendingChange{For: waits}, nil
 }
@@ -115,15 +116,15 @@ func busy(err error) bool {
 	return errors.Is(err, creel.ErrBusy) || errors.As(err, &status) && status.Code == http.StatusServiceUnavailable
 }
 
-// record writes an intent within a time of its own: the caller's may have run out while the member was silent.
+// record writes an intent with a separate timeout: the caller's may have expired while the member was silent.
 func (s *Server) record(ctx context.Context, i intents.Intent) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	return intents.Record(ctx, s.conf.Intents, i)
 }
 
-// elsewhere repeats the home's change at the members that have a UAM of the application. A silent one gets it later.
-// One that rejects it keeps its UAM unchanged, which the log says: the application's user got the home's answer.
+// elsewhere repeats home's change at the members with a UAM of the application. A silent member gets it later. If a
+// member rejects it, its UAM stays unchanged, and only the log has the error: the user gets home's answer.
 func (s *Server) elsewhere(
 	ctx context.Context,
 	i intents.Intent,
@@ -165,7 +166,7 @@ func (s *Server) earlier(ctx context.Context, i intents.Intent) intents.Document
 	return words
 }
 
-// IntentsOf returns users' changes of an application that are waiting, or were rejected recently.
+// IntentsOf returns users' changes of an application that wait or were rejected recently.
 func (s *Server) IntentsOf(ctx context.Context, app creel.ApplicationID) ([]intents.Intent, error) {
 	if s.conf.Intents == nil {
 		return nil, nil

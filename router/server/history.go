@@ -11,14 +11,14 @@ import (
 	"github.com/creelrm/creel/router"
 )
 
-// history is a router.History for any number of readers.
+// history is a router.History with a lock.
 type history struct {
 	mu sync.Mutex
 	router.History
 }
 
-// Observe samples the federation each second until ctx ends, for History and Events. Its owner runs it; without it
-// they are empty.
+// Observe samples the federation each second until ctx ends, for History and Events. The owner of the Server must run
+// it; otherwise these are empty.
 func (s *Server) Observe(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -43,21 +43,21 @@ func (s *Server) Observe(ctx context.Context) error {
 	}
 }
 
-// History are the rates of the last ten minutes, oldest first.
+// History returns the rates of the last ten minutes, oldest first.
 func (s *Server) History() []router.Point {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
 	return s.history.Points()
 }
 
-// Events are the last things that happened, newest first.
+// Events returns the last events, newest first.
 func (s *Server) Events() []router.Event {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
 	return s.history.History.Events()
 }
 
-// CutOff returns the kinds of call to a member that a breaker stops this router from making now.
+// CutOff returns the kinds of call to a member that a breaker stops now.
 func (s *Server) CutOff(id creel.SubclusterID) (kinds []string) {
 	client, err := s.Member(id)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Home finds the member of an application: in memory, in the store, or, for one that was submitted without a router,
-// by asking every member.
+// Home finds the home of an application in memory or in the store. For an application submitted without a router it
+// asks every member.
 func (s *Server) Home(ctx context.Context, app creel.ApplicationID) (*remote.Member, error) {
 	if id, ok := s.HomeSeen(app); ok {
 		if m, err := s.Member(id); err == nil {
@@ -36,7 +36,7 @@ func (s *Server) Home(ctx context.Context, app creel.ApplicationID) (*remote.Mem
 	return s.Member(id)
 }
 
-// search asks every member for an application without a claim.
+// search asks every member whether it has an application without a claim.
 func (s *Server) search(ctx context.Context, app creel.ApplicationID, notFound error) (*remote.Member, error) {
 	parts := Ask(ctx, s, func(ctx context.Context, m *remote.Member) (bool, error) {
 		return s.conf.Known(ctx, m, app)
@@ -65,7 +65,7 @@ func (s *Server) search(ctx context.Context, app creel.ApplicationID, notFound e
 	return nil, notFound
 }
 
-// HomeSeen returns the home of an application as remembered, without I/O.
+// HomeSeen returns the remembered home of an application, without I/O.
 func (s *Server) HomeSeen(app creel.ApplicationID) (creel.SubclusterID, bool) {
 	s.memoryLock.RLock()
 	defer s.memoryLock.RUnlock()
@@ -86,8 +86,8 @@ func (s *Server) Decision(app creel.ApplicationID) (router.Outcome, bool) {
 	return s.memory.Outcome(app)
 }
 
-// Placement returns how an application's home was chosen, as stored with its claim, whichever router took the
-// submission. It returns false if there is none: the claim was made again after the store had been emptied.
+// Placement returns the stored record of the choice of an application's home, by any router. It returns false if
+// there is none: the claim was made again after the store was emptied.
 func (s *Server) Placement(ctx context.Context, app creel.ApplicationID) (router.Placement, bool, error) {
 	b, err := s.conf.Homes.Placement(ctx, app)
 	if err != nil || len(b) == 0 {
@@ -100,14 +100,14 @@ func (s *Server) Placement(ctx context.Context, app creel.ApplicationID) (router
 	return p, err == nil, err
 }
 
-// rounds bounds how often AtHome looks up an application while it changes its home.
+// rounds bounds the look-ups of AtHome while an application changes its home.
 const rounds = 5
 
-// AtHome calls the home of an application, and returns its answer and the member. A home that does not know the
-// application may have been left, or not have it yet: then the remembered home is dropped, and every other member
-// that may have it is called too. The answer that it is unknown counts only if the application had the same home
-// before and after the home was asked, and is not being moved: between two checks a move may begin, end, or reach the
-// home that was asked too early.
+// AtHome calls the home of an application, and returns its answer and the member. If the home does not know the
+// application, the application may have left it, or not have arrived yet. Then the remembered home is dropped, and
+// every other member that may have the application is called. A final answer "unknown" needs proof. The application
+// must have had the same home before and after the call, and must not be moving. Between two checks a move may start,
+// end, or reach a home that was asked too early.
 func AtHome[T any](
 	ctx context.Context,
 	s *Server,
@@ -147,7 +147,7 @@ func AtHome[T any](
 			}
 		}
 		if before = at; notRead != nil {
-			break // all readable candidates have been asked
+			break // all readable candidates were asked
 		}
 	}
 	return answer, home, err
@@ -162,15 +162,14 @@ func (s *Server) moving(ctx context.Context, app creel.ApplicationID) bool {
 	return err == nil && moving
 }
 
-// unknown reports whether a member answered that it does not know the
-// application, by RPC or by REST.
+// unknown reports whether a member answered that it does not have the application, by RPC or by REST.
 func unknown(err error) bool {
 	var status *remote.StatusError
 	return errors.Is(err, creel.ErrApplicationNotFound) || errors.As(err, &status) && status.Code == http.StatusNotFound
 }
 
-// AtHolder calls the home of a container's application, and if that does not
-// know the container the other members, until one does. The error is home's.
+// AtHolder calls the home of a container's application. If home does not know the container, it calls the other
+// members until one does. The error is home's.
 func AtHolder[T any](
 	ctx context.Context,
 	s *Server,
@@ -181,7 +180,7 @@ func AtHolder[T any](
 	return answer, err
 }
 
-// holder is AtHolder, and also returns the members that did not answer.
+// holder is AtHolder; it also returns the members that did not answer.
 func holder[T any](
 	ctx context.Context,
 	s *Server,

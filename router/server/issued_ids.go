@@ -12,8 +12,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// issuedIDs is this router's record of the application ids that members issued. A member numbers them from 1 at each of
-// its starts, and the start is in the id: every id up to the highest seen has been issued.
+// issuedIDs is this router's record of the application ids that members issued. A member numbers ids from 1 after
+// each start, and an id contains the time of the start. So every id up to the highest seen has been issued.
 type issuedIDs struct {
 	mu     sync.RWMutex
 	starts map[int64]highest // by cluster timestamp
@@ -21,16 +21,16 @@ type issuedIDs struct {
 
 type highest struct {
 	number int32
-	member creel.SubclusterID // the issuer, "" if that is not known
+	member creel.SubclusterID // the issuer, "" if unknown
 }
 
-// startsMost bounds the known starts of members; beyond it, all are learnt again.
+// startsMost bounds the known starts of members; beyond it all are dropped and learnt again.
 const startsMost = 4096
 
-// askTime is how long a member may take to return its newest number.
+// askTime bounds the call that returns a member's newest id.
 const askTime = 2 * time.Second
 
-// Gave notes that a member issued n ids from first on; member is "" if that is not known.
+// Gave records that a member issued n ids from first on; member is "" if unknown.
 func (s *Server) Gave(first creel.ApplicationID, n int, member creel.SubclusterID) {
 	g := &s.issuedIDs
 	last := first.ID + int32(n) - 1
@@ -54,9 +54,9 @@ func (s *Server) Gave(first creel.ApplicationID, n int, member creel.SubclusterI
 }
 
 // checkGiven rejects an application id that no member issued, with an error of kind creel.ErrInvalidRequest. It
-// rejects only ids that are certainly wrong: a number above the newest one of the member of that start. An id of a
-// start that no member has now may be from before a restart, and is accepted. No member is asked about ids that came
-// through this router.
+// rejects only ids that are certainly wrong: the number exceeds the newest number of the member with that start. If
+// no member has that start now, the id may be from before a restart, and is accepted. Ids that this router passed on
+// need no call to a member.
 func (s *Server) checkGiven(ctx context.Context, app creel.ApplicationID) error {
 	if app.ID <= 0 || app.ClusterTimestamp <= 0 {
 		return neverGiven(app, "ids are numbered from 1, and name the start of a ResourceManager")

@@ -13,26 +13,24 @@ import (
 	"github.com/creelrm/creel/router"
 )
 
-// A member's list of thousands of applications is megabytes, of which nothing may have changed since a moment ago.
-// Creel's ResourceManagers identify such a list by a tag (an entity tag by HTTP, yarnrpc.WithListKnown by RPC), and
-// if a request carries the current tag they answer only that it is unchanged. So a router stores for a moment the
-// members' lists, and the whole list that it made of them. Members are asked each time: they decide what is
-// unchanged, and for which user. Hadoop's send no tags, and their lists are not stored (BenchmarkLongLists of
-// e2e/federation).
+// A member's list of thousands of applications has megabytes, and often has not changed since the last request.
+// Creel's ResourceManagers identify such a list by a tag (an entity tag by HTTP, yarnrpc.WithListKnown by RPC). If a
+// request has the current tag, they answer only that the list is unchanged. So a router caches for a short time the
+// members' lists, and the whole list made of them. It asks the members each time: they decide whether a list is
+// unchanged, for each user. Hadoop's ResourceManagers send no tags, and their lists are not cached
+// (BenchmarkLongLists of e2e/federation).
 
-// How much is stored, and for how long after a member sent it: members themselves answer with the same list for no
-// longer than a second.
+// Limits of size and age of the cache. Members themselves answer with the same list for at most a second.
 const (
 	listKept  = 2 * time.Second
 	listsMost = 64
 	listBytes = 128 << 20
 )
 
-// Lists are members' answers to questions for long lists, cut into values of type T, and
-// the whole lists made of them.
+// Lists caches members' answers to requests for long lists, as values of type T, and the whole lists made of them.
 type Lists[T any] struct {
-	// Last is how long a member's last part replaces its answer while it does not answer; 0: such a list is without
-	// it. It is set before use.
+	// Last is the time for which a member's last part replaces its answer while the member does not answer; 0: the
+	// list is without that part. It is set before use.
 	Last time.Duration
 
 	mu    sync.Mutex
@@ -43,31 +41,31 @@ type Lists[T any] struct {
 // ListPart is a member's part of a list.
 type ListPart[T any] struct {
 	Value T      // read only
-	Tag   string // the member's; empty: it sent none
-	Bytes int    // the approximate memory that it takes
-	Held  bool   // it was sent before, and the member confirmed it
-	// Late is why the member did not answer, where this is its last part, and Age how old that is.
+	Tag   string // from the member; empty: it sent none
+	Bytes int    // approximate size in memory
+	Held  bool   // it was cached, and the member confirmed it
+	// Late is set if this is the last part of a member that did not answer: the reason. Age is the age of the part.
 	Late error
 	Age  time.Duration
 
-	at time.Time // when the member sent it, or confirmed it
+	at time.Time // time when the member sent or confirmed it
 }
 
-// keptList is the stored data of one question.
+// keptList is the cached data of one request.
 type keptList[T any] struct {
 	parts map[creel.SubclusterID]ListPart[T]
 	whole []byte
-	of    []string // members and tags of the parts of the whole
+	of    []string // members and tags of the parts of whole
 	bytes int
-	last  time.Time // when a member sent its part
+	last  time.Time // last time when a member sent a part
 }
 
-// Part returns a member's part of the list for a question. ask gets the tag of the stored one, "" for none, and
-// returns the member's list, or that tag alone if the member confirms it.
+// Part returns a member's part of the list for a request. ask gets the tag of the cached part, "" for none. It
+// returns the member's list, or only that tag if the member confirms it.
 func (l *Lists[T]) Part(
 	question string, member creel.SubclusterID, ask func(tag string) (ListPart[T], error),
 ) (ListPart[T], error) {
-	known := l.known(question, member) // it may be gone when the member has answered
+	known := l.known(question, member) // it may be dropped before the member answers
 	p, err := ask(known.Tag)
 	switch {
 	case err != nil, p.Tag == "" && l.Last == 0:
@@ -81,7 +79,7 @@ func (l *Lists[T]) Part(
 	return p, nil
 }
 
-// Lately puts the last parts of members that did not answer in their place. A rejection is an answer.
+// Lately replaces the errors of members that did not answer by their last parts. A rejection is an answer.
 func (l *Lists[T]) Lately(question string, parts []router.Part[ListPart[T]]) {
 	for i := range parts {
 		p := &parts[i]
@@ -96,7 +94,7 @@ func (l *Lists[T]) Lately(question string, parts []router.Part[ListPart[T]]) {
 	}
 }
 
-// Old returns the members whose parts are their last ones, and the ages of these.
+// Old returns the members with Late parts, and the ages of these parts.
 func Old[T any](parts []router.Part[ListPart[T]]) (old []router.MissingMember) {
 	for i := range parts {
 		if p := &parts[i]; p.Value.Late != nil {
@@ -127,7 +125,7 @@ func (l *Lists[T]) keep(question string, member creel.SubclusterID, p ListPart[T
 	}
 }
 
-// confirm notes that a part is unchanged at the member, if its last part may be used.
+// confirm records that a part is unchanged at the member. It is needed only if Last is set.
 func (l *Lists[T]) confirm(question string, member creel.SubclusterID, tag string) {
 	if l.Last == 0 {
 		return
@@ -141,10 +139,9 @@ func (l *Lists[T]) confirm(question string, member creel.SubclusterID, tag strin
 	}
 }
 
-// Whole returns the list made of these parts if all of them are stored ones: the stored list, or the one that made
-// returns, which is stored then. It returns nil if a member sent its part just now: such a list may be out of date
-// before it is asked for again, and is quicker written piece by piece. If the client has gone, no list is made, and the
-// error is the context's.
+// Whole returns the whole list if all parts were cached: the cached list, or the result of made, which is then
+// cached. It returns nil if a member just sent its part. Such a list may be out of date before the next request, and
+// writing it part by part is faster. If the client has gone, no list is made, and the error is the context's.
 func (l *Lists[T]) Whole(
 	ctx context.Context, question string, parts []router.Part[ListPart[T]], made func() []byte,
 ) ([]byte, error) {
@@ -178,15 +175,15 @@ func (l *Lists[T]) Whole(
 	return whole, nil
 }
 
-// room returns the stored data of a question, once there is space for so many bytes more; nil if they are too many.
-// Under mu.
+// room returns the cached data of a request, after making space for more bytes; nil if they are too many. The caller
+// must have mu.
 func (l *Lists[T]) room(question string, bytes int) *keptList[T] {
 	if bytes > listBytes/2 {
 		return nil
 	}
 	k := l.lists[question]
 	if l.bytes+bytes > listBytes || k == nil && len(l.lists) >= listsMost {
-		clear(l.lists) // those that are still asked for come back
+		clear(l.lists) // lists still in use are cached again
 		l.bytes, k = 0, nil
 	}
 	if k == nil {
@@ -207,7 +204,7 @@ func (l *Lists[T]) grow(k *keptList[T], bytes int) {
 	l.bytes += bytes
 }
 
-// drop deletes the stored data of a question, when it is old enough.
+// drop deletes the cached data of a request if it is old enough.
 func (l *Lists[T]) drop(question string, k *keptList[T]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,16 +8,16 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// logOnceMost bounds the names that are remembered.
+// logOnceMost bounds the stored names.
 const logOnceMost = 1000
 
-// logOnce are names that the log has had once.
+// logOnce has the names that were logged.
 type logOnce struct {
 	mu    sync.Mutex
 	names map[string]bool
 }
 
-// first reports whether a name is seen for the first time.
+// first reports whether a name occurs for the first time.
 func (t *logOnce) first(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -31,8 +31,8 @@ func (t *logOnce) first(name string) bool {
 	return true
 }
 
-// Unlisted counts a field of a member's answer that has no merge rule, so that the first member's stays, and logs its
-// first occurrence.
+// Unlisted counts fields without a merge rule, for which the first member's value is used. It logs the first
+// occurrence of each field.
 func (s *Server) Unlisted(typ, field string) {
 	s.counts.Unlisted.Add(1)
 	if s.logOnce.first(typ + "." + field) {
@@ -41,7 +41,7 @@ func (s *Server) Unlisted(typ, field string) {
 	}
 }
 
-// LeftOut logs once that answers to a call are without a member whose release does not have the call.
+// LeftOut logs once that answers to a call do not include a member, since its release lacks the call.
 func (s *Server) LeftOut(call string, member creel.SubclusterID, err error) {
 	if s.logOnce.first(call + " of " + string(member) + ": " + err.Error()) {
 		s.conf.Log.Warn("subcluster left out: its release lacks the call",

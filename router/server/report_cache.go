@@ -14,21 +14,22 @@ import (
 // Form is an encoding of an application's report.
 type Form int
 
-// The forms that are remembered.
+// The cached forms.
 const (
 	RPC Form = iota
 	REST
 )
 
-// reportMost bounds one report that is remembered, in bytes.
+// reportMost bounds one cached report, in bytes.
 const reportMost = 16 << 10
 
-// reportCacheBytes bounds the memory of all reports, since clients choose the user names. Beyond it, all are dropped.
+// reportCacheBytes bounds the memory of all reports, since clients choose the user names. Beyond it all reports are
+// dropped.
 const reportCacheBytes = 32 << 20
 
-// reportCache are the last reports of applications that went through this router, so that their users get an answer
-// while the home does not answer. The content of a report depends on the caller, so each is stored for its user. The
-// oldest are dropped first.
+// reportCache has the last reports of applications that went through this router. Users get them while home does not
+// answer. The content of a report depends on the caller, so each is stored for its user. The oldest are dropped
+// first.
 type reportCache struct {
 	mu    sync.Mutex
 	most  int
@@ -49,7 +50,7 @@ type report struct {
 	body []byte
 }
 
-// Saw stores an application's report as its home sent it to a user.
+// Saw stores an application's report that home sent to a user.
 func (s *Server) Saw(app creel.ApplicationID, user string, form Form, body []byte) {
 	if len(body) > reportMost {
 		return
@@ -80,8 +81,7 @@ func (s *Server) Saw(app creel.ApplicationID, user string, form Form, body []byt
 	c.byKey[key] = before
 }
 
-// Seen returns the last report of an application that a user got through this
-// router, and its age.
+// Seen returns the last report of an application that a user got from this router, and its age.
 func (s *Server) Seen(app creel.ApplicationID, user string, form Form) (body []byte, age time.Duration, ok bool) {
 	c := &s.reportCache
 	c.mu.Lock()
@@ -90,7 +90,7 @@ func (s *Server) Seen(app creel.ApplicationID, user string, form Form) (body []b
 	return r.body, time.Since(r.at), ok
 }
 
-// AsOf returns the text before a report that is not the home's present one.
+// AsOf returns the text that precedes a cached report.
 func AsOf(age time.Duration, err error) string {
 	return fmt.Sprintf("This report is %v old; since then: %v. ", age.Round(time.Second), err)
 }

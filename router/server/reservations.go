@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Reservations is the part of the state store that a Server needs for the homes of reservations: see the promises of
-// package statestore.
+// Reservations is the part of the state store that a Server needs for the homes of reservations; package statestore
+// documents it.
 type Reservations interface {
 	ClaimReservation(
 		ctx context.Context, id creel.ReservationID, member creel.SubclusterID,
@@ -26,7 +26,7 @@ type Reservations interface {
 	ForgetReservation(ctx context.Context, id creel.ReservationID, home creel.SubclusterID, ttl time.Duration) error
 }
 
-// keptAfter is how long the home of a reservation is stored after its deadline.
+// keptAfter is the time for which the home of a reservation is stored after its deadline.
 const keptAfter = 24 * time.Hour
 
 // Reservation is the part of a reservation's submission that the router reads.
@@ -34,12 +34,12 @@ type Reservation struct {
 	ID       creel.ReservationID
 	Queue    creel.QueuePath
 	User     string
-	Deadline time.Time // when its plan is over; zero: never, it recurs
+	Deadline time.Time // end of its plan; zero: it recurs without an end
 }
 
-// Reserve finds a home for a reservation by the policy of its queue, or its present one, and forwards it there. The
-// home of a rejected one is forgotten, so that another try may find another; if the answer was lost it stays, since
-// the plan may have it.
+// Reserve finds a home for a reservation by the policy of its queue, or its present home, and forwards it there. If
+// the home rejects it, the record of the home is deleted, so that another try may find another home. If the answer
+// was lost, the record stays, since the home may have the reservation.
 func (s *Server) Reserve(
 	ctx context.Context, r Reservation, forward func(ctx context.Context, m *remote.Member) error,
 ) error {
@@ -64,7 +64,7 @@ func (s *Server) Reserve(
 	err = forward(ctx, m)
 	switch verdict := VerdictOf(err); {
 	case verdict == router.Accepted && !r.Deadline.IsZero():
-		// A failure costs only a leftover record; calls about a forgotten one ask all members.
+		// A failure only leaves a record behind; without a record calls ask all members.
 		_ = s.conf.Reservations.ForgetReservation(ctx, r.ID, home, max(0, time.Until(r.Deadline))+keptAfter)
 	case fresh && (verdict == router.Refused || verdict == router.NotSent):
 		_ = s.conf.Reservations.ForgetReservation(ctx, r.ID, home, 0)
@@ -72,9 +72,9 @@ func (s *Server) Reserve(
 	return err
 }
 
-// AtReservation calls the home of a reservation. One without a record was made without a router, or long ago: all
-// members are asked, and the answer is that of the member that knows it. That none knows it is certain only if all
-// answer.
+// AtReservation calls the home of a reservation. Without a record the reservation was made without a router, or long
+// ago. Then it asks all members and returns the answer of the member that has it. Only if all answer is it certain
+// that no member has it.
 func AtReservation[T any](
 	ctx context.Context, s *Server, id creel.ReservationID,
 	call func(ctx context.Context, m *remote.Member) (T, error),
@@ -106,7 +106,7 @@ func AtReservation[T any](
 	return answer, cmp.Or(silent, refused, none, err)
 }
 
-// Unreserve is AtReservation of the call that deletes it.
+// Unreserve is AtReservation for the call that deletes the reservation.
 func Unreserve[T any](
 	ctx context.Context, s *Server, id creel.ReservationID,
 	call func(ctx context.Context, m *remote.Member) (T, error),
@@ -120,20 +120,19 @@ func Unreserve[T any](
 		return said{answer, m.ID}, err
 	})
 	if err == nil {
-		_ = s.conf.Reservations.ForgetReservation(ctx, id, a.by, 0) // it expires in time all the same
+		_ = s.conf.Reservations.ForgetReservation(ctx, id, a.by, 0) // on failure the record expires later
 	}
 	return a.answer, err
 }
 
-// HasHome reports whether the home of a reservation is recorded, or the record cannot be read: then AtReservation has
-// the answer. Lists of one without a home ask all members: those that do not know it have an empty list of it.
+// HasHome reports whether the home of a reservation is recorded, or the record cannot be read. Then a list of it
+// comes from AtReservation. Otherwise all members are asked: members without the reservation return an empty list.
 func (s *Server) HasHome(ctx context.Context, id creel.ReservationID) bool {
 	home, err := s.reservedAt(ctx, id)
 	return home != "" || err != nil
 }
 
-// reservedAt returns the home of the reservation that an application runs in, "" if it names none or one without a
-// claim.
+// reservedAt returns the home of an application's reservation, "" if it has none or the reservation has no claim.
 func (s *Server) reservedAt(ctx context.Context, id creel.ReservationID) (creel.SubclusterID, error) {
 	if id.IsZero() {
 		return "", nil
@@ -145,9 +144,9 @@ func (s *Server) reservedAt(ctx context.Context, id creel.ReservationID) (creel.
 	return home, err
 }
 
-// OfNoPlan finds out by its text whether a rejection is of a member that has no reservations, or none in a queue:
-// many rejections share its class, or code. To errors.Is it is then that the queue is not there, and if the member
-// has none at all that they are not enabled.
+// OfNoPlan recognises the rejection of a member without reservations, or without reservations in a queue. It goes by
+// the text: many rejections share the class or code. For errors.Is the result is then creel.ErrQueueNotFound. If the
+// member has no reservations at all, it is also creel.ErrNotEnabled.
 func OfNoPlan(err error) error {
 	var words string
 	var refused *hrpc.RemoteError
@@ -168,11 +167,11 @@ func OfNoPlan(err error) error {
 	return err
 }
 
-// noPlan is a rejection of OfNoPlan.
+// noPlan is a rejection recognised by OfNoPlan.
 type noPlan struct {
 	error
 	kind error
 }
 
-// Unwrap returns the rejection, and its meaning, for errors.Is.
+// Unwrap returns the rejection and its kinds, for errors.Is.
 func (e noPlan) Unwrap() []error { return []error{e.error, creel.ErrQueueNotFound, e.kind} }

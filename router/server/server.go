@@ -25,7 +25,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Config of a Server. View, Homes, Pool, Known and Disown are required.
+// Config configures a Server. View, Homes, Pool, Known and Disown are required.
 type Config struct {
 	View  func() *subcluster.View
 	Where policies.PlaceLookup // finds the members that have a host or rack; nil: unknown
@@ -33,47 +33,47 @@ type Config struct {
 	// Reservations stores the homes of reservations.
 	Reservations Reservations
 	Pool         *remote.Pool
-	// Known asks a member whether it knows an application; an error means that
-	// it could not be asked.
+	// Known asks a member whether it has an application; an error means that it could not be asked.
 	Known func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (bool, error)
 	// NewID makes a member issue an application id; nil: submissions' ids are not compared with the ids that members
 	// issued.
 	NewID func(ctx context.Context, m *remote.Member) (creel.ApplicationID, error)
-	// Disown makes a member reject an application under claims up to a number, unless it has it; see router.Disown.
+	// Disown makes a member reject an application under claims up to a number, unless it has the application; see
+	// router.Disown.
 	Disown func(ctx context.Context, m *remote.Member, app creel.ApplicationID, claim int64) (router.Standing, error)
 	// Policy applies to queues that no document of the view covers; the zero value is policies.Default.
 	Policy policies.Policy
-	// Kept is how many applications' homes and decisions are remembered, 10,000 if zero. For older ones the store is
-	// asked.
+	// Kept is the number of applications whose homes and decisions are remembered, 10,000 if zero. For others the
+	// store is read.
 	Kept int
 	Seed uint64
-	// SubmitTime bounds the calls of a submission to all members that it tries; 0: only the caller's context does.
+	// SubmitTime bounds the calls of a submission to all members together; 0: only the caller's context bounds them.
 	SubmitTime time.Duration
-	// MaxTries bounds the members that a submission is offered to; 0 is all.
+	// MaxTries bounds the members to which a submission is forwarded; 0: no bound.
 	MaxTries int
-	// MaxSubmission bounds a submission, in bytes as its client sent it; 0: nothing does.
+	// MaxSubmission bounds a submission, in bytes as its client sent it; 0: no bound.
 	MaxSubmission int64
 	// UnclearWait is for members that cannot disown: see router.UnclearWait, which is the default.
 	UnclearWait time.Duration
-	// Intents stores users' changes of an application whose home does not answer; nil: that is an error.
+	// Intents stores users' changes of an application whose home does not answer; nil: such changes fail.
 	Intents intents.Store
 	// Elsewhere returns the members that may have an application that its remembered home does not know, the
-	// likeliest first, past every cache, and whether it is being moved; nil: the home is asked again.
+	// likeliest first, without caches. moving reports whether it is being moved. nil: the home is asked again.
 	Elsewhere func(ctx context.Context, app creel.ApplicationID) (at []creel.SubclusterID, moving bool, err error)
 	// GivesParts allows lists by RPC without the members that did not answer.
 	GivesParts bool
-	// LastParts is Last of the Lists of applications and nodes.
+	// LastParts is Lists.Last for the lists of applications and nodes.
 	LastParts time.Duration
-	// ListsUAMs has applications of which only UAMs were reported listed, too.
+	// ListsUAMs: lists include applications of which only UAMs were reported.
 	ListsUAMs bool
-	Clock     *pauseclock.Clock // in which it is counted; its owner runs it; nil: time.Now
+	Clock     *pauseclock.Clock // detects pauses; its owner runs it; nil: none
 	Log       *slog.Logger      // slog.Default if nil
 }
 
-// Homes is the part of the state store that a Server needs: see the promises of package statestore.
+// Homes is the part of the state store that a Server needs; package statestore documents it.
 type Homes interface {
 	router.Homes
-	// Placement returns the data stored with the claim; nil for none.
+	// Placement returns the data stored with the claim, nil if there is none.
 	Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error)
 }
 
@@ -100,11 +100,11 @@ type Server struct {
 	uamCache    uamCache
 }
 
-// Counts are running totals since the start.
+// Counts has totals since the start.
 type Counts struct {
 	Submitted, Accepted, Failed, Moved, Partial, Killed atomic.Int64
-	Unlisted                                            atomic.Int64 // fields that no merge rule lists
-	// MovedAfter counts members that were left, by the outcome of the call there.
+	Unlisted                                            atomic.Int64 // fields without a merge rule
+	// MovedAfter counts homes that were left, by the outcome of the call there.
 	MovedAfter [router.Verdicts]atomic.Int64
 }
 
@@ -138,8 +138,7 @@ func New(conf Config) *Server {
 	return s
 }
 
-// Policy returns the policy of a queue in a view. Documents are read once for
-// each version of them.
+// Policy returns the policy of a queue in a view. Each version of the documents is parsed once.
 func (s *Server) Policy(view *subcluster.View, queue creel.QueuePath) policies.Policy {
 	before := s.policies.Load()
 	now := policies.NewTable(before, view.Policies)
@@ -163,33 +162,31 @@ func (s *Server) disown(
 	return s.conf.Disown(ctx, m, app, claim)
 }
 
-// random returns a random source for each submission: no lock is shared.
+// random returns a new random source for each submission, so that no lock is shared.
 func (s *Server) random() *rand.Rand {
 	return rand.New(rand.NewPCG(s.conf.Seed, s.seed.Add(1)))
 }
 
-// View is the federation as this router sees it now; it may be nil at first.
+// View returns the current view of the federation; it may be nil at first.
 func (s *Server) View() *subcluster.View { return s.conf.View() }
 
-// maxRecent bounds the submissions stored to be decided again, about 300 bytes each.
+// maxRecent bounds the submissions stored for previews, of about 300 bytes each.
 const maxRecent = 10_000
 
-// Recent returns the last submissions to a queue through this router that got a
-// home, oldest first, at most that many.
+// Recent returns the last submissions to a queue through this router that got a home, at most most, oldest first.
 func (s *Server) Recent(queue creel.QueuePath, most int) []router.PlacedSubmission {
 	s.memoryLock.RLock()
 	defer s.memoryLock.RUnlock()
 	return s.recent.Of(queue, most)
 }
 
-// Preview decides the last submissions to a queue again under another policy, at
-// most that many. It does nothing else.
+// Preview decides at most most of the last submissions to a queue again under another policy. It has no other effect.
 func (s *Server) Preview(queue creel.QueuePath, fresh policies.Policy, most int) router.Preview {
 	view := s.View()
 	return router.NewPreview(view, queue, s.Recent(queue, most), s.Policy(view, queue), fresh, 1)
 }
 
-// Counts are the running totals.
+// Counts returns the totals.
 func (s *Server) Counts() *Counts { return &s.counts }
 
 // Member returns the client of a member of the view.
@@ -220,11 +217,10 @@ func (s *Server) CheckSize(app creel.ApplicationID, size int) error {
 	return nil
 }
 
-// defaultQueue is the queue of a submission that names none, as at any ResourceManager: its policy applies.
+// defaultQueue is the queue of a submission that names none, as in any ResourceManager. Its policy applies.
 const defaultQueue = "default"
 
-// Submit finds a home for a submission and forwards it there, under the number
-// of the claim.
+// Submit finds a home for a submission and forwards it there with the number of the claim.
 func (s *Server) Submit(
 	ctx context.Context,
 	sub policies.Submission,
@@ -252,7 +248,7 @@ func (s *Server) Submit(
 			if err != nil {
 				return router.Unclear, err
 			}
-			if s.conf.SubmitTime > 0 { // of the members; how long a claim waits is the store's own
+			if s.conf.SubmitTime > 0 { // bounds calls to members; the store has its own timeout for a claim
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithDeadline(ctx, began.Add(s.conf.SubmitTime))
 				defer cancel()
@@ -289,7 +285,7 @@ func (s *Server) Submit(
 	return out
 }
 
-// writeAssumed is policies.Submission.Assumed.
+// writeAssumed implements policies.Submission.Assumed.
 func (s *Server) writeAssumed(view *subcluster.View, each []policies.RecentLoad) {
 	s.assumedLock.Lock()
 	defer s.assumedLock.Unlock()
@@ -302,11 +298,11 @@ type pauses struct {
 
 	mu    sync.Mutex
 	total time.Duration // at the last check
-	found time.Time     // when it was seen to have grown, by the clock
+	found time.Time     // time when a new pause was found, by the clock
 }
 
-// lately reports whether data that this process sent before a pause may still leave its machine, whose kernel may
-// have been paused as well.
+// lately reports whether data that this process sent before a pause may still leave its machine: the kernel may have
+// been paused too.
 func (p *pauses) lately() bool {
 	total, now := p.clock.Paused(), p.clock.Now()
 	p.mu.Lock()
@@ -317,9 +313,9 @@ func (p *pauses) lately() bool {
 	return !p.found.IsZero() && now.Sub(p.found) < router.SocketLife
 }
 
-// alreadyThere reports whether a member that runs Hadoop's ResourceManager refused a submission because an earlier call
-// of the same application is being served (RMAppManager.createAndPopulateNewRMApp). The application is in the member
-// then. A moment later the member would have answered that it was submitted.
+// alreadyThere reports whether a member running Hadoop's ResourceManager refused a submission because it is serving
+// an earlier call for the same application (RMAppManager.createAndPopulateNewRMApp). Then the member has the
+// application. A moment later it would have answered that it was submitted.
 func alreadyThere(err error) bool {
 	const sentence = "is already present! Cannot add a duplicate!"
 	var answered *hrpc.RemoteError
@@ -340,11 +336,11 @@ func VerdictOf(err error) router.Verdict {
 		return router.NotSent
 	case errors.As(err, &answered):
 		if answered.Fatal {
-			return router.NotSent // the connection was refused before the call was served
+			return router.NotSent // the server rejected the connection, and did not serve the call
 		}
 		return router.Refused
 	case errors.As(err, &status):
-		if status.Code >= 500 && status.Code != 503 && status.Code != 507 { // 507: its disk is full
+		if status.Code >= 500 && status.Code != 503 && status.Code != 507 { // 507: the member's disk is full
 			return router.Unclear
 		}
 		return router.Refused

@@ -17,8 +17,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// IDs returns the id of an application in each member: its own, or that of a UAM which could not have it there. While
-// the store does not answer, it is the application's everywhere.
+// IDs returns the id of an application in each member: its own id, or the other id of its UAM there. While the store
+// does not answer, it is the application's id in all members.
 func (s *Server) IDs(ctx context.Context, app creel.ApplicationID) func(creel.SubclusterID) creel.ApplicationID {
 	uams := s.uams(ctx, app)
 	return func(m creel.SubclusterID) creel.ApplicationID {
@@ -31,7 +31,7 @@ func (s *Server) IDs(ctx context.Context, app creel.ApplicationID) func(creel.Su
 	}
 }
 
-// uams returns the UAMs of an application by its record; none while the store does not answer.
+// uams returns the UAMs of an application from its record; none while the store does not answer.
 func (s *Server) uams(ctx context.Context, app creel.ApplicationID) []intents.Part {
 	ctx, cancel := context.WithTimeout(ctx, recordTime)
 	defer cancel()
@@ -50,18 +50,18 @@ func (s *Server) readUAMs(ctx context.Context, app creel.ApplicationID) ([]inten
 	return intents.Parts(ctx, s.conf.Intents, app, "")
 }
 
-// Clients ask for the report of a running application each second, and most have no UAMs: the content of their record
-// is cached for a moment.
+// Clients ask for the report of a running application each second, and most applications have no UAMs. So the content
+// of the record is cached for a short time.
 const (
 	uamsKept = 2 * time.Second
 	uamsMost = 16 << 10    // applications; beyond it, all are read again
-	uamsTime = time.Second // for which a report waits for the store, and then for the UAMs' members
-	// uamsAgain is the time between two questions to members that may have had a UAM of an ended application, while
-	// one does not answer.
+	uamsTime = time.Second // a report waits so long for the store, and then for the UAMs' members
+	// uamsAgain is the time between two calls to members that may have had a UAM of an ended application, while one
+	// of them does not answer.
 	uamsAgain = 5 * time.Second
 )
 
-// uamCache caches the UAMs of applications for a moment.
+// uamCache caches the UAMs of applications for a short time.
 type uamCache struct {
 	mu    sync.Mutex
 	known map[creel.ApplicationID]cachedUAMs
@@ -70,11 +70,11 @@ type uamCache struct {
 type cachedUAMs struct {
 	uams  []intents.Part
 	at    time.Time
-	ended bool // the application has, and members reported whether they have a part of it: uams are those that do
-	all   bool // all members did
+	ended bool // the application has ended; uams are the members that reported a part of it
+	all   bool // all members answered
 }
 
-// lateUAMs are the UAMs of an application as of two seconds ago at most.
+// lateUAMs returns the UAMs of an application; the data is at most uamsKept old.
 func (s *Server) lateUAMs(ctx context.Context, app creel.ApplicationID) []intents.Part {
 	s.uamCache.mu.Lock()
 	k, there := s.uamCache.known[app]
@@ -87,7 +87,7 @@ func (s *Server) lateUAMs(ctx context.Context, app creel.ApplicationID) []intent
 	if uams, err := s.readUAMs(ctx, app); err == nil {
 		k.uams = uams
 	}
-	k.at, k.ended = time.Now(), false // also without an answer: the next report does not wait for the store again
+	k.at, k.ended = time.Now(), false // also after a failure, so that the next report does not wait for the store again
 	s.uamCache.keep(app, k)
 	return k.uams
 }
@@ -102,8 +102,9 @@ func (l *uamCache) keep(app creel.ApplicationID, k cachedUAMs) {
 	l.known[app] = k
 }
 
-// endedUAMs returns where an ended application had UAMs. Its record is deleted with its last attempt. Its earlier
-// content stays known; any other member may have had one, until all were asked, and those are guessed.
+// endedUAMs returns the UAMs that an ended application had. Its record is deleted with its last attempt. The cached
+// content of the record stays known. Every other member may have had a UAM until all were asked; guessed is the
+// number of these.
 func (s *Server) endedUAMs(ctx context.Context, app creel.ApplicationID) (uams []intents.Part, guessed int) {
 	s.uamCache.mu.Lock()
 	k, there := s.uamCache.known[app]
@@ -125,16 +126,16 @@ func (s *Server) endedUAMs(ctx context.Context, app creel.ApplicationID) (uams [
 	return uams, len(uams) - len(k.uams)
 }
 
-// Application is one whose UAMs are asked.
+// Application is an application whose UAMs are asked.
 type Application struct {
 	ID    creel.ApplicationID
 	Home  creel.SubclusterID
 	Ended bool
 }
 
-// AskUAMs calls the members in which an application has UAMs, or had them, besides its home, at the same time, each
-// with the id that the application has there. They have a second; one with an expired lease is not called. If absent
-// accepts an error, the member has no part of the application and is left out.
+// AskUAMs calls the members in which an application has or had UAMs, except its home, at the same time. Each call
+// uses the application's id there. It waits at most a second, and does not call members with an expired lease. If
+// absent returns true for an error, the member has no part of the application and is left out.
 func AskUAMs[T any](
 	ctx context.Context,
 	s *Server,
@@ -164,7 +165,7 @@ func AskUAMs[T any](
 	return there
 }
 
-// callUAMs calls them except for home's.
+// callUAMs calls the members of uams except home.
 func callUAMs[T any](
 	ctx context.Context,
 	s *Server,
@@ -193,25 +194,25 @@ func callUAMs[T any](
 	return parts
 }
 
-// Attempts are the attempts under which each member has the containers of an attempt at home.
+// Attempts maps an attempt at home to the attempts of its UAMs, which have its containers in other members.
 type Attempts struct {
 	of   creel.AttemptID
 	uams []intents.Part
 }
 
-// Attempts looks an attempt up.
+// Attempts reads the UAMs of an attempt's application.
 func (s *Server) Attempts(ctx context.Context, of creel.AttemptID) Attempts {
 	return Attempts{of, s.uams(ctx, of.Application)}
 }
 
-// Earlier reports whether a later attempt has the UAMs. Their containers belong to that one, so only home has
-// containers of this one.
+// Earlier reports whether a later attempt has the UAMs. Their containers belong to the later attempt, so only home
+// has containers of this one.
 func (a Attempts) Earlier() bool {
 	return slices.ContainsFunc(a.uams, func(p intents.Part) bool { return a.of.Compare(p.Of) < 0 })
 }
 
-// At returns the attempt in a member: a UAM's, which is its first if the record has none, or home's number at home,
-// and if no UAM is recorded.
+// At returns the attempt in a member. In a UAM's member it is the UAM's attempt, the first one if the record has
+// none. At home, and without a recorded UAM, it has home's number.
 func (a Attempts) At(m creel.SubclusterID) creel.AttemptID {
 	for _, p := range a.uams {
 		if p.Member == m {
