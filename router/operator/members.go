@@ -23,9 +23,9 @@ type Mode string
 const (
 	// Stop has no end condition: present work continues.
 	Stop Mode = "stop"
-	// Finish is over when nothing is left there.
+	// Finish ends when no application and no container is left there.
 	Finish Mode = "finish"
-	// Move is Finish, and applications waiting there are moved to other members meanwhile.
+	// Move is Finish, and also moves applications that wait there to other members.
 	Move Mode = "move"
 )
 
@@ -53,19 +53,19 @@ type DrainProgress struct {
 	Running    int64 `json:"running"`
 	Waiting    int64 `json:"waiting"`
 	Containers int64 `json:"containers"`
-	// Done reports whether nothing is left: no application, no container. Only a live member can report that, and
-	// only when it has been drained for settle.
+	// Done reports whether no application and no container is left. The member must be alive, and the drain must have
+	// lasted for settle.
 	Done bool `json:"done"`
 }
 
-// settle is how long after the begin of a drain a member's reports are assumed to include all work that was on its
-// way to it: a router's next read of the store (2 s), a submission that it forwards meanwhile, and the heartbeat that
-// reports it. It is longer than creel's ResourceManager takes to read of the drain without a change notice (12 s);
-// after that it rejects submissions from a router that was paused.
+// settle is the time after the start of a drain until a member's reports include all work that was on its way. It
+// covers a router's next read of the store (2 s), a submission forwarded meanwhile, and the heartbeat that reports
+// it. It exceeds the 12 s in which creel's ResourceManager reads the drain without a change notice. After these it
+// rejects submissions from a router that was paused.
 const settle = 15 * time.Second
 
-// The store has one line about a drain, for people: "finish, by alice: new disks". Any other text there is the reason
-// of a Stop.
+// The store has one line about a drain: "finish, by alice: new disks". A text of another form is the reason of a
+// Stop.
 func drainLine(mode Mode, user, reason string) string {
 	line := string(mode)
 	if user != "" {
@@ -77,7 +77,7 @@ func drainLine(mode Mode, user, reason string) string {
 	return line
 }
 
-// DrainOf returns the progress of the drain of a member of a view; nil if it is not being drained.
+// DrainOf returns the progress of a member's drain, nil if it is not being drained.
 func DrainOf(view *subcluster.View, m *subcluster.Status) *DrainProgress {
 	if m.Draining == "" {
 		return nil
@@ -95,7 +95,7 @@ func DrainOf(view *subcluster.View, m *subcluster.Status) *DrainProgress {
 	return d
 }
 
-// Drain stops new work for a member. A second one changes its mode and reason.
+// Drain stops new work for a member. A second call changes mode and reason.
 func (o *Operator) Drain(ctx context.Context, user string, id creel.SubclusterID, mode Mode, reason string) error {
 	if err := o.allow(user, "drain "+string(id)); err != nil {
 		return err
@@ -124,8 +124,8 @@ func (o *Operator) Undrain(ctx context.Context, user string, id creel.Subcluster
 	return o.conf.Store.Drain(ctx, id, "")
 }
 
-// Deregister signs off a member that has stopped without doing so itself, so that no process waits for it any more.
-// One that still sends heartbeats stays registered (creel.ErrConflict): it would register again with the next.
+// Deregister deregisters a member that stopped without deregistering, so that no process waits for it. For a member
+// that still sends heartbeats it fails with creel.ErrConflict: the next heartbeat would register it again.
 func (o *Operator) Deregister(ctx context.Context, user string, id creel.SubclusterID) error {
 	if err := o.allow(user, "deregister "+string(id)); err != nil {
 		return err
@@ -151,8 +151,8 @@ func (o *Operator) Deregister(ctx context.Context, user string, id creel.Subclus
 	return o.conf.Store.Deregister(ctx, id, m.Epoch)
 }
 
-// Silent returns the members that sent no heartbeat within their lease and did not sign off, by id: those that
-// Deregister would accept.
+// Silent returns the members that Deregister would accept, sorted by id: they sent no heartbeat within their lease
+// and are not deregistered.
 func (o *Operator) Silent() (ids []creel.SubclusterID) {
 	view := o.conf.View()
 	if view == nil {
@@ -167,9 +167,9 @@ func (o *Operator) Silent() (ids []creel.SubclusterID) {
 	return ids
 }
 
-// Remove deletes the record of a member that has deregistered, or was silent for three leases. Its applications'
-// homes stay for a while: they are found again if it returns. A removal that stopped halfway can be completed by
-// another call.
+// Remove deletes the record of a member that has deregistered, or was silent for three leases. The home records of
+// its applications stay for a while, so that they are found if the member returns. Another call completes a removal
+// that stopped halfway.
 func (o *Operator) Remove(ctx context.Context, user string, id creel.SubclusterID) error {
 	if err := o.allow(user, "remove "+string(id)); err != nil {
 		return err
@@ -194,8 +194,7 @@ func (o *Operator) Remove(ctx context.Context, user string, id creel.SubclusterI
 	return epochs.Forget(ctx, o.conf.Store, id)
 }
 
-// leftOf reports whether the store has anything besides a record of a member: a removal note, or applications with
-// their home there.
+// leftOf reports whether the store has a removal note of a member, or home records of its applications.
 func (o *Operator) leftOf(ctx context.Context, id creel.SubclusterID) (bool, error) {
 	gone, err := statestore.RemovalsIn(ctx, o.conf.Store)
 	if _, noted := gone.Find(string(id)); noted || err != nil {
@@ -205,7 +204,7 @@ func (o *Operator) leftOf(ctx context.Context, id creel.SubclusterID) (bool, err
 	return len(homes) > 0, err
 }
 
-// registered rejects a member without a record in the store, with creel.ErrSubclusterNotFound.
+// registered returns creel.ErrSubclusterNotFound for a member without a record in the store.
 func (o *Operator) registered(ctx context.Context, id creel.SubclusterID) error {
 	if err := subcluster.ValidID(id); err != nil {
 		return err

@@ -16,13 +16,13 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// Where the store has the record of mends: each version is one mend.
+// The document with the record of mends; each version is one mend.
 const (
 	mendClass = "queues-mended"
 	mendName  = "members"
 )
 
-// Members changes the queues of members, on behalf of a user. An error has the member's own message.
+// Members changes the queues of members for a user. An error has the member's message.
 type Members interface {
 	QueueConf(ctx context.Context, m creel.SubclusterID, user string) (rebalancer.QueueConf, error)
 	ChangeQueues(ctx context.Context, m creel.SubclusterID, user string, changes []rebalancer.QueueChange) error
@@ -34,30 +34,30 @@ type Members interface {
 // MendResult is the actual or planned result for a member's queues.
 type MendResult struct {
 	rebalancer.MemberMend
-	Error string `json:"error,omitempty"` // the member cannot be changed, or did not take it
+	Error string `json:"error,omitempty"` // the member cannot be changed, or rejected the changes
 	Done  bool   `json:"done,omitempty"`
 }
 
-// MendReport is a mend of the members' queues: the changes in each member.
+// MendReport is a mend of the members' queues, with the changes in each member.
 type MendReport struct {
-	Version int64        `json:"version,omitempty"` // by which it is undone, 0 if nothing was changed
+	Version int64        `json:"version,omitempty"` // for undoing it, 0 if there were no changes
 	Author  string       `json:"author,omitempty"`
 	Comment string       `json:"comment,omitempty"`
 	Time    time.Time    `json:"time,omitzero"`
 	Members []MendResult `json:"members"`
 }
 
-// MendOrder asks for a mend.
+// MendOrder requests a mend.
 type MendOrder struct {
 	Members []creel.SubclusterID `json:"members"` // none: all
 	Comment string               `json:"comment"`
 	DryRun  bool                 `json:"dry_run"`
-	Undo    int64                `json:"undo"` // the mend to take back; 0: none, drift is mended
+	Undo    int64                `json:"undo"` // the mend to undo; 0: mend drift
 }
 
-// Mend brings the queues of members to the federation's queue tree, or takes back an earlier mend. The planned
-// changes are in the store before any member is called; each member applies all of its changes or none. A member's
-// error is in its Mended.
+// Mend brings the queues of members to the federation's queue tree, or undoes an earlier mend. The planned changes
+// are stored before any member is called. Each member applies all of its changes or none. A member's error is in its
+// MendResult.
 func (o *Operator) Mend(ctx context.Context, user string, w MendOrder) (MendReport, error) {
 	if !w.DryRun {
 		if err := o.allow(user, "change the queues of members"); err != nil {
@@ -104,7 +104,7 @@ func (o *Operator) Mend(ctx context.Context, user string, w MendOrder) (MendRepo
 
 func (m MendResult) changes() bool { return m.Error == "" && len(m.Changes) > 0 }
 
-// Failed is how many members could not be asked, or did not take their changes.
+// Failed returns the number of members that could not be asked, or rejected their changes.
 func (m *MendReport) Failed() int {
 	n := 0
 	for i := range m.Members {
@@ -115,7 +115,7 @@ func (m *MendReport) Failed() int {
 	return n
 }
 
-// each works on all at once: a slow member delays no other.
+// each calls do for all members at the same time, so that a slow member does not delay others.
 func each(list []MendResult, do func(i int, m *MendResult)) {
 	var all sync.WaitGroup
 	for i := range list {
@@ -124,7 +124,7 @@ func each(list []MendResult, do func(i int, m *MendResult)) {
 	all.Wait()
 }
 
-// drift reads the members' configurations and compares.
+// drift compares the members' configurations with the queue tree.
 func (o *Operator) drift(ctx context.Context, user string, w MendOrder) (MendReport, error) {
 	out := MendReport{Members: []MendResult{}}
 	d, err := o.document(ctx, rebalancer.TreeClass, rebalancer.TreeName)
@@ -164,7 +164,7 @@ func (o *Operator) drift(ctx context.Context, user string, w MendOrder) (MendRep
 	return out, nil
 }
 
-// recordMend writes down the planned changes.
+// recordMend stores the planned changes.
 func (o *Operator) recordMend(ctx context.Context, user string, w MendOrder, m MendReport) (int64, error) {
 	data, err := json.Marshal(m.Members)
 	if err != nil {
@@ -187,7 +187,7 @@ func (o *Operator) recordMend(ctx context.Context, user string, w MendOrder, m M
 	return made.Version, err
 }
 
-// undone returns the changes that take a mend back: only of values that are still as it left them.
+// undone returns the changes that undo a mend. It covers only values that have not changed since the mend.
 func (o *Operator) undone(ctx context.Context, user string, w MendOrder) (MendReport, error) {
 	out := MendReport{Members: []MendResult{}}
 	list, err := o.Mends(ctx, w.Undo+1, 1)
@@ -228,8 +228,8 @@ func noMend(version int64) error {
 	}
 }
 
-// carryOut has a member change its queues. Queues that were added go in a second call:
-// they have to be stopped first, and are started again where they cannot go.
+// carryOut makes a member change its queues. To undo an addition, the queue is removed in a second call: it must be
+// stopped first, and is started again if it cannot be removed.
 func (o *Operator) carryOut(ctx context.Context, user string, m *MendResult, undo bool) error {
 	if !undo {
 		return o.conf.Members.ChangeQueues(ctx, m.Member, user, m.Changes)

@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/router/moves"
 )
 
-// Moves are the moves of waiting applications: those under way, those that are over,
-// newest first, and those that would be begun now.
+// Moves has the moves of waiting applications: moves under way, finished moves, newest first, and moves that would
+// start now.
 type Moves struct {
 	Under []MoveUnder             `json:"under"`
 	Last  []moves.FinishedMove    `json:"last"`
@@ -24,21 +24,21 @@ type Moves struct {
 	Notes []string                `json:"notes,omitempty"` // why other applications stay
 }
 
-// MoveDone is a move that is over.
+// MoveDone is a finished move.
 type MoveDone = moves.FinishedMove
 
 // MoveUnder is a move under way.
 type MoveUnder struct {
 	rebalancer.ChosenMove
 	By      string  `json:"by,omitempty"`
-	AgeS    float64 `json:"age_s"` // since it was asked for, or last changed
+	AgeS    float64 `json:"age_s"` // since its request or last change
 	Arrived bool    `json:"arrived"`
 	GiveUp  string  `json:"give_up,omitempty"`
-	Undo    bool    `json:"undo,omitempty"` // it undoes a move
+	Undo    bool    `json:"undo,omitempty"` // it undoes another move
 }
 
-// Moves reads the moves. The moves that would begin are computed as if a member were drained by moving, if one is
-// named.
+// Moves reads the moves. If as is a member, it computes the moves that would start if this member were drained with
+// Mode Move.
 func (o *Operator) Moves(ctx context.Context, as creel.SubclusterID) (out Moves, err error) {
 	if as != "" {
 		if _, ok := o.conf.View().Member(as); !ok {
@@ -69,8 +69,7 @@ func (o *Operator) Moves(ctx context.Context, as creel.SubclusterID) (out Moves,
 	return out, nil
 }
 
-// MovesOf are the moves of one application: the one under way, nil for none, and those that
-// are over, newest first.
+// MovesOf returns the moves of one application: the one under way, nil for none, and the finished ones, newest first.
 func (o *Operator) MovesOf(ctx context.Context, app creel.ApplicationID) (*MoveUnder, []moves.FinishedMove, error) {
 	all, _, err := moves.All(ctx, o.conf.Store)
 	if err != nil {
@@ -105,20 +104,20 @@ type UndoResult struct {
 	Result      string              `json:"result"`
 }
 
-// NoMove is the result of an application that was named and of which no move is known.
+// NoMove is the result for a named application without a known move.
 const NoMove = "no move of it is known"
 
-// undoFor is how far back moves are undone that are not named.
+// undoFor is the time for which finished moves are undone without being named.
 const undoFor = time.Hour
 
-// movedByOthers is the answer for an application whose record others write at the same time.
+// movedByOthers is the result for an application whose record another router changes at the same time.
 const movedByOthers = "its move is not undone: another was begun or changed at the same time;" +
 	" see `creel rebalancer moves`, then try again"
 
-// UndoMoves moves applications back: a move under way is abandoned, and a finished one is made in the other
-// direction, if the application still waits. Without names it covers all moves under way and all finished within the
-// last hour, except those undone already: these are reversed again only if named. An undo under way continues. A move
-// that others change at the same time is left to them. If the store fails after some, the result lists these and the
+// UndoMoves moves applications back. It abandons a move under way. It reverses a finished move if the application
+// still waits. Without names it covers all moves under way, and all finished within the last hour. It skips moves
+// that are already undone; these are reversed again only if named. An undo under way continues. A move that another
+// router changes at the same time is skipped. If the store fails after some moves, the result lists these and the
 // store's error.
 func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.ApplicationID) ([]UndoResult, error) {
 	if err := o.allow(user, "undo moves of applications"); err != nil {

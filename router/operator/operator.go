@@ -29,21 +29,21 @@ type Store interface {
 	statestore.Documents
 }
 
-// Config of an Operator. View and Store are required.
+// Config configures an Operator. View and Store are required.
 type Config struct {
 	View  func() *subcluster.View
 	Store Store
 	// Admin reports whether a user may change the federation; nil: every user may.
 	Admin func(user string) bool
-	// Reload reads the list of administrators again; nil: it is never read again.
+	// Reload reads the list of administrators again; nil: the list does not change.
 	Reload func() (admin func(user string) bool, err error)
-	// Known asks a member whether it has an application; an error means that it
-	// could not be asked. Without it no application's record is deleted.
+	// Known asks a member whether it has an application; an error means that it could not be asked. If Known is nil,
+	// no application's record is deleted.
 	Known func(ctx context.Context, member creel.SubclusterID, app creel.ApplicationID) (bool, error)
-	// Preview returns the waiting applications that would move now, and why the rest stays; as if a member were
-	// drained by moving, if one is named.
+	// Preview returns the waiting applications that would move now, and notes about the reasons why the others stay.
+	// If as is a member, it assumes that this member is drained with Mode Move.
 	Preview func(ctx context.Context, as creel.SubclusterID) ([]rebalancer.ChosenMove, []string, error)
-	// Members changes the queues of members; nil: none are changed.
+	// Members changes the queues of members; nil: they cannot be changed.
 	Members Members
 }
 
@@ -95,8 +95,8 @@ func (o *Operator) allow(user, what string) error {
 }
 
 // Forget deletes the record of an application's home, for `yarn routeradmin -application --delete`. It fails with
-// creel.ErrConflict if the home still has the application: without the record a repeat of its submission would run it
-// a second time.
+// creel.ErrConflict if home still has the application: without the record a repeated submission would run it a second
+// time.
 func (o *Operator) Forget(ctx context.Context, user string, app creel.ApplicationID) error {
 	what := "delete the record of " + app.String()
 	if err := o.allow(user, what); err != nil {

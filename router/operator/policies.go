@@ -13,29 +13,29 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Policies returns the newest versions of the store, by queue; one without a document was removed. The list is the
-// caller's own.
+// Policies returns the newest versions in the store, by queue. A version without a document is a removed policy. The
+// caller may change the list.
 func (o *Operator) Policies(ctx context.Context) ([]subcluster.Policy, error) {
 	records, err := o.conf.Store.Records(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return slices.Clone(records.Policies), nil // the store's own list is shared
+	return slices.Clone(records.Policies), nil // the store's list is shared
 }
 
-// Policy returns the document that applies to a queue, which may be that of a queue above, or a version of the
-// queue's own; creel.ErrQueueNotFound if there is none.
+// Policy returns a version of a queue's own document. For version 0 it returns the document that applies to the
+// queue, which may be an ancestor's. The error is creel.ErrQueueNotFound if there is none.
 func (o *Operator) Policy(ctx context.Context, q creel.QueuePath, version int64) (subcluster.Policy, error) {
 	return PolicyAt(ctx, o.conf.Store, q, version)
 }
 
-// PolicyReader reads policies of a store, or of a router.
+// PolicyReader reads policies from a store or a router.
 type PolicyReader interface {
 	Records(ctx context.Context) (subcluster.Records, error)
 	PolicyHistory(ctx context.Context, q creel.QueuePath, before int64, limit int) ([]subcluster.Policy, error)
 }
 
-// PolicyAt is Operator.Policy for callers that read the store themselves.
+// PolicyAt is Operator.Policy for callers with a PolicyReader.
 func PolicyAt(ctx context.Context, r PolicyReader, q creel.QueuePath, version int64) (subcluster.Policy, error) {
 	if version == 0 {
 		records, err := r.Records(ctx)
@@ -55,7 +55,7 @@ func PolicyAt(ctx context.Context, r PolicyReader, q creel.QueuePath, version in
 			Try:  "write one with `creel policy set`",
 		}
 	}
-	// The query asks the history for versions older than the next one.
+	// The history returns versions below a given one.
 	found, err := r.PolicyHistory(ctx, q, version+1, 1)
 	if err != nil {
 		return subcluster.Policy{}, err
@@ -81,9 +81,9 @@ func (o *Operator) PolicyHistory(
 	return o.conf.Store.PolicyHistory(ctx, q, before, limit)
 }
 
-// PutPolicy writes a queue's policy on behalf of its author. A document that gives weight only to
-// members that do not exist would decide nothing and is rejected, unless anyMember. Without a document it removes the
-// policy; for a queue that has none of its own the error is creel.ErrQueueNotFound.
+// PutPolicy writes a queue's policy for its author. It rejects a document with weights of unknown members
+// (CheckPolicy), unless anyMember is true. Without a document it removes the policy. If the queue has no policy of
+// its own, the error is creel.ErrQueueNotFound.
 func (o *Operator) PutPolicy(
 	ctx context.Context,
 	user string,
@@ -97,7 +97,7 @@ func (o *Operator) PutPolicy(
 	return o.conf.Store.PutPolicy(ctx, w)
 }
 
-// CheckWrite rejects the writes that PutPolicy would, except for the expected version.
+// CheckWrite makes the checks of PutPolicy, except of the expected version.
 func (o *Operator) CheckWrite(ctx context.Context, user string, w statestore.PolicyWrite, anyMember bool) error {
 	if err := o.allow(user, "change the policy of "+string(w.Queue)); err != nil {
 		return err
@@ -119,7 +119,7 @@ func noPolicy(q creel.QueuePath) error {
 	}
 }
 
-// Write is PutPolicy over the queue's newest version, whatever that is.
+// Write is PutPolicy that replaces the queue's newest version.
 func (o *Operator) Write(ctx context.Context, user string, w statestore.PolicyWrite) (subcluster.Policy, error) {
 	now, err := Current(ctx, o.conf.Store, w.Queue)
 	if err != nil {
@@ -129,8 +129,8 @@ func (o *Operator) Write(ctx context.Context, user string, w statestore.PolicyWr
 	return o.PutPolicy(ctx, user, w, false)
 }
 
-// CheckPolicy rejects a document that no router could read, or (unless anyMember) that gives weight to members
-// unknown to the store.
+// CheckPolicy rejects a document that routers cannot read. Unless anyMember is true, it also rejects weights of
+// members unknown to the store.
 func CheckPolicy(ctx context.Context, r PolicyReader, document []byte, anyMember bool) error {
 	if len(document) == 0 {
 		return nil // a removal
@@ -150,8 +150,8 @@ func CheckPolicy(ctx context.Context, r PolicyReader, document []byte, anyMember
 	return policy.CheckMembers(known)
 }
 
-// Current returns the newest version of a queue's own policy and its document; 0
-// and nil if it has none or it was removed.
+// Current returns the newest version of a queue's own policy and its document; 0 and nil if there is none or it was
+// removed.
 func Current(ctx context.Context, r PolicyReader, q creel.QueuePath) (subcluster.Policy, error) {
 	found, err := r.PolicyHistory(ctx, q, 0, 1)
 	if err != nil || len(found) == 0 {
@@ -160,7 +160,7 @@ func Current(ctx context.Context, r PolicyReader, q creel.QueuePath) (subcluster
 	return found[0], nil
 }
 
-// MayPreview rejects users without access to others' submissions, from which a preview of a policy is made.
+// MayPreview rejects users without access to other users' submissions: a preview of a policy is made from these.
 func (o *Operator) MayPreview(user string) error {
 	return o.maySee(user, "the submissions to a queue", "they contain other users' names")
 }

@@ -16,19 +16,19 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// QueueTree is the federation's queue tree: the document, of version 0 if there is none and everything is derived
-// from the members' files, and the present state of the queues.
+// QueueTree is the federation's queue tree: the document, and the present state of the queues. If there is no
+// document, its version is 0, and the state comes from the members' files.
 type QueueTree struct {
 	Document statestore.Document
 	Queues   []rebalancer.QueueState
 }
 
-// QueueTreeWrite asks for a new version of the document.
+// QueueTreeWrite requests a new version of the document.
 type QueueTreeWrite struct {
 	Document []byte // empty removes it
 	Expect   int64  // the version to be replaced, 0 for none
 	Comment  string
-	DryRun   bool // check and show, but write nothing
+	DryRun   bool // check, but write nothing
 }
 
 // QueueTree reads the tree.
@@ -44,8 +44,8 @@ func (o *Operator) QueueTree(ctx context.Context) (QueueTree, error) {
 	return out, o.addHeld(ctx, out.Queues)
 }
 
-// addHeld adds to queues the parts of their maxima that members hold without a lease, and the members that do not
-// enforce their user limits.
+// addHeld adds to queues the parts of maxima that members hold without a lease, and the members that do not enforce
+// user limits.
 func (o *Operator) addHeld(ctx context.Context, queues []rebalancer.QueueState) error {
 	held, _, err := ReadEscrow(ctx, o.conf.Store)
 	if err != nil {
@@ -91,7 +91,7 @@ func noView(what string) error {
 	}
 }
 
-// document reads one; without data and of version 0 if there is none.
+// document reads a document; if there is none, it has no data and version 0.
 func (o *Operator) document(ctx context.Context, class, name string) (statestore.Document, error) {
 	set, err := o.conf.Store.Documents(ctx, class)
 	if err != nil {
@@ -101,9 +101,9 @@ func (o *Operator) document(ctx context.Context, class, name string) (statestore
 	return d, nil
 }
 
-// PutQueueTree writes the tree on behalf of a user. Percentages are written with their present amounts. A tree that
-// promises more than the total, or more to children than to their parent, is rejected with creel.ErrInvalidRequest;
-// another version than expected with creel.ErrConflict.
+// PutQueueTree writes the tree for a user. Percentages are written with their present amounts. If guarantees exceed
+// the total, or children's exceed their parent's, the error is creel.ErrInvalidRequest. If the stored version is not
+// the expected one, it is creel.ErrConflict.
 func (o *Operator) PutQueueTree(ctx context.Context, user string, w QueueTreeWrite) (QueueTree, error) {
 	if !w.DryRun {
 		if err := o.allow(user, "change the federation's queue tree"); err != nil {
@@ -178,39 +178,39 @@ func (o *Operator) QueueTreeHistory(ctx context.Context, before int64, limit int
 	return o.conf.Store.DocumentHistory(ctx, rebalancer.TreeClass, rebalancer.TreeName, before, limit)
 }
 
-// Rebalancer is the rebalancer's state: the plan in force or the last one, the plan that this router would compute
-// now, whether plans are paused, and the last changes.
+// Rebalancer is the rebalancer's state. It has the plan in force or the last one, the plan that this router would
+// compute now, the pause of plans, and the last changes.
 type Rebalancer struct {
-	InForce   bool                  `json:"in_force"` // the plan is followed now
+	InForce   bool                  `json:"in_force"` // routers, proxies and members follow the plan
 	Plan      *subcluster.Plan      `json:"plan,omitempty"`
 	PlanAge   float64               `json:"plan_age_s,omitempty"`
 	Next      *subcluster.Plan      `json:"next,omitempty"`
 	Paused    *rebalancer.Pause     `json:"paused,omitempty"`
 	Decisions []rebalancer.Decision `json:"decisions"`
 	Escrow    []Escrow              `json:"escrow,omitempty"`
-	// UserLimits is the same of users, of queues with a user limit.
+	// UserLimits is the same for users of queues with a user limit.
 	UserLimits []Escrow `json:"user_limits,omitempty"`
 	// Audited is the result of the leader's checks, if creel.rebalancer.audit.interval enables them.
 	Audited *rebalancer.AuditReport `json:"audited,omitempty"`
 }
 
-// Escrow is one member's part of a queue's federation-wide maximum, or of a user's limit there.
+// Escrow is one member's part of a queue's federation-wide maximum, or of a user's limit in the queue.
 type Escrow struct {
 	Queue   creel.QueuePath    `json:"queue"`
-	Label   string             `json:"label,omitempty"` // of the nodes that it is of
-	User    string             `json:"user,omitempty"`  // "*": each user without a limit of its own
+	Label   string             `json:"label,omitempty"` // of the nodes
+	User    string             `json:"user,omitempty"`  // "*": each user without a record
 	Maximum subcluster.Amounts `json:"maximum"`
 	Member  creel.SubclusterID `json:"member"`
 	Cap     subcluster.Amounts `json:"cap"`
 	Needs   subcluster.Amounts `json:"needs"`
-	Share   subcluster.Amounts `json:"share,omitempty"` // the rebalancer's; nil for an even split
-	// LeaseSeconds is how much longer it holds that, by the store's clock; 0: it is over.
+	Share   subcluster.Amounts `json:"share,omitempty"` // by the plan; nil for an even split
+	// LeaseSeconds is the rest of the lease, by the store's clock; 0: it is over.
 	LeaseSeconds float64 `json:"lease_s"`
-	// Lasts is a text for how long if that does not depend on a lease: in members with Hadoop's ResourceManager.
+	// Lasts is the reason why the part does not depend on a lease, for members running Hadoop's ResourceManager.
 	Lasts string `json:"lasts,omitempty"`
 }
 
-// ReadEscrow reads the members' parts of maxima, and of user limits.
+// ReadEscrow reads the members' parts of maxima and of user limits.
 func ReadEscrow(ctx context.Context, store interface {
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
 }) (maxima, users []Escrow, err error) {
@@ -250,7 +250,7 @@ func holders(user string, r *escrow.Record, now time.Time) (out []Escrow) {
 	return out
 }
 
-// Rebalancer reads it.
+// Rebalancer reads the rebalancer's state.
 func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 	out := &Rebalancer{Decisions: []rebalancer.Decision{}}
 	view := o.conf.View()
@@ -313,7 +313,7 @@ func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 	return out, nil
 }
 
-// PauseRebalancer stops plans from being published, or lets them be again.
+// PauseRebalancer stops the publishing of plans, or allows it again.
 func (o *Operator) PauseRebalancer(ctx context.Context, user string, paused bool, reason string) error {
 	if err := o.allow(user, "pause or resume the rebalancer"); err != nil {
 		return err
