@@ -20,7 +20,7 @@ var appPage = pages.Page{
 	Command: func(c *pages.Call) string { return "creel app why " + pages.ShellWord(c.Param("id")) },
 }
 
-// app is one application.
+// app is the page of one application.
 type app struct {
 	ID       creel.ApplicationID
 	Headline string
@@ -31,12 +31,12 @@ type app struct {
 	Placement  *policies.Reason
 	Candidates []policies.Candidate
 	More       int               // candidates that are not shown
-	Parts      []rest.MemberWait // its home, and members in which it has a UAM
+	Parts      []rest.MemberWait // its home, and the members with its UAMs
 }
 
 func (a *app) PageTitle() string { return a.ID.String() }
 
-// moment is a point of an application's life, by the clock that knows it.
+// moment is one time in an application's life, and the clock that measured it.
 type moment struct {
 	What, Clock string
 	At          time.Time
@@ -58,7 +58,7 @@ func loadApp(c *pages.Call) (any, error) {
 		a.Why.Note = err.Error()
 		a.Why.Home = homeOf(c, id)
 	}
-	a.Application, _ = c.Application(id.String()) // its Problem is shown
+	a.Application, _ = c.Application(id.String()) // the page shows its Problem
 	for _, w := range a.Why.Waits {
 		if w.Home || w.Containers > 0 || w.Wait != nil || w.Error != "" {
 			a.Parts = append(a.Parts, w)
@@ -69,7 +69,7 @@ func loadApp(c *pages.Call) (any, error) {
 	return &a, nil
 }
 
-// homeOf is an application's home as lists show it, which all may see.
+// homeOf returns an application's home from the list, which all users may see.
 func homeOf(c *pages.Call, id creel.ApplicationID) creel.SubclusterID {
 	var list struct {
 		Apps []rest.AppRow `json:"apps"`
@@ -80,7 +80,7 @@ func homeOf(c *pages.Call, id creel.ApplicationID) creel.SubclusterID {
 	return list.Apps[0].Home
 }
 
-// place picks the decision in force, with the best candidates first.
+// place selects the decision in force, and sorts the best candidates first.
 func (a *app) place() {
 	for i := len(a.Why.Tries) - 1; i >= 0; i-- {
 		if a.Why.Tries[i].Reason == nil {
@@ -106,7 +106,7 @@ func (a *app) place() {
 	}
 }
 
-// headline is the application's state in one sentence.
+// headline returns the application's state in one sentence.
 func (a *app) headline() string {
 	r := &a.Report
 	for _, k := range a.Why.Asked {
@@ -140,7 +140,7 @@ func (a *app) headline() string {
 	return fmt.Sprintf("It is %s at %s.", r.State, a.Why.Home)
 }
 
-// timeline are the moments that are known, in the order in which they come.
+// timeline returns the known moments in chronological order.
 func (a *app) timeline() (out []moment) {
 	add := func(what, clock string, at time.Time) {
 		if at.UnixMilli() > 0 {

@@ -33,26 +33,26 @@ type apps struct {
 	Rows       []rest.AppRow
 	Filter     map[string]string
 	Next, From string
-	Members    []string // those that do not answer, as text
-	// GroupLinks are the addresses that show one group's applications.
+	Members    []string // members that do not answer, as text
+	// GroupLinks has for each group the address of the list of its applications.
 	GroupLinks []string
 }
 
-// States returns the states that the filter offers; Groupings the groupings.
+// States returns the states for the filter.
 func (*apps) States() []string {
 	return []string{"running", "waiting", "ended", "ACCEPTED", "FINISHED", "FAILED", "KILLED"}
 }
 
-// Groupings are the fields by which applications are counted.
+// Groupings returns the fields by which applications can be grouped.
 func (*apps) Groupings() []string { return []string{"queue", "user", "state", "home", "type", "tag"} }
 
-// appFilters are the parameters of the list, as the API has them.
+// appFilters are the list's parameters in the API.
 var appFilters = []string{"q", "state", "queue", "user", "type", "home", "outcome", "tag", "group"}
 
 func loadApps(c *pages.Call) (any, error) {
 	a := apps{Filter: map[string]string{}}
 	pairs := []string{"limit", "50"}
-	var kept []string // the filters of this page
+	var kept []string // the active filters
 	for _, name := range appFilters {
 		if v := strings.TrimSpace(c.Query(name)); v != "" {
 			a.Filter[name] = v

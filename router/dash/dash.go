@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dash is the router's dashboard: pages over the router's own API (see internal/pages). All viewers there
-// share the answers of the members.
+// Package dash is the router's dashboard: pages over the router's API (see internal/pages). All viewers share the
+// API's answers from the members.
 package dash
 
 import (
@@ -22,8 +22,8 @@ import (
 //go:embed page
 var files embed.FS
 
-// New makes the dashboard over the router's API, which serves /api/v1 and /ws/v1/cluster. It panics if a template of
-// its own is wrong.
+// New makes the dashboard over the router's API, which serves /api/v1 and /ws/v1/cluster. It panics if an embedded
+// template is invalid.
 func New(api http.Handler) *pages.Site {
 	to := func(path string) func(*pages.Call) string { return func(*pages.Call) string { return path } }
 	app := func(c *pages.Call) string { return "/apps/" + url.PathEscape(c.Param("id")) }
@@ -48,8 +48,8 @@ func New(api http.Handler) *pages.Site {
 			{Path: "/rebalancer", Title: "Rebalancer", Section: "rebalancer"},
 			{Path: "/operations", Title: "Operations", Section: "operations"},
 		},
-		// The targets of the links of YARN's tools, as clients derive them from a ResourceManager's web address,
-		// which for them is the router's.
+		// Targets of links that YARN's tools derive from a ResourceManager's web address; for clients that is the
+		// router's.
 		Other: map[string]func(*pages.Call) string{
 			"/cluster": to("/"), "/cluster/apps": to("/apps"), "/cluster/nodes": to("/members"),
 			"/cluster/scheduler": to("/queues"), "/cluster/app/{id}": app,
@@ -63,7 +63,7 @@ func New(api http.Handler) *pages.Site {
 	})
 }
 
-// amounts writes a resource by its types.
+// amounts returns a resource as text.
 func amounts(a subcluster.Amounts) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(a)) {

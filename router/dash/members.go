@@ -17,7 +17,7 @@ var memberPage = pages.Page{
 	Command: func(c *pages.Call) string { return "creel subcluster show " + pages.ShellWord(c.Param("id")) },
 }
 
-// members are all of them.
+// members is the page of all members.
 type members struct {
 	rest.SubclustersDoc
 	Sum rest.OverviewDoc
@@ -31,12 +31,12 @@ func loadMembers(c *pages.Call) (any, error) {
 	return &m, c.Get("/api/v1/overview", &m.Sum)
 }
 
-// member is one, with a page of its nodes.
+// member is the page of one member, with a part of its nodes.
 type member struct {
 	rest.SubclusterDoc
 	Frozen string
 	Nodes  rest.NodesDoc
-	// NodesProblem is why there are no nodes to show.
+	// NodesProblem is the reason why the page has no nodes.
 	NodesProblem string
 	Next         string
 	State, Find  string // filters
@@ -44,7 +44,7 @@ type member struct {
 
 func (m *member) PageTitle() string { return string(m.ID) }
 
-// Lost reports whether its metrics are old and in no sum.
+// Lost reports whether its metrics are out of date and not in the sums.
 func (m *member) Lost() bool {
 	return m.SubclusterDoc.State == "lost" || m.SubclusterDoc.State == "deregistered"
 }

@@ -21,11 +21,11 @@ var operationsPage = pages.Page{
 	},
 }
 
-// operations is this router and its dependencies, and the daemons of the federation.
+// operations is the page of this router, its dependencies, and the daemons of the federation.
 type operations struct {
 	rest.SystemDoc
 	Daemons rest.DaemonsDoc
-	// DaemonsProblem is why there are no daemons to show.
+	// DaemonsProblem is the reason why the page has no daemons.
 	DaemonsProblem string
 	Kind, Next     string
 	CutOff         []rest.SubclusterDoc // members that this router does not call now
@@ -68,8 +68,8 @@ func loadOperations(c *pages.Call) (any, error) {
 	return &o, nil
 }
 
-// Link is where a daemon's web port shows most: a router's pages, the readiness of others.
-// It is "" where it has none.
+// Link returns the most useful page of a daemon's web port: a router's dashboard, the readiness of other daemons. It
+// returns "" if the daemon has no web port.
 func (o *operations) Link(d rest.DaemonRow) string {
 	web := d.Addresses["web"]
 	switch {

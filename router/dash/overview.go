@@ -16,10 +16,10 @@ var overviewPage = pages.Page{
 	Command: func(*pages.Call) string { return "creel subcluster list" },
 }
 
-// overview is the federation at a glance.
+// overview is the first page.
 type overview struct {
 	rest.OverviewDoc
-	// Grants is from ask to grant.
+	// Grants has the times from ask to grant.
 	Containers, Submissions, Grants pages.Chart
 	Queues                          []queueBar
 	MoreQueues                      int
@@ -27,7 +27,7 @@ type overview struct {
 	Frozen                          string
 }
 
-// queueBar is a queue's use against its guarantee.
+// queueBar compares a queue's use with its guarantee.
 type queueBar struct {
 	Queue            string
 	Bar              pages.Bar

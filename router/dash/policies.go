@@ -29,10 +29,10 @@ var policyPage = pages.Page{
 	Command: func(c *pages.Call) string { return "creel policy get " + pages.ShellWord(c.Param("queue")) },
 }
 
-// policyList are all documents.
+// policyList is the page of all documents.
 type policyList struct {
 	Policies []rest.PolicyDoc
-	// Without are the queues without a document of their own.
+	// Without has the queues without their own document.
 	Without []string
 }
 
@@ -58,32 +58,32 @@ func loadPolicies(c *pages.Call) (any, error) {
 	return &list, nil
 }
 
-// policyView is one queue's policy: the document in force, its history, and one version against another.
+// policyView is the page of one queue's policy: the document in force, its history, and a comparison of two versions.
 type policyView struct {
 	Queue     string
 	Effective *rest.PolicyDoc // nil: the settings' policies apply
-	Text      string          // of its document, indented
+	Text      string          // its document, indented
 	History   []rest.PolicyDoc
-	From, To  int64 // versions that are compared
+	From, To  int64 // the compared versions
 	Diff      []diffLine
 	Preview   *preview
-	Draft     string // the document that is previewed
-	// Change is the difference between the draft and the document in force, none if there is no difference or the
-	// draft is invalid. It is applied only while version Expect is the queue's newest.
+	Draft     string // the document to preview
+	// Change is the difference between the draft and the document in force, empty if there is none or the draft is
+	// invalid. It is applied only while version Expect is the queue's newest.
 	Change []diffLine
 	Expect int64
 	Fields []schemaField // the possible fields of a document
 }
 
-// schemaField is one that a policy document may have.
+// schemaField is a field that a policy document may have.
 type schemaField struct {
 	Name, Takes, Says string
 }
 
-// policyFields are the schema's fields, in the order of their names.
+// policyFields has the schema's fields, sorted by name.
 var policyFields = fieldsOf([]byte(policies.Schema))
 
-// fieldsOf lists the fields of the objects of a schema as "home.policy".
+// fieldsOf returns the fields of a schema's objects, in the form "home.policy".
 func fieldsOf(text []byte) (out []schemaField) {
 	type node struct {
 		Ref         string   `json:"$ref"`
@@ -95,7 +95,7 @@ func fieldsOf(text []byte) (out []schemaField) {
 	}
 	var root node
 	if err := json.Unmarshal(text, &root); err != nil {
-		panic(err) // it is built in, and tested
+		panic(err) // the schema is embedded and tested
 	}
 	var walk func(path string, n *node)
 	walk = func(path string, n *node) {
@@ -119,13 +119,13 @@ func fieldsOf(text []byte) (out []schemaField) {
 
 func (p *policyView) PageTitle() string { return "Policy of " + p.Queue }
 
-// preview is the decisions for the last submissions under another document.
+// preview has the decisions about the last submissions under another document.
 type preview struct {
 	Problem string
 	router.Preview
 }
 
-// maxDraft bounds a document that is previewed in an address.
+// maxDraft bounds a draft in bytes, since it is part of the address.
 const maxDraft = 16 << 10
 
 func loadPolicy(c *pages.Call) (any, error) {
@@ -159,7 +159,7 @@ func loadPolicy(c *pages.Call) (any, error) {
 	return &p, nil
 }
 
-// compare picks two versions of the history, the newest two by default.
+// compare selects two versions of the history, by default the newest two.
 func (p *policyView) compare(from, to string) {
 	if len(p.History) < 2 && from == "" {
 		return
@@ -184,8 +184,8 @@ func (p *policyView) compare(from, to string) {
 	p.Diff = diff(lines(a.Document), lines(b.Document))
 }
 
-// previewOf decides the last submissions of the queue again under a document. Only users allowed to see them may
-// call it.
+// previewOf decides the last submissions of the queue again under a document. Only users who may see these
+// submissions may call it.
 func previewOf(c *pages.Call, path, draft string) *preview {
 	out := &preview{}
 	switch {
@@ -217,17 +217,17 @@ func lines(document []byte) []string {
 	return strings.Split(indented(document), "\n")
 }
 
-// diffLine is a line of a comparison: ' ' in both, '-' before, '+' after.
+// diffLine is a line of a comparison: ' ' in both, '-' only before, '+' only after.
 type diffLine struct {
 	Sign string
 	Text string
 }
 
-// maxDiff bounds the lines of a document that are compared.
+// maxDiff bounds the compared lines of a document.
 const maxDiff = 1000
 
-// diff finds the longest common lines, by the table that documents of some dozen
-// lines afford.
+// diff compares by the longest common subsequence of lines. Its quadratic table is cheap for documents of some dozen
+// lines.
 func diff(x, y []string) (out []diffLine) {
 	x, y = x[:min(len(x), maxDiff)], y[:min(len(y), maxDiff)]
 	common := make([][]int, len(x)+1)

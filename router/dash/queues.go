@@ -18,7 +18,7 @@ var queuesPage = pages.Page{
 	Command: func(*pages.Call) string { return "creel queue tree" },
 }
 
-// queueNode is a queue with the page's additions.
+// queueNode is a queue with data for the page.
 type queueNode struct {
 	rebalancer.QueueState
 	Depth   int
@@ -27,7 +27,7 @@ type queueNode struct {
 	PerUnit []queuePart // by member
 }
 
-// queuePart is a queue in one member, in percent of that member.
+// queuePart is a queue in one member, in percent of the member.
 type queuePart struct {
 	Member creel.SubclusterID
 	Bar    pages.Bar
@@ -38,10 +38,10 @@ func (q *queueNode) bar() pages.Bar {
 	return pages.NewBar(q.UsedPercent, q.PendingPercent, q.Percent, q.MaximumPercent)
 }
 
-// Bar is the queue's bullet bar in percent of the federation.
+// Bar returns the queue's bullet bar, in percent of the federation.
 func (q *queueNode) Bar() pages.Bar { return q.bar() }
 
-// queues is the tree.
+// queues is the page of the queue tree.
 type queues struct {
 	rest.QueueTreeDoc
 	Nodes   []*queueNode
@@ -80,7 +80,7 @@ func loadQueues(c *pages.Call) (any, error) {
 	return &q, nil
 }
 
-// perMember are a queue's bars in each member that has it.
+// perMember returns a queue's bars in each member that has the queue.
 func perMember(n *queueNode, total map[creel.SubclusterID]creel.Resource) (out []queuePart) {
 	for id, amounts := range n.Members {
 		use, alive := n.Use[id]
@@ -95,7 +95,7 @@ func perMember(n *queueNode, total map[creel.SubclusterID]creel.Resource) (out [
 	return out
 }
 
-// nodesOf marks which queues are leaves and how deep each is.
+// nodesOf sets each queue's depth, and marks leaves.
 func nodesOf(states []rebalancer.QueueState) (out []*queueNode) {
 	for i, s := range states {
 		path := string(s.Queue)

@@ -16,20 +16,20 @@ var rebalancerPage = pages.Page{
 	Command: func(*pages.Call) string { return "creel rebalancer plan" },
 }
 
-// plans shows the rebalancer's work.
+// plans is the page of the rebalancer.
 type plans struct {
 	operator.Rebalancer
 	Sentence string
 	Queues   []planRow
-	Next     bool // the rows show the next plan
+	Next     bool // the rows are of the next plan
 	Moves    operator.Moves
-	Held     []operator.Escrow // of maxima and of user limits
+	Held     []operator.Escrow // parts of maxima and of user limits
 }
 
 // planRow is one queue of a plan, in percent of the federation.
 type planRow struct {
 	Queue                 creel.QueuePath
-	Label                 string // of the nodes that it is of
+	Label                 string // of the nodes
 	Uses, Wants, Entitled float64
 	Bar                   pages.Bar
 	Reason                string
@@ -37,7 +37,7 @@ type planRow struct {
 	Members               []subcluster.MemberPlan
 }
 
-// shownMoves bounds how many moves that are over the page lists.
+// shownMoves bounds the finished moves on the page.
 const shownMoves = 50
 
 func loadRebalancer(c *pages.Call) (any, error) {
