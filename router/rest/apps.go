@@ -32,19 +32,19 @@ import (
 type AppRow struct {
 	subcluster.AppLine
 	Home      creel.SubclusterID   `json:"home"`
-	Elsewhere []creel.SubclusterID `json:"elsewhere,omitempty"` // where it has a UAM
-	// WaitsText is the home's text for why it waits, if that has no codes (Hadoop's): waits_for is "diagnostics"
-	// then.
+	Elsewhere []creel.SubclusterID `json:"elsewhere,omitempty"` // members with its UAMs
+	// WaitsText is home's text about the wait if home reports no codes (Hadoop's ResourceManager). Then waits_for is
+	// "diagnostics".
 	WaitsText string `json:"waits_text,omitempty"`
-	// AgeSeconds is how old this is where its home does not answer now.
+	// AgeSeconds is the age of this data if its home does not answer now.
 	AgeSeconds float64 `json:"age_s,omitempty"`
 
 	id      creel.ApplicationID
-	viewers string // who may view it besides its user, in a list for all viewers (see feed.go)
-	hidden  bool   // from the lists of others
+	viewers string // access list of its viewers, in a list for all viewers (see feed.go)
+	hidden  bool   // from lists of users who may not view it
 	rank    int    // of its state
 	from    creel.SubclusterID
-	at      time.Time // when its home sent it, if that was not now
+	at      time.Time // time when its home sent it, if it is not current
 }
 
 // rankOf orders states: running, waiting, ended.
@@ -58,7 +58,7 @@ func rankOf(state string) int {
 	return 1
 }
 
-// group is a rank's name, which a filter takes for a state.
+// group has the name of each rank, which filters accept as a state.
 var group = [...]string{"running", "waiting", "ended"}
 
 // appRow reads an application of YARN's list, which has no codes.
@@ -103,7 +103,7 @@ func appRow(raw []byte, from creel.SubclusterID) *AppRow {
 		}
 		return true
 	})
-	a.id, _ = creel.ParseApplicationID(a.ID) // a member that names no id yields the zero one
+	a.id, _ = creel.ParseApplicationID(a.ID) // without an id it is the zero id
 	if app, ok := router.UAMOf(a.Unmanaged, a.Tags); ok {
 		a.ID, a.id = app.String(), app
 	}
@@ -116,7 +116,8 @@ func appRow(raw []byte, from creel.SubclusterID) *AppRow {
 	return a
 }
 
-// listApplications asks every member for its applications: creel's for lines made for this, others for YARN's list.
+// listApplications asks every member for its applications. Creel's ResourceManagers have a special list for this;
+// others are asked for YARN's list.
 func listApplications(s *server.Server) func(ctx context.Context, who string) []router.Part[[]*AppRow] {
 	const yarns = base + "/apps?deSelects=resourceRequests,timeouts," +
 		"amNodeLabelExpression,appNodeLabelExpression,resourceInfo"
@@ -147,8 +148,8 @@ func listApplications(s *server.Server) func(ctx context.Context, who string) []
 	}
 }
 
-// appRowFields reads the fields of a row that MergeApps needs, and makes one row of an application's rows at its home
-// and elsewhere.
+// appRowFields reads the fields of a row that MergeApps needs, and merges an application's rows at its home and its
+// UAMs' members.
 var appRowFields = router.AppFields[*AppRow]{
 	ID:        func(a *AppRow) creel.ApplicationID { return a.id },
 	Unmanaged: func(a *AppRow) bool { return a.Unmanaged },
@@ -157,7 +158,7 @@ var appRowFields = router.AppFields[*AppRow]{
 	Join: func(same []router.Part[*AppRow]) *AppRow {
 		a := *same[0].Value
 		for _, p := range same[1:] {
-			if p.Member != a.from && !slices.Contains(a.Elsewhere, p.Member) { // it may have had UAMs there before
+			if p.Member != a.from && !slices.Contains(a.Elsewhere, p.Member) { // it may have had earlier UAMs there
 				a.Elsewhere = append(a.Elsewhere, p.Member)
 			}
 			a.Containers += p.Value.Containers
@@ -168,8 +169,8 @@ var appRowFields = router.AppFields[*AppRow]{
 	},
 }
 
-// mergeRows lists the applications of all members, each once: running ones first,
-// then those that wait, then those that have ended, the newest first in each.
+// mergeRows lists the applications of all members, each once. Running ones come first, then waiting ones, then ended
+// ones, each sorted newest first.
 func (h *Handler) mergeRows(parts []listShare[*AppRow]) []*AppRow {
 	lists := make([]router.Part[[]*AppRow], len(parts))
 	for i := range parts {
@@ -209,13 +210,13 @@ func (c *AppCounts) add(a *AppRow, seen bool) {
 	default:
 		c.Ended++
 	}
-	if seen && a.at.IsZero() { // stale rows are in no sum of used resources
+	if seen && a.at.IsZero() { // sums of used resources do not include stale rows
 		c.Containers += a.Containers
 		c.MemoryMB += a.MemoryMB
 	}
 }
 
-// AppGroup are the applications that have something in common.
+// AppGroup counts the applications with the same value of a field.
 type AppGroup struct {
 	Key string `json:"key"`
 	AppCounts
@@ -223,7 +224,7 @@ type AppGroup struct {
 
 // AppsDoc is a page of the federation's applications.
 type AppsDoc struct {
-	Applications []json.RawMessage `json:"apps"` // AppRow, or its fields that were asked for
+	Applications []json.RawMessage `json:"apps"` // AppRow, or its requested fields
 	Matching     AppCounts         `json:"matching"`
 	Groups       []AppGroup        `json:"groups,omitempty"`
 	Next         string            `json:"next,omitempty"` // the cursor of the next page
@@ -237,7 +238,7 @@ type appFilter struct {
 	states      []string
 	queue       string
 	exact       [4]string // user, type, home, outcome
-	tags        []string  // one of them, in lower case as in YARN; none: any
+	tags        []string  // any one matches; in lower case as in YARN; none: all match
 	search      string
 	after       *AppRow // the row before the page, from the cursor
 	limit       int
@@ -255,7 +256,7 @@ var groupings = map[string]func(a *AppRow) []string{
 	"state": func(a *AppRow) []string { return []string{a.State} },
 	"home":  func(a *AppRow) []string { return []string{string(a.Home)} },
 	"type":  func(a *AppRow) []string { return []string{a.Type} },
-	"tag":   func(a *AppRow) []string { return a.Tags }, // in the group of each
+	"tag":   func(a *AppRow) []string { return a.Tags }, // an application is in the group of each tag
 }
 
 func invalid(what, try string) error {
@@ -321,7 +322,8 @@ func cursorAt(a *AppRow) string {
 	return strconv.Itoa(a.rank) + "." + a.ID
 }
 
-// place finds the start time of the cursor's application, which the cursor does not contain: not all may know.
+// place finds the start time of the cursor's application. The cursor does not contain it, since not all viewers may
+// know it.
 func (f *appFilter) place(rows []*AppRow) error {
 	if f.after == nil {
 		return nil
@@ -364,7 +366,7 @@ func (f *appFilter) keeps(a *AppRow) bool {
 	return false
 }
 
-// behind reports whether a row comes after the one of the cursor.
+// behind reports whether a row comes after the cursor's row.
 func (f *appFilter) behind(a *AppRow) bool {
 	if f.after == nil {
 		return true
@@ -415,7 +417,7 @@ func (h *Handler) listApps(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !f.behind(a) || doc.Next != "":
 		case len(doc.Applications) == f.limit:
-			doc.Next = cursorAt(last) // by id: a start may be guarded
+			doc.Next = cursorAt(last) // only the id: the start time may be guarded
 		default:
 			last = a
 			if !seen {
@@ -444,7 +446,7 @@ func (h *Handler) listApps(w http.ResponseWriter, r *http.Request) {
 	answerTagged(w, r, doc)
 }
 
-// selectFields writes a row, or the requested fields of it.
+// selectFields encodes a row, or its requested fields.
 func selectFields(a *AppRow, fields []string) (json.RawMessage, error) {
 	raw, err := json.Marshal(a)
 	if err != nil || fields == nil {
@@ -483,7 +485,7 @@ var appRowNames = func() map[string]bool {
 	return names
 }()
 
-// answerTagged answers with an ETag, and with an empty 304 if the client has the same already.
+// answerTagged answers with an ETag, or with an empty 304 if the client has the same document.
 func answerTagged(w http.ResponseWriter, r *http.Request, doc any) {
 	var body bytes.Buffer
 	if err := json.NewEncoder(&body).Encode(doc); err != nil {
@@ -500,24 +502,23 @@ func answerTagged(w http.ResponseWriter, r *http.Request, doc any) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Write(body.Bytes()) // an error here is the client's going away
+	w.Write(body.Bytes()) // an error means that the client has gone
 }
 
-// WaitGroup are applications of one queue that wait for the same.
+// WaitGroup counts applications of one queue that wait for the same reason.
 type WaitGroup struct {
 	Applications int64  `json:"apps"`
 	Queue        string `json:"queue"`
-	Code         string `json:"code"`           // as in /api/v1/apps/ID/why; "" if a home does not report one
-	In           string `json:"in,omitempty"`   // the queue whose limit it is
-	Text         string `json:"text,omitempty"` // of one of them, where there is no code for it (diagnostics)
-	Example      string `json:"example"`        // one that the viewer may know of, "" where there is none
+	Code         string `json:"code"`           // as in /api/v1/apps/ID/why; "" if home reports none
+	In           string `json:"in,omitempty"`   // the queue with the limit
+	Text         string `json:"text,omitempty"` // text of one application if there is no code (diagnostics)
+	Example      string `json:"example"`        // an application that the viewer may see, "" if there is none
 }
 
-// digits are the parts in which two sentences for one reason differ.
+// digits are the parts in which texts for the same reason differ.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// topWaits counts the reasons why applications wait before they run, the most frequent first. The example is an
-// application that the viewer may see; "" if there is none.
+// topWaits counts the reasons why applications wait before they run, the most frequent first.
 func topWaits(rows []*AppRow, who *viewer, most int) []WaitGroup {
 	type reason struct{ queue, code, in, text string }
 	by := map[reason]*WaitGroup{}

@@ -16,9 +16,9 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// CarryOut sends an intent that came by REST to a member as the direct call would have been sent: by REST, in the
-// user's own name. By RPC the router would act for the user, which a member may allow no proxy user. It reports
-// whether the intent is done there; a kill is when the application has ended. The loop over recorded intents calls it.
+// CarryOut sends an intent that came by REST to a member. It uses REST and the user's name, like the direct call. By
+// RPC the router would impersonate the user, which a member may forbid. It reports whether the intent is done there;
+// a kill is done when the application has ended. The loop over recorded intents calls it.
 func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done bool, err error) {
 	app := appPath(i.Application)
 	switch i.Verb {
@@ -52,7 +52,7 @@ func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done boo
 	return err == nil, err
 }
 
-// carry makes one call for a recorded intent, and words its failure for the loop.
+// carry makes one call for a recorded intent, and converts its error for the loop.
 func carry(
 	ctx context.Context, m *remote.Member, i intents.Intent, method, path string, doc any,
 ) (answer []byte, err error) {
@@ -72,7 +72,7 @@ func carry(
 	}
 	kind := creel.ErrNotPermitted
 	switch {
-	case i.Verb == intents.Signal && strings.Contains(status.Words(), "absent container"): // it may come yet
+	case i.Verb == intents.Signal && strings.Contains(status.Words(), "absent container"): // it may still appear
 		kind = creel.ErrContainerNotFound
 	case status.Code == http.StatusNotFound:
 		kind = creel.ErrApplicationNotFound

@@ -17,8 +17,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// changeOf reads a call that changes an application, and the document that answers it if it has to wait for the home.
-// A call that it cannot read is left to the home to reject.
+// changeOf reads a call that changes an application. answer is the document for the case that the change must wait
+// for home. If it cannot read the call, ok is false, and home will reject the call.
 func changeOf(r *http.Request, app creel.ApplicationID, q *request) (i intents.Intent, answer any, ok bool) {
 	i = intents.Intent{Application: app, User: caller(r), REST: true}
 	if q.method != http.MethodPut {
@@ -61,8 +61,8 @@ func element(body []byte, name string) string {
 	return strings.TrimSpace(value)
 }
 
-// writeKept answers a call that waits with 202 (Accepted) and YARN's document for it. Since a ResourceManager answers
-// a kill with 202 as well, a header says that it waits, and for which member.
+// writeKept answers a queued call with 202 (Accepted) and YARN's document. A ResourceManager also answers a kill with
+// 202, so headers show that the call is queued, and for which members.
 func writeKept(w http.ResponseWriter, r *http.Request, kept *server.PendingChange, body []byte) {
 	w.Header().Set("X-Kept", "true")
 	for _, id := range kept.For {
@@ -71,8 +71,8 @@ func writeKept(w http.ResponseWriter, r *http.Request, kept *server.PendingChang
 	write(w, r, http.StatusAccepted, body)
 }
 
-// change makes a change at home and in every member where the application has a part. If the home does not answer,
-// the change is recorded, and the answer is 202 (Accepted).
+// change applies a change at home and in every member with a part of the application. If home does not answer, the
+// change is recorded, and the answer is 202 (Accepted).
 func (h *Handler) change(w http.ResponseWriter, r *http.Request, i intents.Intent, q *request, doc any) {
 	answer, kept, err := server.Change(r.Context(), h.server, i,
 		func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (reply, error) {

@@ -15,15 +15,15 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// attemptPath is where a member has the document of an attempt.
+// attemptPath returns the path of an attempt's document.
 func attemptPath(a creel.AttemptID) string {
 	return base + "/apps/" + a.Application.String() + "/appattempts/" + a.String()
 }
 
-// containersOf is where a member lists an attempt's containers.
+// containersOf returns the path of the list of an attempt's containers.
 func containersOf(a creel.AttemptID) string { return attemptPath(a) + "/containers" }
 
-// elsewhere is the call for another document, with the same query.
+// elsewhere returns the same call for another path.
 func (q *request) elsewhere(r *http.Request, path string) *request {
 	other := *q
 	other.path = path
@@ -33,15 +33,15 @@ func (q *request) elsewhere(r *http.Request, path string) *request {
 	return &other
 }
 
-// containers joins an attempt's containers at home with those of its UAMs, which belong to attempts of their own. An
-// attempt before that of the UAMs has none of them.
+// containers joins an attempt's containers at home with the containers of its UAMs, which have other attempt ids. If
+// the UAMs belong to a later attempt, their containers are not included.
 func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 	app, q, ok := aboutApp(w, r)
 	if !ok {
 		return
 	}
 	attempt, err := creel.ParseAttemptID(chi.URLParam(r, "attemptid"))
-	if err != nil || attempt.Application != app { // left to the home to reject
+	if err != nil || attempt.Application != app { // home rejects it
 		h.atHome(w, r, app, q)
 		return
 	}
@@ -78,8 +78,8 @@ func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, rooted(r, h.merger().Merge(typ, h.weighed(parts)), xmlRoots[typ]))
 }
 
-// container asks for one container at home, and where that has not got it or does not answer at the
-// members that may run it for a UAM. The error is home's.
+// container asks home for one container. If home does not have it or does not answer, it asks the members that may
+// run it for a UAM. The error is home's.
 func (h *Handler) container(w http.ResponseWriter, r *http.Request) {
 	app, q, ok := aboutApp(w, r)
 	if !ok {
@@ -98,8 +98,8 @@ func (h *Handler) container(w http.ResponseWriter, r *http.Request) {
 	pass(w, r, answer)
 }
 
-// containerOfUAM asks for a container at the members that are not home. A UAM's container is listed among those of
-// home's attempt, but its member has it under the UAM's attempt: the container's id contains that.
+// containerOfUAM asks the other members for a container. Lists have a UAM's container under home's attempt, but its
+// member has it under the UAM's attempt. The container's id contains the latter.
 func (h *Handler) containerOfUAM(
 	r *http.Request, app creel.ApplicationID, q *request, home *remote.Member,
 ) (reply, bool) {
@@ -122,8 +122,8 @@ func (h *Handler) containerOfUAM(
 	return reply{}, false
 }
 
-// mayBeUnder reports whether the attempt of a container's path may have it: it is the container's own, or a past or
-// present one of the application at home. If the home is away the check passes.
+// mayBeUnder reports whether the attempt in the path may have the container. The attempt must be the container's, or
+// a past or present attempt of the application at home. If home is unavailable the check passes.
 func (h *Handler) mayBeUnder(
 	r *http.Request, app creel.ApplicationID, q *request, home *remote.Member, id creel.ContainerID,
 ) bool {
@@ -140,7 +140,7 @@ func (h *Handler) mayBeUnder(
 	return !notFound(err)
 }
 
-// notFound reports whether a member answered that there is no such thing.
+// notFound reports whether a member answered 404.
 func notFound(err error) bool {
 	var refused *remote.StatusError
 	return errors.As(err, &refused) && refused.Code == http.StatusNotFound

@@ -22,17 +22,17 @@ type DaemonRow struct {
 	AgeSeconds float64 `json:"age_s"`
 
 	id  string
-	age time.Duration // when the store was read
+	age time.Duration // age when the store was read
 }
 
 // DaemonsDoc is a page of daemons, by kind and name.
 type DaemonsDoc struct {
 	Daemons  []DaemonRow      `json:"daemons"`
 	Matching int64            `json:"matching"`
-	Kinds    map[string]int64 `json:"kinds"`    // of all
-	Versions map[string]int64 `json:"versions"` // of those that match
+	Kinds    map[string]int64 `json:"kinds"`    // of all daemons
+	Versions map[string]int64 `json:"versions"` // of the matching daemons
 	Next     string           `json:"next,omitempty"`
-	// AgeSeconds is how long ago the store was read, and Problem why that was not later.
+	// AgeSeconds is the time since the store was read. Problem is the error of the latest read.
 	AgeSeconds float64 `json:"age_s"`
 	Problem    string  `json:"problem,omitempty"`
 }
@@ -40,12 +40,12 @@ type DaemonsDoc struct {
 const (
 	// daemonsFresh limits the load of the store: daemons report every ten seconds.
 	daemonsFresh = 3 * time.Second
-	// daemonsAtOnce is small since a store answers no other call while it reads a page.
+	// daemonsAtOnce is small since the store answers no other call while it reads a page.
 	daemonsAtOnce = 200
-	daemonsTime   = 2 * time.Second // of one read: a store that is away is reported soon
+	daemonsTime   = 2 * time.Second // of one read, so that an unavailable store is reported soon
 )
 
-// askDaemons reads all records of daemons, as one part.
+// askDaemons reads all daemons' records, as one part.
 func (h *Handler) askDaemons(ctx context.Context, _ string) []router.Part[[]*DaemonRow] {
 	out := make([]router.Part[[]*DaemonRow], 1)
 	if h.conf.Daemons == nil {
@@ -72,7 +72,7 @@ func (h *Handler) askDaemons(ctx context.Context, _ string) []router.Part[[]*Dae
 // mergeDaemons lists the daemons in the store's order.
 func mergeDaemons(parts []listShare[*DaemonRow]) []*DaemonRow { return parts[0].Items }
 
-// listDaemons serves a page of the daemons that live.
+// listDaemons serves a page of the live daemons.
 func (h *Handler) listDaemons(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, err := pageLimit(r)
@@ -82,7 +82,7 @@ func (h *Handler) listDaemons(w http.ResponseWriter, r *http.Request) {
 		all, parts, err = h.shownDaemons.get(r.Context(), "")
 	}
 	if err == nil && parts[0].At.IsZero() {
-		err = parts[0].Err // nothing is known
+		err = parts[0].Err // there is no earlier data
 	}
 	cursor := q.Get("cursor")
 	if err == nil && cursor != "" && strings.Count(cursor, " ") != 3 {

@@ -18,12 +18,12 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// exception is how YARN's web services report an error of each kind.
+// exception is the form of an error of one kind in YARN's web services.
 type exception struct {
 	kind   error
 	status int
 	class  string
-	prefix string // Java's prefix of the message of a wrapped cause
+	prefix string // prefix that Java adds to the message of a wrapped cause
 }
 
 var exceptions = []exception{
@@ -64,20 +64,20 @@ var exceptions = []exception{
 	{creel.ErrNoSubcluster, http.StatusServiceUnavailable, "org.apache.hadoop.yarn.exceptions.YarnException", ""},
 }
 
-// fail writes an error as YARN does. A member's answer passes through.
+// fail writes an error in YARN's form. A member's error answer passes through.
 func fail(w http.ResponseWriter, r *http.Request, err error) {
 	var answered *remote.StatusError
 	if errors.As(err, &answered) {
 		ct := answered.Header.Get("Content-Type")
 		if webdoc.PrefersXML(r) && strings.Contains(ct, "json") && bytes.HasPrefix(answered.Body, []byte("{")) {
-			write(w, r, answered.Code, answered.Body) // a merged answer asks members for JSON
+			write(w, r, answered.Code, answered.Body) // merged calls ask members for JSON
 			return
 		}
 		if ct != "" {
 			w.Header().Set("Content-Type", ct)
 		}
 		w.WriteHeader(answered.Code)
-		w.Write(answered.Body) // an error here is the client's going away
+		w.Write(answered.Body) // an error means that the client has gone
 		return
 	}
 	e := exception{status: http.StatusServiceUnavailable, class: "org.apache.hadoop.yarn.exceptions.YarnException"}
@@ -91,7 +91,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.As(err, &full) && full.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(full.RetryAfter.Seconds())))))
 	} else if e.kind == creel.ErrUnavailable {
-		w.Header().Set("Retry-After", "1") // of several errors in one, or a member's silence
+		w.Header().Set("Retry-After", "1") // for joined errors, and members that do not answer
 	}
 	refuse(w, r, e.status, e.class, e.prefix+err.Error())
 }
@@ -113,7 +113,7 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, class, message s
 	write(w, r, status, doc)
 }
 
-// wrongMethod answers as YARN's web services do: 503, although 405 would fit.
+// wrongMethod answers with 503, as YARN's web services do; 405 would be right.
 func wrongMethod(w http.ResponseWriter, r *http.Request) {
 	refuse(
 		w,
@@ -124,22 +124,22 @@ func wrongMethod(w http.ResponseWriter, r *http.Request) {
 	)
 }
 
-// write sends a JSON document, as XML to clients that ask for that.
+// write sends a JSON document, converted to XML for clients that ask for XML.
 func write(w http.ResponseWriter, r *http.Request, status int, doc []byte) {
 	if webdoc.PrefersXML(r) {
 		w.Header().Set("Content-Type", "application/xml; charset=utf-8")
 		w.WriteHeader(status)
-		toXML(w, doc) // an error here is the client's going away, or was seen when doc was made
+		toXML(w, doc) // an error means that the client has gone, or was found when doc was made
 		return
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(doc)))
 	w.WriteHeader(status)
-	w.Write(doc) // an error here is the client's going away
+	w.Write(doc) // an error means that the client has gone
 }
 
-// writeList answers with the list that is made of members' parts. Where they sent them just now
-// it is written as made: one by JSON for one request is not copied into one piece.
+// writeList answers with the list made of members' parts. If members just sent their parts, a JSON list is written
+// part by part, without a copy of the whole.
 func (h *Handler) writeList(w http.ResponseWriter, r *http.Request, of []router.Part[items], made func() rawjson.List) {
 	inOne := func() []byte {
 		l := made()
@@ -158,6 +158,6 @@ func (h *Handler) writeList(w http.ResponseWriter, r *http.Request, of []router.
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.Header().Set("Content-Length", strconv.Itoa(l.Len()))
 		w.WriteHeader(http.StatusOK)
-		l.WriteTo(w) // an error here is the client's going away
+		l.WriteTo(w) // an error means that the client has gone
 	}
 }

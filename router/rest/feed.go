@@ -23,37 +23,37 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// The applications of all members are one list for all viewers. The router asks the members for it in its own name.
-// It gets all fields of each application, its viewers, and the changes since its last request. So a view costs
-// members nothing. If any member publishes no changes (one that runs Hadoop's ResourceManager,
-// which is not asked, or one that does not accept this router as a router), lists are fetched per viewer.
+// The applications of all members form one list for all viewers. The router asks the members for it as itself. It
+// gets all fields of each application, its viewers, and the changes since its last request. So views cause no calls
+// to members. If any member publishes no changes, lists are fetched per viewer. That is so for members running
+// Hadoop's ResourceManager, which are not asked, and for members that do not accept this router as a router.
 
 // feed is the state of each member's list between two rounds.
 type feed struct {
 	server *server.Server
-	user   string // the user as whom the router asks
-	allows bool   // whether the router can decide which users may view an application
+	user   string // the user of the router's calls
+	allows bool   // the router can evaluate access lists
 
 	mu      sync.Mutex
 	members map[creel.SubclusterID]*memberApps
-	without time.Time // when a member last published no changes
+	without time.Time // last time when a member published no changes
 }
 
-// memberApps is the applications of a member as it reported them.
+// memberApps has the applications that a member reported.
 type memberApps struct {
-	at   string // its number of the last report
+	at   string // the member's number of its last report
 	rows map[string]*AppRow
-	list []*AppRow // the same; rebuilt when one changes
+	list []*AppRow // the rows as a list; rebuilt after changes
 }
 
-// unfed is how long a federation is listed viewer by viewer before its members are asked for changes again.
+// unfed is the time for which lists are fetched per viewer before members are asked for changes again.
 const unfed = time.Minute
 
-// errNoChanges: the member publishes no changes.
+// errNoChanges is the error for a member that publishes no changes.
 var errNoChanges = errors.New("it publishes no changes of its applications")
 
-// usable reports whether all members publish changes: none runs Hadoop's ResourceManager, and each published them the
-// last time.
+// usable reports whether all members publish changes: none runs Hadoop's ResourceManager, and each published changes
+// the last time.
 func (f *feed) usable() bool {
 	if f.user == "" || !f.allows || f.server.AsksHadoop() {
 		return false
@@ -81,7 +81,7 @@ func (f *feed) ask(ctx context.Context, _ string) []router.Part[[]*AppRow] {
 	return parts
 }
 
-// member asks one. Its part is its own until the next round: rows are never written to.
+// member asks one member. The returned part stays valid after the next round, since rows are never modified.
 func (f *feed) member(ctx context.Context, m *remote.Member) ([]*AppRow, error) {
 	if m.ByAgent() {
 		return nil, errNoChanges
@@ -126,7 +126,7 @@ func (f *feed) member(ctx context.Context, m *remote.Member) ([]*AppRow, error) 
 	return k.list, nil
 }
 
-// newRow makes a row of a line from a member. Strings that many lines have in common are stored once.
+// newRow makes a row from a member's line. Strings common to many lines are stored once.
 func newRow(line *subcluster.AppLine, from creel.SubclusterID) *AppRow {
 	a := &AppRow{AppLine: *line, Home: from, from: from}
 	for _, text := range []*string{&a.User, &a.Queue, &a.Type, &a.State, &a.Outcome, &a.Waits, &a.WaitsIn, &a.Viewers} {
@@ -134,20 +134,19 @@ func newRow(line *subcluster.AppLine, from creel.SubclusterID) *AppRow {
 	}
 	a.viewers, a.Viewers = a.Viewers, ""
 	a.hidden, a.Hidden = a.Hidden, false
-	a.id, _ = creel.ParseApplicationID(a.ID) // a member that names no id yields the zero one
+	a.id, _ = creel.ParseApplicationID(a.ID) // without an id it is the zero id
 	a.rank = rankOf(a.State)
 	return a
 }
 
-// viewer is the viewer of a list that has all fields of each application.
+// viewer is the user who views a list with all fields of each application.
 type viewer struct {
 	user string
 	may  func(acl string) bool
 	told map[string]bool // by access list
 }
 
-// sees reports whether the viewer may view an application. A nil viewer is shown a list
-// that was made for it.
+// sees reports whether the viewer may view an application. For a nil viewer the list was already made for the user.
 func (v *viewer) sees(a *AppRow) bool {
 	if v == nil || v.user == a.User || a.viewers == "*" {
 		return true
@@ -163,7 +162,7 @@ func (v *viewer) sees(a *AppRow) bool {
 // lists reports whether an application is in the viewer's lists.
 func (v *viewer) lists(a *AppRow) bool { return !a.hidden || v.sees(a) }
 
-// guarded returns an application without the fields that only permitted viewers see.
+// guarded returns an application without the fields for permitted viewers only.
 func guarded(a *AppRow) *AppRow {
 	b := *a
 	b.Started, b.Finished, b.Containers, b.MemoryMB, b.VCores = 0, 0, 0, 0, 0
@@ -186,7 +185,7 @@ func (h *Handler) applications(r *http.Request) ([]*AppRow, []listShare[*AppRow]
 	return rows, parts, nil, err
 }
 
-// actsForAnother reports whether the members must decide if that is allowed.
+// actsForAnother reports whether the caller acts for another user, which only the members can allow.
 func actsForAnother(r *http.Request) bool {
 	for name := range r.URL.Query() {
 		if strings.EqualFold(name, "doAs") {
@@ -196,15 +195,15 @@ func actsForAnother(r *http.Request) bool {
 	return false
 }
 
-// How often the list of applications is updated while it has viewers, and while it has none: so that it is ready for
-// the first viewer.
+// Intervals of updates of the list of applications, with and without viewers. It is updated without viewers so that
+// it is ready for the first one.
 const (
-	fedWait   = 50 * time.Millisecond // for data newer than a second, if there is a list
+	fedWait   = 50 * time.Millisecond // wait for data newer than a second, if there is a list
 	watched   = time.Second
 	unwatched = 10 * time.Second
 )
 
-// Run keeps the list of applications up to date until ctx ends.
+// Run updates the list of applications until ctx ends.
 func (h *Handler) Run(ctx context.Context) error {
 	tick := time.NewTicker(watched)
 	defer tick.Stop()

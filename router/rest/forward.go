@@ -29,10 +29,10 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// maxBody bounds a request: a submission context with its credentials.
+// maxBody bounds a request. The largest are submission contexts with credentials.
 const maxBody = 16 << 20
 
-// request is a client's call, read, as it is forwarded to members.
+// request is a client's call in the form in which it is forwarded to members.
 type request struct {
 	method, path, user string
 	head               http.Header
@@ -40,7 +40,7 @@ type request struct {
 	doc                webdoc.Body // of body
 }
 
-// read reads a call. HEAD becomes GET at members, since not all of them answer HEAD; net/http withholds the body from
+// read reads a call. It replaces HEAD by GET, since not all members answer HEAD; net/http does not send the body to
 // the client.
 func read(w http.ResponseWriter, r *http.Request) (*request, error) {
 	b, err := webdoc.Read(w, r, maxBody)
@@ -97,7 +97,7 @@ func (q *request) at(ctx context.Context, m *remote.Member) (reply, error) {
 	return reply{status, head, body}, err
 }
 
-// under returns the call about the same application in a member that has it under another id.
+// under returns the call for a member in which the application has another id.
 func (q *request) under(app, id creel.ApplicationID) *request {
 	if app == id {
 		return q
@@ -107,8 +107,8 @@ func (q *request) under(app, id creel.ApplicationID) *request {
 	return &other
 }
 
-// caller returns the asking user: user.name, which is the owner of an accepted token, or the static user of an open
-// cluster.
+// caller returns the calling user: user.name, which is the owner of an accepted token, or the static user of a
+// cluster without authentication.
 func caller(r *http.Request) string {
 	q := r.URL.Query()
 	for name, values := range q {
@@ -119,7 +119,7 @@ func caller(r *http.Request) string {
 	return q.Get("user.name")
 }
 
-// userinfo answers with the user that runs this router and the caller.
+// userinfo answers with the user that runs this router, and the caller.
 func (h *Handler) userinfo(w http.ResponseWriter, r *http.Request) {
 	doc, err := json.Marshal(struct {
 		Login string `json:"rmLoginUser"`
@@ -132,12 +132,12 @@ func (h *Handler) userinfo(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, rooted(r, doc, "clusterUserInfo"))
 }
 
-// clientAddress returns the address of the caller, without its port.
+// clientAddress returns the caller's address without the port.
 func clientAddress(r *http.Request) string {
 	return r.RemoteAddr[:max(0, strings.LastIndexByte(r.RemoteAddr, ':'))]
 }
 
-// forwardHeaders are those that go on to a member.
+// forwardHeaders returns the headers for a call to a member.
 func forwardHeaders(r *http.Request, accept string) http.Header {
 	h := http.Header{subcluster.RouterHeader: {"1"}}
 	for _, name := range []string{
@@ -156,7 +156,7 @@ func forwardHeaders(r *http.Request, accept string) http.Header {
 	return h
 }
 
-// pass writes a member's answer on, with its Location pointing here.
+// pass writes a member's answer to the client, with its Location changed to this router.
 func pass(w http.ResponseWriter, r *http.Request, answer reply) {
 	for _, name := range []string{"Content-Type", "Cache-Control", "Vary"} {
 		if v := answer.head.Get(name); v != "" {
@@ -171,10 +171,10 @@ func pass(w http.ResponseWriter, r *http.Request, answer reply) {
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(answer.body)))
 	w.WriteHeader(answer.status)
-	w.Write(answer.body) // an error here is the client's going away
+	w.Write(answer.body) // an error means that the client has gone
 }
 
-// appID reads the application of a path; errors have YARN's texts.
+// appID reads the application id in a path; errors have YARN's texts.
 func appID(r *http.Request) (creel.ApplicationID, error) {
 	text := chi.URLParam(r, "appid")
 	app, err := creel.ParseApplicationID(text)
@@ -187,7 +187,7 @@ func appID(r *http.Request) (creel.ApplicationID, error) {
 	return app, nil
 }
 
-// notFoundText words an unknown application as a ResourceManager does.
+// notFoundText replaces the error for an unknown application by a ResourceManager's text.
 func notFoundText(err error, app creel.ApplicationID) error {
 	if errors.Is(err, creel.ErrApplicationNotFound) {
 		return &creel.Error{Kind: creel.ErrApplicationNotFound, What: "app with id: " + app.String() + " not found"}
@@ -195,8 +195,7 @@ func notFoundText(err error, app creel.ApplicationID) error {
 	return err
 }
 
-// aboutApp reads a call about one application; false: an error has been
-// written.
+// aboutApp reads a call about one application. If it returns false, it has written an error.
 func aboutApp(w http.ResponseWriter, r *http.Request) (creel.ApplicationID, *request, bool) {
 	app, err := appID(r)
 	if err != nil {
@@ -211,8 +210,8 @@ func aboutApp(w http.ResponseWriter, r *http.Request) (creel.ApplicationID, *req
 	return app, q, true
 }
 
-// home forwards a call about one application. A change reaches every part of it, and is queued while its home is
-// away.
+// home forwards a call about one application. A change goes to all its parts, and is queued while its home is
+// unavailable.
 func (h *Handler) home(w http.ResponseWriter, r *http.Request) {
 	app, q, ok := aboutApp(w, r)
 	if !ok {
@@ -234,8 +233,8 @@ func (h *Handler) atHome(w http.ResponseWriter, r *http.Request, app creel.Appli
 	pass(w, r, answer)
 }
 
-// report asks for an application's document at its home. While the home does not answer, the user gets the last one
-// that went through this router, marked as such.
+// report asks home for an application's document. While home does not answer, the user gets the last document that
+// went through this router, marked as old.
 func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
 	app, q, ok := aboutApp(w, r)
 	if !ok {
@@ -271,8 +270,8 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
 	fail(w, r, notFoundText(err, app))
 }
 
-// asksUAMs reports whether a document is the report of an application whose UAMs are asked: one that is running, or
-// one that has ended and whose nodes aggregate logs. For all others no data of a UAM would be visible.
+// asksUAMs reports whether an application's UAMs must be asked for its report: it is running, or it has ended and
+// nodes aggregate logs. Otherwise UAMs would not change the report.
 func asksUAMs(report []byte) (asked, ended bool) {
 	state, err := creel.ParseApplicationState(textIn(report, "state"))
 	logs := creel.ParseLogAggregationStatus(textIn(report, "logAggregationStatus"))
@@ -280,7 +279,7 @@ func asksUAMs(report []byte) (asked, ended bool) {
 	return state == creel.AppRunning || ended && logs > creel.LogDisabled, ended
 }
 
-// textIn returns the text of a field's first occurrence in a document, which is JSON or XML: "" if there is none.
+// textIn returns the text of a field's first occurrence in a JSON or XML document, "" if there is none.
 func textIn(doc []byte, name string) string {
 	before, after := `"`+name+`":"`, `"`
 	if len(doc) > 0 && doc[0] == '<' {
@@ -293,8 +292,8 @@ func textIn(doc []byte, name string) string {
 	return ""
 }
 
-// withUAMs returns the report of an application merged with those of its UAMs, as lists have it; nil if it has none.
-// home's answer came first.
+// withUAMs returns the report of an application merged with its UAMs' reports, as in lists; nil if it has none.
+// answer is home's.
 func (h *Handler) withUAMs(
 	w http.ResponseWriter, r *http.Request, app creel.ApplicationID, home creel.SubclusterID, answer reply,
 ) []byte {
@@ -312,7 +311,7 @@ func (h *Handler) withUAMs(
 		return nil
 	}
 	own := rawjson.Get(answer.body, "app")
-	if own == nil { // it was asked for as XML
+	if own == nil { // the client asked for XML
 		m, err := h.server.Member(home)
 		if err != nil {
 			return nil
@@ -325,7 +324,7 @@ func (h *Handler) withUAMs(
 	var missing []router.MissingMember
 	for _, p := range uams {
 		switch {
-		case p.Err == nil && ended && !isUAM(p.Value): // a member's own, of the same id
+		case p.Err == nil && ended && !isUAM(p.Value): // another application with the same id
 		case p.Err == nil && p.Value != nil:
 			same = append(same, p)
 		default:
@@ -342,10 +341,10 @@ func (h *Handler) withUAMs(
 	return fmt.Appendf(nil, `{"app":%s}`, h.appFields().Join(same))
 }
 
-// appPath is where a member has an application's report.
+// appPath returns the path of an application's report.
 func appPath(id creel.ApplicationID) string { return base + "/apps/" + id.String() }
 
-// withDiagnostics puts a text before the diagnostics of an application's document.
+// withDiagnostics adds a text before the diagnostics in an application's document.
 func withDiagnostics(doc []byte, words string) ([]byte, bool) {
 	var outer, inner map[string]json.RawMessage
 	if json.Unmarshal(doc, &outer) != nil || json.Unmarshal(outer["app"], &inner) != nil {
@@ -361,8 +360,8 @@ func withDiagnostics(doc []byte, words string) ([]byte, bool) {
 	return doc, err == nil
 }
 
-// signal goes to the member that runs the container: home first. A signal that waits for a subcluster is recorded,
-// and answered with 202 (Accepted).
+// signal sends a signal to the member that runs the container; it tries home first. If a member does not answer, the
+// signal is recorded, and the answer is 202 (Accepted).
 func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 	id, err := creel.ParseContainerID(chi.URLParam(r, "containerid"))
 	if err != nil {
@@ -376,7 +375,7 @@ func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 	}
 	name := strings.ToUpper(chi.URLParam(r, "command"))
 	command, known := creel.SignalCommand(name)
-	if !known { // left to the home to reject
+	if !known { // home rejects it
 		h.atHome(w, r, id.Attempt.Application, q)
 		return
 	}
@@ -394,7 +393,7 @@ func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// anyone forwards to any member: a new id, or data that all have alike.
+// anyone forwards a call to any member: a new id, or data that is the same in all members.
 func (h *Handler) anyone(w http.ResponseWriter, r *http.Request) {
 	q, err := read(w, r)
 	if err != nil {
@@ -404,7 +403,7 @@ func (h *Handler) anyone(w http.ResponseWriter, r *http.Request) {
 	h.forwardAny(w, r, q)
 }
 
-// forwardAny is anyone for a call that has been read.
+// forwardAny does the work of anyone for a call that has been read.
 func (h *Handler) forwardAny(w http.ResponseWriter, r *http.Request, q *request) {
 	answer, err := server.Any(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (reply, error) {
 		answer, err := q.at(ctx, m)
@@ -422,11 +421,11 @@ func (h *Handler) forwardAny(w http.ResponseWriter, r *http.Request, q *request)
 	pass(w, r, answer)
 }
 
-// applicationID finds the id in an answer of any format.
+// applicationID matches an application id in an answer of any format.
 var applicationID = regexp.MustCompile(`application_\d+_\d+`)
 
-// named forwards to the member that the call names, in its query or its body,
-// as a change of one scheduler's configuration must.
+// named forwards to the member that the call names in its query or body, such as a change of one scheduler's
+// configuration.
 func (h *Handler) named(w http.ResponseWriter, r *http.Request) {
 	q, err := read(w, r)
 	if err != nil {
@@ -465,7 +464,7 @@ func (h *Handler) named(w http.ResponseWriter, r *http.Request) {
 	fail(w, r, err)
 }
 
-// subclusterOf returns the subClusterId of a body, JSON or XML; "" if there is none.
+// subclusterOf returns the subClusterId in a JSON or XML body, "" if there is none.
 func subclusterOf(body []byte) string {
 	if v := rawjson.Get(body, "subClusterId"); v != nil {
 		return rawjson.Text(v)
@@ -481,7 +480,7 @@ func subclusterOf(body []byte) string {
 	return strings.TrimSpace(id)
 }
 
-// atNode forwards a call about a node to the member that has it, and a change to all that it concerns. If the path
+// atNode forwards a call about a node to the member that has it, and a change to all members concerned. If the path
 // has no node, the query may have one, or name the member.
 func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
 	node := cmp.Or(pathParam(r, "nodeId"), r.URL.Query().Get("nodeId"))
@@ -531,10 +530,10 @@ func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, router.NodeUnknown(node, silent))
 		return
 	}
-	h.forwardAny(w, r, q) // every member rejects an unknown node as a ResourceManager does
+	h.forwardAny(w, r, q) // any member rejects an unknown node
 }
 
-// orderNode forwards a change of a node to the members that it concerns.
+// orderNode forwards a change of a node to the members concerned.
 func (h *Handler) orderNode(
 	w http.ResponseWriter, r *http.Request, q *request, node creel.NodeID, has []router.Part[bool],
 ) {
@@ -557,7 +556,7 @@ func (h *Handler) orderNode(
 	pass(w, r, parts[0].Value)
 }
 
-// hasLabels reports whether a member stores labels of a node that it may not have.
+// hasLabels reports whether a member stores labels of a node, even if it does not have the node.
 func (q *request) hasLabels(ctx context.Context, m *remote.Member, node creel.NodeID) (bool, error) {
 	look := *q
 	look.path = base + "/get-node-to-labels"
@@ -572,8 +571,8 @@ func (q *request) hasLabels(ctx context.Context, m *remote.Member, node creel.No
 	}), err
 }
 
-// hasNode reports whether a member has a node. One without a port, or with port 0, is any node of that host, as in
-// YARN's documents that take a node's name.
+// hasNode reports whether a member has a node. Without a port, or with port 0, any node of the host counts, as in
+// YARN's documents with a node's name.
 func (q *request) hasNode(ctx context.Context, m *remote.Member, node string) (bool, error) {
 	look := *q
 	host, port, _ := strings.Cut(node, ":")
@@ -596,7 +595,7 @@ func (q *request) hasNode(ctx context.Context, m *remote.Member, node string) (b
 	}), err
 }
 
-// noNode answers that no member has a node. That is not known while one does not answer that may have it.
+// noNode answers that no member has a node, or that this is unknown while members do not answer.
 func noNode[T any](w http.ResponseWriter, r *http.Request, node string, parts []router.Part[T]) {
 	var silent []router.MissingMember
 	for _, p := range parts {
@@ -614,8 +613,8 @@ func noNode[T any](w http.ResponseWriter, r *http.Request, node string, parts []
 	}
 }
 
-// everywhere sends a change to every member and answers, in the words of Hadoop's router, which of them accepted it;
-// it is an error if none did.
+// everywhere sends a change to every member, and answers with the text of Hadoop's router about the members that
+// accepted it. It is an error if none did.
 func (h *Handler) everywhere(w http.ResponseWriter, r *http.Request) {
 	q, err := read(w, r)
 	if err != nil {
@@ -635,7 +634,7 @@ func (h *Handler) everywhere(w http.ResponseWriter, r *http.Request) {
 		text += "SubCluster-" + string(p.Member) + ":" + word + ","
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	io.WriteString(w, text) // an error here is the client's going away
+	io.WriteString(w, text) // an error means that the client has gone
 }
 
 // askJSON gets one document from every member, as JSON.
@@ -657,7 +656,7 @@ func askEach[T any](
 	})
 }
 
-// tellMissing names in headers the members whose part of an answer is missing.
+// tellMissing writes headers with the members whose part of an answer is missing.
 func tellMissing(w http.ResponseWriter, missing []router.MissingMember) {
 	if len(missing) > 0 {
 		w.Header().Set("X-Partial-Result", "true")
@@ -665,11 +664,11 @@ func tellMissing(w http.ResponseWriter, missing []router.MissingMember) {
 	}
 }
 
-// partial names the missing members in headers. It returns false if no member answered and an error has been written:
-// a rejection, if there is one, or that no member's release has the call.
+// partial writes headers with the missing members. If no member answered, it writes an error and returns false. The
+// error is a rejection if there is one, or that no member's release has the call.
 func partial[T any](w http.ResponseWriter, r *http.Request, parts []router.Part[T]) bool {
 	if err := r.Context().Err(); err != nil {
-		fail(w, r, err) // the client has gone: nothing is merged for it
+		fail(w, r, err) // the client has gone, so nothing is merged
 		return false
 	}
 	present, missing := router.Present(parts)
@@ -699,7 +698,7 @@ func partial[T any](w http.ResponseWriter, r *http.Request, parts []router.Part[
 	return false
 }
 
-// refusedBy returns the first rejection among parts; a plain not-found is the answer only if there is no other.
+// refusedBy returns the first rejection among parts; a 404 only if there is no other rejection.
 func refusedBy[T any](parts []router.Part[T]) (first *remote.StatusError) {
 	for _, p := range parts {
 		var refused *remote.StatusError

@@ -22,46 +22,46 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// base of YARN's documents.
+// base is the base path of YARN's documents.
 const base = "/ws/v1/cluster"
 
-// Config of a Handler; zero values take the defaults.
+// Config configures a Handler; zero values take the defaults.
 type Config struct {
-	Started time.Time // reported as the age of this router
-	// Operator makes administrators' changes; without one their paths are not served.
+	Started time.Time // reported as the start of this router
+	// Operator makes administrators' changes; nil: their paths are not served.
 	Operator *operator.Operator
-	Log      *slog.Logger // gets a line of audit for each call that changes something; slog.Default if nil
+	Log      *slog.Logger // gets an audit line for each change; slog.Default if nil
 	Version  string       // of this software
-	// Proxy is whether AMs' pages are reached through this router.
+	// Proxy: this router forwards requests to AMs' pages.
 	Proxy bool
-	// Readiness and Settings are answered unchanged; nil: they are left out.
+	// Readiness and Settings are in answers unchanged; nil: they are left out.
 	Readiness func() []ReadyLine
-	// User is the user as whom the router asks members for data shown to all viewers; "": it asks as each viewer.
-	// Allows reports whether an access list in Hadoop's form allows a user, and StaticUser is the user of requests
-	// without a name.
+	// User is the user of the router's calls for data common to all viewers; "": it calls as each viewer. Allows
+	// reports whether an access list in Hadoop's form allows a user. StaticUser is the user of requests without a
+	// name.
 	User, StaticUser string
 	Allows           func(user string) func(acl string) bool
 	Settings         func() []SettingDoc
-	// Daemons are the store's records of routers, proxies and rebalancers; nil: none are listed.
+	// Daemons reads the store's records of routers, proxies and rebalancers; nil: none are listed.
 	Daemons statestore.Daemons
 	// Tokens are the routers' delegation tokens.
 	Tokens *tokens.Tokens
 	// LoginUser is the user that runs this process.
 	LoginUser string
-	// Pages are the pages of every Hadoop daemon; the parts that only this router has are set here.
+	// Pages configures the pages common to all Hadoop daemons; the handler adds the router's parts.
 	Pages servlets.Config
 }
 
-// Handler serves the router's documents over a server.
+// Handler serves the router's documents.
 type Handler struct {
 	server    *server.Server
 	conf      Config
 	shownApps shared[*AppRow]
-	// feed and fedApps are the applications for all viewers, if members publish changes.
+	// feed and fedApps have the applications for all viewers, if members publish changes.
 	feed       feed
 	fedApps    shared[*AppRow]
 	shownNodes shared[*NodeRow]
-	// shownQueues has one row: the members' scheduler documents as one.
+	// shownQueues has one row: the merged scheduler document.
 	shownQueues  shared[json.RawMessage]
 	shownDaemons shared[*DaemonRow]
 	pageBatcher  pageBatcher
@@ -90,7 +90,7 @@ func New(s *server.Server, conf Config) *Handler {
 	return h
 }
 
-// Mount adds the handler's routes to r: those of router.Documents below /ws/v1/cluster, and the native API.
+// Mount adds the routes to r: router.Documents below /ws/v1/cluster, and the native API.
 func (h *Handler) Mount(r chi.Router) {
 	r.Route(base, func(r chi.Router) {
 		r.Use(middleware.StripSlashes, secure, h.login(failLogin), h.audit, typed,
@@ -123,7 +123,7 @@ func (h *Handler) Mount(r chi.Router) {
 	}
 }
 
-// handler serves a document by its route; some have a handler of their own.
+// handler returns the handler of a document, by its name or else by its route.
 func (h *Handler) handler(doc router.Document) http.HandlerFunc {
 	switch doc.Name {
 	case "GET /apps":
@@ -177,7 +177,7 @@ func (h *Handler) handler(doc router.Document) http.HandlerFunc {
 
 const service = "Router"
 
-// beans are the router's own in /jmx, under the names that Hadoop's has for the same.
+// beans returns the router's beans in /jmx, with the names of Hadoop's router.
 func (h *Handler) beans(*http.Request) ([]servlets.Bean, error) {
 	n := h.server.Counts()
 	b := servlets.Metrics(service, "RouterMetrics", "router")

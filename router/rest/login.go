@@ -14,9 +14,9 @@ import (
 	"github.com/creelrm/creel/internal/token"
 )
 
-// A caller identifies itself by user.name, or by a delegation token of the routers: in a header, or in the query, as
-// Hadoop's clients send it. A caller with a token is its owner, whatever else the query contains, doAs included, as
-// by RPC. Members do not have the key that signs it: the call goes on to them as that of the token's owner, and
+// A caller identifies itself by user.name, or by a delegation token of the routers in a header or in the query, as
+// Hadoop's clients send it. A caller with a token is the token's owner. As by RPC, other parameters such as doAs do
+// not change that. Members do not have the key of the token. So the call goes to them with the owner's name and
 // without the token.
 const (
 	loginHeader    = "X-Hadoop-Delegation-Token"
@@ -26,10 +26,10 @@ const (
 // loginTime bounds the lookup of a token in the store while its holder waits.
 const loginTime = 5 * time.Second
 
-// refuser writes an error of a login in the form of the paths where it happened.
+// refuser writes a login error in the format of the called path.
 type refuser func(w http.ResponseWriter, r *http.Request, err error)
 
-// login lets callers in by token.
+// login authenticates callers by token.
 func (h *Handler) login(refused refuser) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,13 +52,14 @@ func (h *Handler) login(refused refuser) func(http.Handler) http.Handler {
 	}
 }
 
-// ShowsToken reports whether a call carries a delegation token, by which every path of Mount accepts or rejects it.
+// ShowsToken reports whether a call has a delegation token. All paths of Mount accept or reject such a call by its
+// token.
 func ShowsToken(r *http.Request) bool {
 	_, shown := shownToken(r)
 	return shown
 }
 
-// shownToken returns the token that a caller presents.
+// shownToken returns the token in a call.
 func shownToken(r *http.Request) (text string, shown bool) {
 	values := r.Header[loginHeader]
 	if len(values) == 0 {
@@ -70,17 +71,17 @@ func shownToken(r *http.Request) (text string, shown bool) {
 	return values[0], true
 }
 
-// holderKey is the key in a context of the token.Delegation by which its caller logged in.
+// holderKey is the context key of the caller's token.Delegation.
 type holderKey struct{}
 
-// holder is by which token the caller was let in, if it was by one.
+// holder returns the caller's token, false if the caller did not log in by token.
 func holder(r *http.Request) (token.Delegation, bool) {
 	id, ok := r.Context().Value(holderKey{}).(token.Delegation)
 	return id, ok
 }
 
-// ofHolder returns a call as one of the token's owner, without the token. If the token has no owner, the call has no
-// user: it is rejected.
+// ofHolder returns the call with the token's owner as its user, without the token. If the token has no owner, the
+// call has no user and is rejected.
 func ofHolder(r *http.Request, id token.Delegation) *http.Request {
 	out := r.Clone(context.WithValue(r.Context(), holderKey{}, id))
 	out.Header.Del(loginHeader)

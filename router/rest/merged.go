@@ -32,8 +32,8 @@ func (h *Handler) merger() *router.Merger[[]byte] {
 		Now:      time.Now(),
 
 		PartitionSize: h.server.PartitionSize,
-		// A client takes the router for one ResourceManager, as old as it is. That
-		// Hadoop's router answers a list here breaks clients that read clusterInfo.
+		// The router presents itself as one ResourceManager with its own start time. Hadoop's router answers with a
+		// list here, which breaks clients that read clusterInfo.
 		Own: map[string][]byte{
 			"id": started, "startedOn": started, "state": []byte(`"STARTED"`), "haState": []byte(`"ACTIVE"`),
 		},
@@ -46,14 +46,14 @@ func (h *Handler) weighed(parts []router.Part[[]byte]) []router.Weighed[[]byte] 
 	return server.Weigh(h.server, present)
 }
 
-// merged answers a document that is merged field by field.
+// merged returns the handler of a document that is merged field by field.
 func (h *Handler) merged(typ string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		h.merge(w, r, typ, h.askJSON(r, remote.Read))
 	}
 }
 
-// merge writes the document that members' parts are together.
+// merge writes the document merged from members' parts.
 func (h *Handler) merge(w http.ResponseWriter, r *http.Request, typ string, parts []router.Part[[]byte]) {
 	for i := range parts {
 		if _, ok := (jsonForm{}).Object(parts[i].Value, nil); parts[i].Err == nil && !ok {
@@ -66,7 +66,7 @@ func (h *Handler) merge(w http.ResponseWriter, r *http.Request, typ string, part
 	write(w, r, http.StatusOK, rooted(r, h.merger().Merge(typ, h.weighed(parts)), xmlRoots[typ]))
 }
 
-// xmlRoots are the root elements of documents whose JSON has none.
+// xmlRoots has the XML root elements of documents whose JSON has none.
 var xmlRoots = map[string]string{
 	"queue access document":       "rmQueueAclInfo",
 	"scheduler overview document": "scheduler",
@@ -77,7 +77,7 @@ var xmlRoots = map[string]string{
 	"reservations document":       "reservationListInfo",
 }
 
-// rooted puts a root around a document that shall be XML and has not got it.
+// rooted adds a root to a document if the client asked for XML and the document has none.
 func rooted(r *http.Request, doc []byte, root string) []byte {
 	if root == "" || !webdoc.PrefersXML(r) || rawjson.Get(doc, root) != nil {
 		return doc
@@ -85,12 +85,12 @@ func rooted(r *http.Request, doc []byte, root string) []byte {
 	return fmt.Appendf(nil, `{%q:%s}`, root, doc)
 }
 
-// items are a member's part of a list, each item as JSON.
+// items is a member's part of a list, each item as JSON.
 type items = server.ListPart[[][]byte]
 
-// lists returns the list at root.name of each member's document, each item converted by each from the member's bytes
-// (nil: unchanged). Members' lists are parsed concurrently; those that are unchanged are neither sent nor parsed
-// again. A header has the age of the last list used for a member that does not answer.
+// lists returns the list at root.name of each member's document. each converts the bytes of an item (nil: unchanged).
+// Members' lists are parsed concurrently; unchanged lists are neither sent nor parsed again. If the last list of a
+// member that does not answer is used, a header has its age.
 func (h *Handler) lists(
 	w http.ResponseWriter,
 	r *http.Request,
@@ -105,7 +105,7 @@ func (h *Handler) lists(
 				head.Set("If-None-Match", tag)
 			}
 			doc, got, err := m.Web(ctx, remote.List, http.MethodGet, path, user, head, nil)
-			if err = cmp.Or(err, ctx.Err()); err != nil { // do not parse the answer: the client has gone
+			if err = cmp.Or(err, ctx.Err()); err != nil { // the client has gone: do not parse the answer
 				return items{}, err
 			}
 			if got.Get(remote.StatusHeader) == notModified {
@@ -131,10 +131,11 @@ func (h *Handler) lists(
 // notModified is the status of an unchanged answer.
 var notModified = strconv.Itoa(http.StatusNotModified)
 
-// listQuestion is equal for requests whose answers a member may give by the same tags. The query contains the caller.
+// listQuestion returns the cache key of a request. Requests with the same key share members' tags. The query contains
+// the caller.
 func listQuestion(r *http.Request) string { return r.URL.RequestURI() }
 
-// itemsOf are the lists of members' parts.
+// itemsOf returns the lists in members' parts.
 func itemsOf(parts []router.Part[items]) []router.Part[[][]byte] {
 	out := make([]router.Part[[][]byte], len(parts))
 	for i, p := range parts {
@@ -153,7 +154,7 @@ func (h *Handler) appFields() router.AppFields[[]byte] {
 	return router.AppFields[[]byte]{
 		Part: part,
 		ID: func(app []byte) creel.ApplicationID {
-			// A member that names no id yields the zero one.
+			// Without an id it is the zero id.
 			id, _ := creel.ParseApplicationID(rawjson.Text(rawjson.Get(app, "id")))
 			return id
 		},
@@ -165,7 +166,8 @@ func (h *Handler) appFields() router.AppFields[[]byte] {
 	}
 }
 
-// isUAM reports whether an application is a UAM: see creel.IsUAM. For all others no walk over their fields is needed.
+// isUAM reports whether an application is a UAM (creel.IsUAM). A search of the bytes first avoids parsing the fields
+// of other applications.
 func isUAM(app []byte) bool {
 	if !bytes.Contains(app, named) && !bytes.Contains(app, tagged) {
 		return false
@@ -175,15 +177,14 @@ func isUAM(app []byte) bool {
 	return creel.IsUAM(unmanaged, rawjson.Text(rawjson.Get(app, "name")), tags)
 }
 
-// named is in each application that is a UAM by its name.
+// named is in the bytes of each UAM that has a UAM's name.
 var named = []byte(`"` + creel.UAMName(""))
 
-// usage is the end of the names of an application's fields that are percentages of its member's
-// cluster: of its queue there, and of all of it.
+// usage is the suffix of an application's fields that are percentages of its queue or of the cluster in its member.
 const usage = "UsagePercentage"
 
-// ofFederation converts an application's percentages of its member, whose part of the federation is share, to
-// percentages of the whole federation. The document is JSON or XML.
+// ofFederation converts an application's percentages from its member to the whole federation. share is the member's
+// part of the federation. The document is JSON or XML.
 func ofFederation(app []byte, share float64) []byte {
 	before, after, ends := `"`, `":`, ",}"
 	if len(app) > 0 && app[0] == '<' {
@@ -199,7 +200,7 @@ func ofFederation(app []byte, share float64) []byte {
 		}
 		at += from
 		from = at + len(name)
-		switch { // the first of each
+		switch { // the first occurrence
 		case !queue && bytes.HasSuffix(app[:at], []byte(before+"queue")):
 			queue = true
 		case !cluster && bytes.HasSuffix(app[:at], []byte(before+"cluster")):
@@ -225,11 +226,11 @@ func ofFederation(app []byte, share float64) []byte {
 	return append(out, app[done:]...)
 }
 
-// tagged is a part of each application that is a UAM with an id of its own: a search for it first spares all others a
-// walk over their fields.
+// tagged is in the bytes of each UAM that has another id than its application. A search for it first avoids parsing
+// the fields of other applications.
 var tagged = []byte(strings.TrimSuffix(creel.UAMTag(creel.ApplicationID{}), creel.ApplicationID{}.String()))
 
-// underApplication replaces the id of a UAM with an id of its own by its application's.
+// underApplication replaces the id of such a UAM by its application's id.
 func underApplication(app []byte) []byte {
 	if !bytes.Contains(app, tagged) || !rawjson.Flag(rawjson.Get(app, "unmanagedApplication")) {
 		return app
@@ -245,8 +246,8 @@ func underApplication(app []byte) []byte {
 
 // apps lists the applications of all members, each once; the limit applies to the merged list.
 func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
-	// Hadoop's ResourceManagers reject it only if they have an application to list, and the answer to one question
-	// must not depend on that.
+	// Hadoop's ResourceManagers reject an invalid deSelects only if they have an application to list. The router's
+	// answer must not depend on that.
 	if _, why := query.DeSelected(r.URL.Query()); why != "" {
 		fail(w, r, &creel.Error{Kind: creel.ErrInvalidRequest, What: "java.lang.Exception: " + why})
 		return
@@ -259,14 +260,14 @@ func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	merged := func() rawjson.List {
-		limit, _ := strconv.Atoi(r.URL.Query().Get("limit")) // members reject a bad one
+		limit, _ := strconv.Atoi(r.URL.Query().Get("limit")) // members reject an invalid limit
 		apps, _ := router.MergeApps(itemsOf(parts), h.appFields(), h.server.HomeSeen, limit)
 		return rawjson.List{Root: "apps", Name: "app", Items: apps}
 	}
 	h.writeList(w, r, parts, merged)
 }
 
-// node is the bytes of one and their origin.
+// node is the bytes of a node and its member.
 type node struct {
 	from *creel.SubclusterID
 	raw  []byte
@@ -281,7 +282,7 @@ func (h *Handler) nodes(w http.ResponseWriter, r *http.Request) {
 	h.writeList(w, r, answers, func() rawjson.List { return nodeList(answers) })
 }
 
-// nodeList is the one list of members' nodes.
+// nodeList merges the members' lists of nodes.
 func nodeList(answers []router.Part[items]) rawjson.List {
 	parts := make([]router.Part[[]node], len(answers))
 	names := map[*creel.SubclusterID][]byte{}
@@ -312,7 +313,7 @@ func nodeList(answers []router.Part[items]) rawjson.List {
 	}
 }
 
-// node answers with the document of the member that last heard from it.
+// node answers with the document of the member with the node's latest heartbeat.
 func (h *Handler) node(w http.ResponseWriter, r *http.Request) {
 	parts := h.askJSON(r, remote.Read)
 	var newest []byte

@@ -18,8 +18,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// secure sets the headers that keep a browser from guessing types and from
-// showing documents in another site's frame, as Hadoop's web servers do.
+// secure sets the headers that prevent browsers from guessing types and from showing documents in another site's
+// frame, as Hadoop's web servers do.
 func secure(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -28,8 +28,8 @@ func secure(next http.Handler) http.Handler {
 	})
 }
 
-// typed rejects a body that is neither JSON nor XML, nor the form by which YARN's pages ask for the scheduler's logs.
-// Hadoop answers 503, which its clients take as "try again".
+// typed rejects a body that is neither JSON nor XML, nor the form of YARN's pages for the scheduler's logs. Hadoop
+// answers 503, after which its clients retry.
 func typed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 && r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -52,8 +52,8 @@ func typed(next http.Handler) http.Handler {
 	})
 }
 
-// audit writes one line for each call that changes something, when it is answered: the user, the address, the call and
-// its result. RPC's calls have the same (internal/hrpc/telemetry).
+// audit logs one line after each call that makes a change: the user, the address, the call and its result. RPC has
+// the same (internal/hrpc/telemetry).
 func (h *Handler) audit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
@@ -61,7 +61,7 @@ func (h *Handler) audit(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// The one issues a number, the other changes nothing.
+		// The first only issues an id, and the second makes no change.
 		if strings.HasSuffix(r.URL.Path, "/apps/new-application") || strings.HasSuffix(r.URL.Path, "/preview") {
 			next.ServeHTTP(w, r)
 			return
@@ -87,7 +87,7 @@ func (h *Handler) audit(next http.Handler) http.Handler {
 			l.Error = cmp.Or(whyOf(begin), http.StatusText(seen.Status()))
 		}
 		l.Target = cmp.Or(note.Target, strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, base), "/api/v1"))
-		if at := seen.Header().Get("Location"); at != "" { // of a submission, the application
+		if at := seen.Header().Get("Location"); at != "" { // the application of a submission
 			l.Target = at[strings.LastIndexByte(at, '/')+1:]
 		}
 		if real := r.URL.Query().Get("user.name"); real != l.User {
@@ -105,7 +105,7 @@ func (h *Handler) audit(next http.Handler) http.Handler {
 	})
 }
 
-// firstBytes stores the first bytes of an answer, which contain the reason of a rejection.
+// firstBytes stores the first bytes of an answer, since these contain the reason of a rejection.
 type firstBytes []byte
 
 func (b *firstBytes) Write(p []byte) (int, error) {
@@ -114,7 +114,7 @@ func (b *firstBytes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// whyOf returns why an answer rejects a call, in the forms of YARN and of the native API; "" if it has no reason.
+// whyOf returns the reason in an answer that rejects a call, of YARN's or the native API's form; "" if it has none.
 func whyOf(answer []byte) string {
 	if e := rawjson.Get(answer, "RemoteException"); e != nil {
 		answer = e

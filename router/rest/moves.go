@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/router/operator"
 )
 
-// moves lists the moves of waiting applications, and those that would begin now; as if a member were drained by
-// moving, if ?drain= names one.
+// moves lists the moves of waiting applications, and the moves that would start now. With ?drain=ID it assumes that
+// this member is drained in mode move.
 func (h *Handler) moves(w http.ResponseWriter, r *http.Request) {
 	out, err := h.conf.Operator.Moves(r.Context(), creel.SubclusterID(r.URL.Query().Get("drain")))
 	done(w, err, out)
@@ -21,7 +21,7 @@ type UndoneDoc struct {
 	Moves []operator.UndoResult `json:"moves"`
 }
 
-// undoMoves has applications go back: POST of those that are meant, none for all.
+// undoMoves undoes moves: a POST with the applications, none for all.
 func (h *Handler) undoMoves(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Applications []string `json:"applications"`

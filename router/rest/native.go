@@ -26,7 +26,7 @@ import (
 //go:embed openapi.json
 var openapi []byte
 
-// native mounts creel's own API.
+// native mounts creel's API.
 func (h *Handler) native(r chi.Router) {
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Use(secure, h.login(problemLogin), h.audit, middleware.GetHead)
@@ -53,11 +53,11 @@ func (h *Handler) native(r chi.Router) {
 	})
 }
 
-// constant answers always the same.
+// constant returns a handler with a constant answer.
 func constant(contentType string, text []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
-		w.Write(text) // an error here is the client's going away
+		w.Write(text) // an error means that the client has gone
 	}
 }
 
@@ -84,13 +84,13 @@ func (h *Handler) operate(r chi.Router) {
 	r.Post("/moves/undo", h.undoMoves)
 }
 
-// problem is an error of the native API (RFC 9457).
+// problem writes an error of the native API (RFC 9457).
 func problem(w http.ResponseWriter, status int, title, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
 	json.NewEncoder(w).
 		Encode(map[string]any{"type": "about:blank", "title": title, "status": status, "detail": detail})
-	// an error is the client's going away
+	// an error means that the client has gone
 }
 
 func answer(w http.ResponseWriter, v any) {
@@ -115,10 +115,10 @@ type SubclusterDoc struct {
 	Drain      *operator.DrainProgress   `json:"drain,omitempty"`
 	Addresses  subcluster.Addresses      `json:"addresses"`
 	Metrics    subcluster.ClusterMetrics `json:"metrics"`
-	CutOff     []string                  `json:"cut_off,omitempty"` // kinds of call whose breaker is open here
+	CutOff     []string                  `json:"cut_off,omitempty"` // kinds of call with an open breaker
 }
 
-// SubclustersDoc is the federation as this router sees it.
+// SubclustersDoc is this router's view of the federation.
 type SubclustersDoc struct {
 	Serial      int64           `json:"serial"`
 	At          time.Time       `json:"at"`
@@ -156,28 +156,28 @@ func (h *Handler) subclusters(w http.ResponseWriter, _ *http.Request) {
 	answer(w, doc)
 }
 
-// WhyDoc explains how an application got its home, and why it waits now.
+// WhyDoc explains the choice of an application's home, and the reason why it waits now.
 type WhyDoc struct {
 	Application creel.ApplicationID `json:"application"`
 	Home        creel.SubclusterID  `json:"home"`
 	State       string              `json:"state,omitempty"` // at its home, by YARN's names
 	Submission  string              `json:"submission,omitempty"`
-	Waits       []MemberWait        `json:"waits"` // at home first, then where it has an unmanaged AM
+	Waits       []MemberWait        `json:"waits"` // home first, then the members with its unmanaged AMs
 	Queue       creel.QueuePath     `json:"queue,omitempty"`
-	// Received and Claimed are when a router got the submission and asked the store for
-	// its home, by the clock of that router.
+	// Received and Claimed are the times when a router got the submission and requested the claim, by that router's
+	// clock.
 	Received   time.Time       `json:"received,omitzero"`
 	Claimed    time.Time       `json:"claimed,omitzero"`
 	Tries      []TryDoc        `json:"tries"`
 	Rebalancer *RebalancerWord `json:"rebalancer,omitempty"`
-	// Moving is its move under way, Moved those that are over, newest first.
+	// Moving is its move under way. Moved has the finished ones, newest first.
 	Moving *operator.MoveUnder `json:"moving,omitempty"`
 	Moved  []operator.MoveDone `json:"moved,omitempty"`
-	Asked  []AskedDoc          `json:"asked,omitempty"` // changes by users that wait for a member, or were rejected
+	Asked  []AskedDoc          `json:"asked,omitempty"` // users' changes that wait for a member, or were rejected
 	Note   string              `json:"note,omitempty"`
 }
 
-// RebalancerWord is the rebalancer's plan for an application's queue. Parts are shares of the federation, or of its
+// RebalancerWord is the rebalancer's plan for an application's queue. Shares are parts of the federation, or of its
 // nodes of Label, from 0 to 1.
 type RebalancerWord struct {
 	Plan     int64           `json:"plan"` // version
@@ -192,30 +192,30 @@ type RebalancerWord struct {
 	Weight   float64         `json:"weight"`   // of the home among the members, from 0 to 1
 }
 
-// AskedDoc is a change that a user made while the member that must carry it out was away.
+// AskedDoc is a user's change that waits for an unavailable member.
 type AskedDoc struct {
 	User   string             `json:"user"`
 	Verb   string             `json:"verb"`             // kill, move, priority, timeouts, fail, signal
 	What   string             `json:"what"`             // as text
-	Member creel.SubclusterID `json:"member,omitempty"` // none: the home
-	// Doubted is the error of a member that may not know the container yet, and is asked again.
+	Member creel.SubclusterID `json:"member,omitempty"` // empty: home
+	// Doubted is the error of a member that may not have the container yet, and is asked again.
 	Doubted    string  `json:"doubted,omitempty"`
 	Refused    string  `json:"refused,omitempty"`
-	AgeSeconds float64 `json:"age_s"` // since it was requested, or doubted first, or rejected
+	AgeSeconds float64 `json:"age_s"` // since the request, the first doubt, or the rejection
 }
 
-// TryDoc is one member a submission was offered to.
+// TryDoc is the forwarding of a submission to one member.
 type TryDoc struct {
 	Member  creel.SubclusterID `json:"member"`
 	Verdict string             `json:"verdict"`
 	Claimed bool               `json:"claimed_before,omitempty"`
-	Until   time.Time          `json:"waits_until,omitzero"` // an unclear home may be left then at the earliest
+	Until   time.Time          `json:"waits_until,omitzero"` // earliest time when an unclear home may be left
 	Error   string             `json:"error,omitempty"`
 	Reason  *policies.Reason   `json:"reason,omitempty"`
 }
 
-// mayView reports whether the caller may view an application: its user may, and so may users to whom its home, which
-// knows its ACLs, shows the guarded fields. An application that no member has any more has no ACLs, only its user.
+// mayView reports whether the caller may view an application. Its user may. So may users to whom home, which has its
+// ACLs, shows the guarded fields. If no member has the application any more, only its user may.
 func (h *Handler) mayView(r *http.Request, app creel.ApplicationID, user string) (bool, error) {
 	if who := caller(r); who != "" && who == user {
 		return true, nil
@@ -225,7 +225,7 @@ func (h *Handler) mayView(r *http.Request, app creel.ApplicationID, user string)
 		head: forwardHeaders(r, "application/json"),
 	}
 	if r.URL.RawQuery != "" {
-		q.path += "?" + r.URL.RawQuery // which identifies the caller
+		q.path += "?" + r.URL.RawQuery // the query identifies the caller
 	}
 	shown, _, err := server.AtHome(r.Context(), h.server, app, q.at)
 	var refused *remote.StatusError

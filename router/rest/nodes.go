@@ -20,10 +20,10 @@ import (
 type NodeRow struct {
 	subcluster.NodeLine
 	Member creel.SubclusterID `json:"subcluster"`
-	// AgeSeconds is how old this is where its member does not answer now.
+	// AgeSeconds is the age of this data if its member does not answer now.
 	AgeSeconds float64 `json:"age_s,omitempty"`
 
-	at time.Time // when its member sent it, if that was not now
+	at time.Time // time when its member sent it, if it is not current
 }
 
 // mergeNodes lists the nodes of all members, by member and id.
@@ -59,7 +59,7 @@ func nodeRow(raw []byte, from creel.SubclusterID) *NodeRow {
 		case "healthReport":
 			n.Health = rawjson.Text(v)
 		case "nodeLabels":
-			n.Label = rawjson.Text(bytes.Trim(v, "[]")) // YARN assigns a node at most one label, in a list
+			n.Label = rawjson.Text(bytes.Trim(v, "[]")) // YARN sends a list, with at most one label
 		case "numContainers":
 			n.Containers = rawjson.Whole(v)
 		case "usedMemoryMB":
@@ -80,7 +80,7 @@ func nodeRow(raw []byte, from creel.SubclusterID) *NodeRow {
 type NodesDoc struct {
 	Nodes    []NodeRow        `json:"nodes"`
 	Matching int64            `json:"matching"`
-	States   map[string]int64 `json:"states"` // of those that match, ignoring their state
+	States   map[string]int64 `json:"states"` // of the nodes that match the filters other than state
 	Next     string           `json:"next,omitempty"`
 	Missing  []missing        `json:"missing"`
 }

@@ -28,7 +28,7 @@ import (
 // maxOrder bounds the body of a change: a policy document and its envelope.
 const maxOrder = 1 << 20
 
-// problemStatus is the HTTP status of each kind of error in the native API.
+// problemStatus has the HTTP status of each kind of error in the native API.
 var problemStatus = []struct {
 	kind   error
 	status int
@@ -59,8 +59,8 @@ func problemOf(w http.ResponseWriter, err error) {
 	problem(w, http.StatusServiceUnavailable, "unavailable", err.Error())
 }
 
-// order reads the body of a change, {} for none. A change must come as JSON: a form of another site's page cannot
-// send that without asking first.
+// order reads the body of a change, {} for none. A change must be JSON: browsers let a form of another site send JSON
+// only after a preflight request.
 func order(w http.ResponseWriter, r *http.Request, into any) bool {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		problem(w, http.StatusUnsupportedMediaType, "not JSON",
@@ -81,8 +81,8 @@ func order(w http.ResponseWriter, r *http.Request, into any) bool {
 	return err == nil
 }
 
-// given turns a null document into an empty one, which means its removal. An order without the field is rejected: an
-// omitted field is no request to remove.
+// given turns a null document into an empty one, which means removal. It rejects an order without the field: a
+// missing field must not remove the document.
 func given(w http.ResponseWriter, document *json.RawMessage) bool {
 	if *document == nil {
 		problem(w, http.StatusBadRequest, "invalid request", "the order's document is missing; null removes it")
@@ -94,10 +94,10 @@ func given(w http.ResponseWriter, document *json.RawMessage) bool {
 	return true
 }
 
-// pathParam returns a parameter of the path unescaped; unchanged if it cannot be unescaped.
+// pathParam returns an unescaped parameter of the path; unchanged if it cannot be unescaped.
 func pathParam(r *http.Request, name string) string {
 	text := chi.URLParam(r, name)
-	if r.URL.RawPath == "" { // the router was given the unescaped path
+	if r.URL.RawPath == "" { // chi used the unescaped path
 		return text
 	}
 	if plain, err := url.PathUnescape(text); err == nil {
@@ -153,7 +153,7 @@ func done(w http.ResponseWriter, err error, what any) {
 	answer(w, what)
 }
 
-// ViewDoc is the federation as policies see it, as a document.
+// ViewDoc is the input of policies about the federation, as a document.
 type ViewDoc struct {
 	Members []ViewMember `json:"members"`
 	Plan    *ViewPlan    `json:"plan,omitempty"` // the rebalancer's, if one is in force
@@ -162,14 +162,14 @@ type ViewDoc struct {
 // ViewPlan is a plan of a ViewDoc.
 type ViewPlan struct {
 	Version  int64           `json:"version"`
-	At       time.Time       `json:"at"`       // store's clock when it was written
-	Document json.RawMessage `json:"document"` // as the state store has it
+	At       time.Time       `json:"at"`       // time of the write, by the store's clock
+	Document json.RawMessage `json:"document"` // as in the state store
 }
 
 // ViewMember is a member of a ViewDoc.
 type ViewMember struct {
 	ID     creel.SubclusterID `json:"id"`
-	State  string             `json:"state"` // active if it is not given
+	State  string             `json:"state"` // active if omitted
 	Report json.RawMessage    `json:"report,omitempty"`
 }
 
@@ -217,7 +217,7 @@ type PolicyDoc struct {
 	Removed  bool            `json:"removed,omitempty"`
 }
 
-// PolicyDocOf describes a version; its document as it was written, if that is JSON.
+// PolicyDocOf describes a version. The document is unchanged if it is JSON.
 func PolicyDocOf(p subcluster.Policy) PolicyDoc {
 	d := PolicyDoc{
 		Queue:   p.Queue,
@@ -249,15 +249,16 @@ func policiesDoc(list []subcluster.Policy) PoliciesDoc {
 	return doc
 }
 
-// PolicyOrder asks for a new version of a queue's policy. A null document removes it, so that the one above applies.
+// PolicyOrder requests a new version of a queue's policy. A null document removes it, so that the parent queue's
+// applies.
 type PolicyOrder struct {
 	Document  json.RawMessage `json:"document"`
-	Expect    int64           `json:"expect"` // the newest version of the queue's own, 0 for none
+	Expect    int64           `json:"expect"` // the newest version of the queue's own policy, 0 for none
 	Comment   string          `json:"comment"`
 	AnyMember bool            `json:"any_member"`
 }
 
-// queueParam returns the queue of a path; "*" is the policy of queues without another.
+// queueParam returns the queue in a path. "*" stands for queues without a policy.
 func queueParam(w http.ResponseWriter, r *http.Request) (creel.QueuePath, bool) {
 	text := pathParam(r, "queue")
 	if text == "*" {
@@ -271,7 +272,7 @@ func queueParam(w http.ResponseWriter, r *http.Request) (creel.QueuePath, bool) 
 	return q, true
 }
 
-// number reads a query's number, or the default without it.
+// number reads a number from the query, or returns the default.
 func number(r *http.Request, name string, otherwise int64) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -334,7 +335,7 @@ func (h *Handler) putPolicy(w http.ResponseWriter, r *http.Request) {
 	done(w, err, PolicyDocOf(p))
 }
 
-// SubmissionDoc is an application that was submitted, and the home it got.
+// SubmissionDoc is a submitted application and its home.
 type SubmissionDoc struct {
 	Queue    creel.QueuePath    `json:"queue"`
 	User     string             `json:"user,omitempty"`
@@ -348,7 +349,7 @@ type SubmissionDoc struct {
 	Home     creel.SubclusterID `json:"home"`
 }
 
-// SubmissionsDoc are the last submissions of a queue, oldest first.
+// SubmissionsDoc has the last submissions of a queue, oldest first.
 type SubmissionsDoc struct {
 	Submissions []SubmissionDoc `json:"submissions"`
 }
@@ -356,7 +357,7 @@ type SubmissionsDoc struct {
 // maxPreview bounds the submissions in one answer.
 const maxPreview = 1000
 
-// submissions lists the submissions to a queue through this router, to be decided again under another policy.
+// submissions lists the submissions to a queue through this router, for a preview of another policy.
 func (h *Handler) submissions(w http.ResponseWriter, r *http.Request) {
 	q, ok := queueParam(w, r)
 	if !ok {
@@ -375,7 +376,7 @@ func (h *Handler) submissions(w http.ResponseWriter, r *http.Request) {
 	done(w, err, doc)
 }
 
-// SubmittedOf reads submissions from such a list.
+// SubmittedOf converts such a list to submissions.
 func SubmittedOf(docs []SubmissionDoc) ([]router.PlacedSubmission, error) {
 	out := make([]router.PlacedSubmission, len(docs))
 	for i, s := range docs {
@@ -391,8 +392,8 @@ func SubmittedOf(docs []SubmissionDoc) ([]router.PlacedSubmission, error) {
 	return out, nil
 }
 
-// previewPolicy decides the last submissions to a queue again under a document, for users allowed to see them. It
-// changes nothing.
+// previewPolicy decides the last submissions to a queue again under a document, for users who may see them. It makes
+// no change.
 func (h *Handler) previewPolicy(w http.ResponseWriter, r *http.Request) {
 	q, ok := queueParam(w, r)
 	if !ok {

@@ -11,27 +11,27 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// OverviewDoc is the federation at a glance.
+// OverviewDoc is an overview of the federation.
 type OverviewDoc struct {
 	State    router.Health             `json:"state"`
 	Sentence string                    `json:"sentence"`
 	Members  map[string]int            `json:"members"` // by state
 	Sum      subcluster.ClusterMetrics `json:"sum"`
-	Without  []LeftDoc                 `json:"without"` // members without metrics, in no sum
+	Without  []LeftDoc                 `json:"without"` // members that are not in the sums
 	Rates    []RateDoc                 `json:"rates"`   // of the last ten minutes, oldest first
 	StepS    float64                   `json:"step_s"`
-	Waiting  []WaitGroup               `json:"waiting"` // why applications wait, the most frequent first
-	Missing  []missing                 `json:"missing"` // members whose applications are not in waiting
-	Events   []EventDoc                `json:"events"`  // as this router saw them, newest first
+	Waiting  []WaitGroup               `json:"waiting"` // reasons why applications wait, the most frequent first
+	Missing  []missing                 `json:"missing"` // members whose applications are not in Waiting
+	Events   []EventDoc                `json:"events"`  // observed by this router, newest first
 }
 
-// LeftDoc is a member without metrics, in no sum.
+// LeftDoc is a member that is not in the sums.
 type LeftDoc struct {
 	Member     creel.SubclusterID `json:"member"`
 	AgeSeconds float64            `json:"age_s"` // of its last heartbeat
 }
 
-// RateDoc is the mean of a step; -1 where it was not known.
+// RateDoc has the means of a step; -1 if unknown.
 type RateDoc struct {
 	At          time.Time `json:"at"`
 	Containers  float64   `json:"containers_per_s"`
@@ -40,7 +40,7 @@ type RateDoc struct {
 	GrantP99    float64   `json:"ask_to_grant_p99_s"`
 }
 
-// EventDoc is something that happened.
+// EventDoc is an event of the federation.
 type EventDoc struct {
 	At     time.Time          `json:"at"`
 	Kind   string             `json:"kind"`
@@ -73,7 +73,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	answer(w, doc)
 }
 
-// SystemDoc is this router: whether it is ready, its dependencies, its settings.
+// SystemDoc is the state of this router: readiness, dependencies, settings.
 type SystemDoc struct {
 	Version   string           `json:"version"`
 	Started   time.Time        `json:"started"`
@@ -81,7 +81,7 @@ type SystemDoc struct {
 	Problems  []string         `json:"problems,omitempty"` // records that the store could not read
 	Readiness []ReadyLine      `json:"readiness"`
 	Counts    map[string]int64 `json:"counts"`
-	// Settings are sent to administrators only.
+	// Settings are sent only to administrators.
 	Settings []SettingDoc `json:"settings,omitempty"`
 }
 
@@ -93,7 +93,7 @@ type ReadyLine struct {
 	Text string `json:"text,omitempty"`
 }
 
-// SettingDoc is a setting in force and where it comes from; secrets are masked.
+// SettingDoc is a setting in force and its source; secrets are masked.
 type SettingDoc struct {
 	Key    string `json:"key"`
 	Value  string `json:"value"`

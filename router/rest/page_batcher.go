@@ -16,32 +16,31 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// batchWait is the longest that a request waits for the page in the making: a member that does not answer delays
-// that one, and not later ones.
+// batchWait is the longest time that a request waits for the page being made. So a member that does not answer delays
+// that page, but not later requests.
 const batchWait = 20 * time.Millisecond
 
-// pageBatcher lets requests for one page share it: those that come while the page is being made are all answered with
-// the next one. That begins when the one in the making is done, or after batchWait. No request is answered with
-// data read before it came, so a client that has changed something sees that. A request that comes alone is served as
-// without this.
+// pageBatcher lets requests for the same page share one answer. All requests that arrive while the page is being made
+// get the next page. Making that starts when the present one is done, or after batchWait. No request gets data read
+// before its arrival, so a client sees its own changes. A single request is served directly.
 type pageBatcher struct {
 	mu    sync.Mutex
-	pages map[string]*page // by pageKey: those in the making
+	pages map[string]*page // by pageKey, pages being made
 }
 
-// page is one that is being made, or that a batch is about to make.
+// page is a page that is being made, or will be made by a batch.
 type page struct {
-	making int    // how often at this time
-	next   *batch // of the requests that wait; nil: none does
+	making int    // number of answers being made
+	next   *batch // the waiting requests; nil: none
 }
 
-// batch is the requests that are answered with one page. The first of them makes it.
+// batch is a set of requests that get the same answer. The first of them makes it.
 type batch struct {
-	begin   chan struct{}      // is signalled when the page in the making is done
-	waits   atomic.Int64       // how many wait: the first, and those that joined it and have not left
-	abandon context.CancelFunc // of the page; set before the first may go
-	done    chan struct{}      // is closed when answer is there
-	answer  *recordedAnswer    // nil after done: it could not be made
+	begin   chan struct{}      // signalled when the page being made is done
+	waits   atomic.Int64       // number of waiting requests: the first, and the joined ones that have not left
+	abandon context.CancelFunc // cancels the page; set before the first request may leave
+	done    chan struct{}      // closed when answer is set
+	answer  *recordedAnswer    // nil after done: making it failed
 }
 
 // share is the middleware.
@@ -71,7 +70,7 @@ func (t *pageBatcher) share(next http.Handler) http.Handler {
 		b.waits.Store(1)
 		p.next = b
 		t.mu.Unlock()
-		// The client may go away, but not this request: others may have joined.
+		// This request must continue even if its client leaves: others may have joined.
 		enough := time.NewTimer(batchWait)
 		select {
 		case <-b.begin:
@@ -87,7 +86,7 @@ func (t *pageBatcher) share(next http.Handler) http.Handler {
 	})
 }
 
-// made has the batch that waits begin, if there is one.
+// made starts the waiting batch, if there is one.
 func (t *pageBatcher) made(key string, p *page) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,7 +95,7 @@ func (t *pageBatcher) made(key string, p *page) {
 	case p.next != nil:
 		select {
 		case p.next.begin <- struct{}{}:
-		default: // a finished one has signalled it
+		default: // another finished page has signalled it
 		}
 	case p.making == 0:
 		delete(t.pages, key)
@@ -105,14 +104,14 @@ func (t *pageBatcher) made(key string, p *page) {
 
 // serve makes the page for all requests of the batch and answers the first.
 func (b *batch) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
-	if b.waits.Load() == 1 { // no other waits, and none joins any more
+	if b.waits.Load() == 1 { // no other request has joined, and none can join now
 		next.ServeHTTP(w, r)
 		return
 	}
-	defer close(b.done) // also when it panics
+	defer close(b.done) // also after a panic
 	a := &recordedAnswer{header: http.Header{}}
-	// The page is made while one of the clients waits for it. Otherwise clients that come and go would cost a page
-	// each.
+	// The page is cancelled when no client waits for it any more. Otherwise each client that leaves would cost a
+	// page.
 	ctx, abandon := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer abandon()
 	b.abandon = abandon
@@ -122,15 +121,15 @@ func (b *batch) serve(next http.Handler, w http.ResponseWriter, r *http.Request)
 	a.write(w)
 }
 
-// leave counts a client that has gone. The first goes only after it has begun the page, so abandon is set if none is
-// left.
+// leave counts a client that has gone. The first request leaves only after it has started the page, so abandon is set
+// when none is left.
 func (b *batch) leave() {
 	if b.waits.Add(-1) == 0 {
 		b.abandon()
 	}
 }
 
-// join waits for the answer of the batch, and writes it.
+// join waits for the batch's answer and writes it.
 func (b *batch) join(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-b.done:
@@ -180,12 +179,13 @@ func (a *recordedAnswer) write(w http.ResponseWriter) {
 	for name, values := range a.header {
 		w.Header()[name] = slices.Clone(values)
 	}
-	w.WriteHeader(cmp.Or(a.status, http.StatusOK)) // the default for handlers that write nothing
-	w.Write(a.body)                                // an error here is the client's going away
+	w.WriteHeader(cmp.Or(a.status, http.StatusOK)) // default for handlers that write nothing
+	w.Write(a.body)                                // an error means that the client has gone
 }
 
-// pageKey is equal for requests that get the same answer: the parts of a request that members and handlers read. The
-// query contains the caller. Trace headers are not in it: members get those of the request that makes the page.
+// pageKey returns the parts of a request that members and handlers read. Requests with the same key get the same
+// answer. The query contains the caller. Trace headers are not included: members get the trace headers of the request
+// that makes the page.
 func pageKey(r *http.Request) string {
 	var b strings.Builder
 	uri := r.URL.RequestURI()

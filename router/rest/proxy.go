@@ -18,11 +18,10 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// The pages of AMs are reached through the router: it forwards requests below /proxy/ID to the web proxy of the
-// application's home, which knows the AM's address and its viewers. So users need network access to routers only,
-// not to members.
+// Users reach the pages of AMs through the router. It forwards requests below /proxy/ID to the web proxy of the
+// application's home, which has the AM's address and viewers. So users need network access only to routers.
 
-// toHomes talks to the web proxies of members, which give an AM a minute.
+// toHomes is for calls to the web proxies of members, which wait a minute for an AM.
 var toHomes = &http.Transport{
 	DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 	ResponseHeaderTimeout: 75 * time.Second,
@@ -63,7 +62,7 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 		Transport: toHomes,
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "http", at, at
-			// Neither the home nor the AM gets the cookies that the browser has for the router.
+			// Home and AM must not get the browser's cookies for the router.
 			p.Out.Header.Del("Cookie")
 			if theirs := own.ToHome(); theirs != "" {
 				p.Out.Header.Set("Cookie", theirs)
@@ -80,7 +79,7 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			if r.Context().Err() == context.Canceled {
-				return // the client is gone
+				return // the client has gone
 			}
 			h.conf.Log.Debug("web proxy", "application", app.String(), "subcluster", home.ID, "error", err)
 			away(w, "Subcluster "+string(home.ID)+", the home of "+app.String()+
@@ -90,8 +89,8 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 	p.ServeHTTP(w, r)
 }
 
-// fromHome returns the target of a redirect by a member at an address: the same path of this router instead of the
-// member, any other location unchanged.
+// fromHome converts the location of a redirect. A location at the member's address becomes the same path of this
+// router. Other locations stay unchanged.
 func fromHome(location, at string) string {
 	to, err := url.Parse(location)
 	if err != nil || to.Host != at {
@@ -104,19 +103,19 @@ func fromHome(location, at string) string {
 	return here.String()
 }
 
-// away is a page that names the service that does not answer; browsers and programs may ask again.
+// away writes a page that names the service that does not answer, with Retry-After.
 func away(w http.ResponseWriter, why string) {
 	w.Header().Set("Retry-After", "1")
 	sentence(w, http.StatusServiceUnavailable, why)
 }
 
-// sentence is a page of one line.
+// sentence writes a page with one line.
 func sentence(w http.ResponseWriter, status int, s string) {
 	head := w.Header()
 	head.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'self'")
 	head.Set("X-Content-Type-Options", "nosniff")
 	head.Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	// An error here is the client's going away.
+	// An error means that the client has gone.
 	io.WriteString(w, `<!doctype html><html lang="en"><title>creel router</title><h1>`+template.HTMLEscapeString(s)+"</h1>\n")
 }

@@ -20,7 +20,7 @@ import (
 
 // QueueTreeDoc is the federation's queue tree: a version of its document, and the present state of the queues.
 type QueueTreeDoc struct {
-	Version  int64                   `json:"version"` // 0: no document, all is derived from the members' files
+	Version  int64                   `json:"version"` // 0: no document, the members' files apply
 	Author   string                  `json:"author,omitempty"`
 	Comment  string                  `json:"comment,omitempty"`
 	Time     time.Time               `json:"time"`
@@ -28,10 +28,10 @@ type QueueTreeDoc struct {
 	Queues   []rebalancer.QueueState `json:"queues,omitempty"`
 }
 
-// SchedulerDoc is the members' queues as one, from a snapshot that all viewers share.
+// SchedulerDoc has the merged queues of the members, from a snapshot that all viewers share.
 type SchedulerDoc struct {
-	Scheduler json.RawMessage `json:"scheduler,omitempty"` // as in YARN's document; none if no member sent one
-	Missing   []missing       `json:"missing"`             // members whose queues are not in it
+	Scheduler json.RawMessage `json:"scheduler,omitempty"` // as in YARN's document; omitted if no member sent one
+	Missing   []missing       `json:"missing"`             // members whose queues are not included
 }
 
 // schedulerOf asks every member for its scheduler document.
@@ -51,7 +51,7 @@ func schedulerOf(s *server.Server) func(ctx context.Context, who string) []route
 	}
 }
 
-// mergeQueues makes one document from the members that answered: earlier answers of others are in no sum.
+// mergeQueues merges the documents of the members that answered. Earlier answers of other members are not included.
 func (h *Handler) mergeQueues(parts []listShare[json.RawMessage]) []json.RawMessage {
 	var present []router.Part[[]byte]
 	for i := range parts {
@@ -75,7 +75,7 @@ func (h *Handler) listQueues(w http.ResponseWriter, r *http.Request) {
 	}
 	doc := SchedulerDoc{Missing: missingOf(parts, time.Now())}
 	for i := range doc.Missing {
-		doc.Missing[i].AgeSeconds = -1 // nothing of it is shown
+		doc.Missing[i].AgeSeconds = -1 // its queues are not shown
 	}
 	if len(rows) > 0 {
 		doc.Scheduler = rows[0]
@@ -88,7 +88,7 @@ type QueueTreesDoc struct {
 	Versions []QueueTreeDoc `json:"versions"`
 }
 
-// QueueTreeOrder asks for a new version of the document. A null document removes it.
+// QueueTreeOrder requests a new version of the document. A null document removes it.
 type QueueTreeOrder struct {
 	Document json.RawMessage `json:"document"`
 	Expect   int64           `json:"expect"` // the version to be replaced, 0 for none
@@ -156,7 +156,7 @@ func (h *Handler) mends(w http.ResponseWriter, r *http.Request) {
 	done(w, err, doc)
 }
 
-// mend brings the members' queues to the queue tree, or takes a mend back.
+// mend brings the members' queues to the queue tree, or undoes a mend.
 func (h *Handler) mend(w http.ResponseWriter, r *http.Request) {
 	var in operator.MendOrder
 	if !order(w, r, &in) {

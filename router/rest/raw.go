@@ -12,8 +12,7 @@ import (
 	"github.com/creelrm/creel/router"
 )
 
-// jsonForm reads and makes the JSON of documents for the rules of package
-// router.
+// jsonForm reads and writes JSON values for the rules of package router.
 type jsonForm struct{}
 
 var _ router.Form[[]byte] = jsonForm{}
@@ -34,8 +33,7 @@ func (jsonForm) Object(v []byte, to []router.Named[[]byte]) ([]router.Named[[]by
 	return to, ok
 }
 
-// fieldNames are the names that rules know, so that each field met needs no
-// copy of its name.
+// fieldNames has the field names in rules, so that names need not be copied from documents.
 var fieldNames = func() map[string]string {
 	names := map[string]string{}
 	for _, t := range router.Types {
@@ -60,7 +58,7 @@ func (jsonForm) List(v []byte) ([][]byte, bool) {
 	return rawjson.Items(v)
 }
 
-// Number implements router.Form. A number in quotes is one: 3.4's JSON has them.
+// Number implements router.Form. It accepts quoted numbers, which Hadoop 3.4 writes.
 func (jsonForm) Number(v []byte) (n router.Number, ok bool) {
 	v = bytes.Trim(v, `"`)
 	if len(v) == 0 || v[0] != '-' && (v[0] < '0' || v[0] > '9') {
@@ -70,7 +68,7 @@ func (jsonForm) Number(v []byte) (n router.Number, ok bool) {
 		return router.Number{Int: i, Float: float64(i)}, true
 	}
 	s := string(v)
-	// To reject a fraction, ParseInt makes an error, which costs more than to read it.
+	// For a fraction ParseInt would allocate an error, which costs more than parsing it.
 	if bytes.IndexByte(v, '.') < 0 {
 		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
 			return router.Number{Int: i, Float: float64(i)}, true
@@ -80,7 +78,7 @@ func (jsonForm) Number(v []byte) (n router.Number, ok bool) {
 	return router.Number{Float: f, IsFloat: true}, err == nil
 }
 
-// wholeNumber reads a whole number that is certain to fit into 64 bits.
+// wholeNumber reads a whole number that certainly fits into 64 bits.
 func wholeNumber(v []byte) (n int64, ok bool) {
 	negative := v[0] == '-'
 	if negative {
@@ -121,8 +119,7 @@ func (jsonForm) MakeObject(_ []byte, fields []router.Named[[]byte]) []byte {
 	return append(b, '}')
 }
 
-// MakeList implements router.Form: where members wrote a list of one as its
-// single item, one item is written so too.
+// MakeList implements router.Form. If members wrote a list of one as its single item, it does the same.
 func (jsonForm) MakeList(from, list [][]byte) []byte {
 	bracketed := len(list) != 1
 	size := 2
@@ -171,8 +168,8 @@ func (jsonForm) MakeText(_ []byte, text string) []byte {
 	return b
 }
 
-// float writes a number that in YARN has a point even when it is whole. JSON cannot represent a value that is not
-// finite in 32 bits, as a sum over members may be: it becomes 0.
+// float writes a fraction; YARN writes a point even for whole values. A sum over members may not be finite in 32
+// bits, which JSON cannot represent; it becomes 0.
 func float(v float64) []byte {
 	if narrow := float64(float32(v)); math.IsNaN(narrow) || math.IsInf(narrow, 0) {
 		v = 0

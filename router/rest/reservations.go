@@ -17,8 +17,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// reserve submits a reservation. A call without a reservation id goes to any member, which rejects it, here and
-// below.
+// reserve submits a reservation. Here and below, a call without a reservation id goes to any member, which rejects
+// it.
 func (h *Handler) reserve(w http.ResponseWriter, r *http.Request) {
 	q, id, ok := h.aboutReservation(w, r)
 	if !ok {
@@ -43,7 +43,7 @@ func (h *Handler) reserve(w http.ResponseWriter, r *http.Request) {
 	pass(w, r, answer)
 }
 
-// aboutReservation reads a call about one reservation; false: it has been answered.
+// aboutReservation reads a call about one reservation. If it returns false, the call has been answered.
 func (h *Handler) aboutReservation(w http.ResponseWriter, r *http.Request) (*request, creel.ReservationID, bool) {
 	q, err := read(w, r)
 	if err != nil {
@@ -66,7 +66,7 @@ func (h *Handler) aboutReservation(w http.ResponseWriter, r *http.Request) (*req
 	return q, id, true
 }
 
-// unrooted returns a JSON document without the root that newer clients put around it; others stay unchanged.
+// unrooted returns a JSON document without the root that newer clients add; other documents stay unchanged.
 func unrooted(body []byte, root string) []byte {
 	if inner := rawjson.Get(body, root); inner != nil {
 		return inner
@@ -74,7 +74,7 @@ func unrooted(body []byte, root string) []byte {
 	return body
 }
 
-// reservation calls the home of one, to change it.
+// reservation forwards a change of a reservation to its home.
 func (h *Handler) reservation(w http.ResponseWriter, r *http.Request) {
 	if q, id, ok := h.aboutReservation(w, r); ok {
 		answer, err := server.AtReservation(r.Context(), h.server, id, q.at)
@@ -90,8 +90,8 @@ func (h *Handler) unreserve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reservations lists the plan of a queue: at the home of the reservation it names, if that is recorded, else the
-// plans of all members that have any as one.
+// reservations lists the plan of a queue. If the call names a reservation with a recorded home, it asks that home.
+// Otherwise it merges the plans of all members that have plans.
 func (h *Handler) reservations(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("reservation-id"); text != "" {
 		if id, err := creel.ParseReservationID(text); err != nil || h.server.HasHome(r.Context(), id) {
@@ -103,13 +103,13 @@ func (h *Handler) reservations(w http.ResponseWriter, r *http.Request) {
 	planning := slices.DeleteFunc(slices.Clone(parts), func(p router.Part[[]byte]) bool {
 		return errors.Is(server.OfNoPlan(p.Err), creel.ErrQueueNotFound)
 	})
-	if len(planning) == 0 { // the rejection is the answer
+	if len(planning) == 0 { // answer with the rejection
 		planning = parts
 	}
 	h.merge(w, r, "reservations document", planning)
 }
 
-// passOr writes a member's answer on, or why there is none.
+// passOr writes a member's answer to the client, or the error.
 func (h *Handler) passOr(w http.ResponseWriter, r *http.Request, answer reply, err error) {
 	if err != nil {
 		fail(w, r, err)

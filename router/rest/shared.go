@@ -19,18 +19,18 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// A shared list is asked of the members once for all viewers: however many there are, members are asked no more often
-// than freshFor, and a refresh takes no more than a tenth of the time. The content of a list depends on the user, so
-// there is one for each user (the members decide which items a user may see).
+// shared is a list that is fetched from the members once for all viewers of a user. Independent of their number,
+// members are asked at most once per freshFor, and refreshes take at most a tenth of the time. There is one list for
+// each user, since the members decide which items a user may see.
 type shared[T any] struct {
 	ask func(ctx context.Context, who string) []router.Part[[]T]
-	// merge makes one list of the parts, in the order in which it is shown.
+	// merge merges the parts into one list, in display order.
 	merge func(parts []listShare[T]) []T
-	// wait is how long a viewer waits for a refresh if there is a list, sharedWait.
+	// wait is the time that a viewer waits for a refresh if there is a list; default sharedWait.
 	wait time.Duration
-	// changed counts changes by this router itself, nil: none. A viewer after such a change must see it.
+	// changed counts changes by this router, nil: none. A viewer must see a change that was made before the request.
 	changed func() int64
-	// fresh is the greatest age of a list that is shown without a refresh, freshFor.
+	// fresh is the greatest age of a list that is shown without a refresh; default freshFor.
 	fresh time.Duration
 	mu    sync.Mutex
 	lists map[string]*sharedList[T]
@@ -38,25 +38,25 @@ type shared[T any] struct {
 
 // sharedList is the list for one identity.
 type sharedList[T any] struct {
-	asked time.Time // by a viewer, for the last time
+	asked time.Time // last request of a viewer
 
-	parts   []listShare[T] // read only once they are set
+	parts   []listShare[T] // not modified after they are set
 	rows    []T
-	at      time.Time // when it was complete; zero: there is none yet
+	at      time.Time // time when it was complete; zero: there is no list yet
 	took    time.Duration
-	changes int64         // of the router when it was begun
-	pending chan struct{} // closed when the refresh under way is over
+	changes int64         // result of changed at the start of the refresh
+	pending chan struct{} // closed when the refresh under way ends
 }
 
-// listShare is a member's part of a list: its newest one.
+// listShare is a member's newest part of a list.
 type listShare[T any] struct {
 	Member creel.SubclusterID
 	Items  []T
-	At     time.Time // when it was given; zero: never
-	Err    error     // why there is none newer
+	At     time.Time // time when the member sent it; zero: never
+	Err    error     // reason why there is no newer one
 }
 
-// sameAs reports whether two parts are the very same items of a member that answers.
+// sameAs reports whether two parts have the identical items of a member that answers.
 func (h *listShare[T]) sameAs(o *listShare[T]) bool {
 	return h.Member == o.Member && h.Err == nil && o.Err == nil && len(h.Items) == len(o.Items) &&
 		(len(h.Items) == 0 || &h.Items[0] == &o.Items[0])
@@ -64,14 +64,14 @@ func (h *listShare[T]) sameAs(o *listShare[T]) bool {
 
 const (
 	freshFor    = time.Second
-	sharedUsers = 32                     // limit on the stored lists
-	sharedIdle  = time.Minute            // a list without requests for that long is dropped
-	sharedWait  = 300 * time.Millisecond // for a refresh, where there is a list
-	sharedTime  = 15 * time.Second       // of a refresh
+	sharedUsers = 32                     // limit of stored lists
+	sharedIdle  = time.Minute            // a list without requests for this time is dropped
+	sharedWait  = 300 * time.Millisecond // longest wait for a refresh if there is a list
+	sharedTime  = 15 * time.Second       // bounds a refresh
 )
 
-// get returns the newest list for an identity: one that is fresh, or that arrives within sharedWait, or else the last
-// one. Only the first viewer waits for longer.
+// get returns the list for an identity: a fresh one, or one that arrives within sharedWait, or else the last one.
+// Only the first viewer waits longer.
 func (s *shared[T]) get(ctx context.Context, who string) (rows []T, parts []listShare[T], err error) {
 	now := time.Now()
 	s.mu.Lock()
@@ -97,7 +97,7 @@ func (s *shared[T]) get(ctx context.Context, who string) (rows []T, parts []list
 		enough = t.C
 	}
 	for again := true; again; {
-		// A refresh under way may have begun before the change: then one more is waited for.
+		// A refresh under way may have started before the change, so wait for another one.
 		again = changed && l.pending != nil
 		pending := s.begin(ctx, who, l)
 		s.mu.Unlock()
@@ -114,13 +114,13 @@ func (s *shared[T]) get(ctx context.Context, who string) (rows []T, parts []list
 	return l.rows, l.parts, refusal(l.parts)
 }
 
-// isFresh reports whether a list is shown without a refresh. Under mu.
+// isFresh reports whether a list is shown without a refresh. The caller must have mu.
 func (s *shared[T]) isFresh(l *sharedList[T], now time.Time) bool {
 	return now.Sub(l.at) < max(cmp.Or(s.fresh, freshFor), 10*l.took)
 }
 
-// begin begins a refresh unless one is under way: at once, or, if the last one took long, so late that members are
-// idle two thirds of the time. Under mu.
+// begin starts a refresh unless one is under way. It starts at once, or, if the last one took long, so late that
+// members are idle two thirds of the time. The caller must have mu.
 func (s *shared[T]) begin(ctx context.Context, who string, l *sharedList[T]) (over chan struct{}) {
 	if l.pending == nil {
 		l.pending = make(chan struct{})
@@ -137,7 +137,7 @@ func (s *shared[T]) begin(ctx context.Context, who string, l *sharedList[T]) (ov
 	return l.pending
 }
 
-// renew refreshes the list for an identity without a viewer, unless it is fresh, and waits for that.
+// renew refreshes the list for an identity without a viewer, unless it is fresh, and waits for the refresh.
 func (s *shared[T]) renew(ctx context.Context, who string) {
 	s.mu.Lock()
 	l := s.lists[who]
@@ -157,7 +157,7 @@ func (s *shared[T]) renew(ctx context.Context, who string) {
 	}
 }
 
-// watchedSince reports whether a viewer has asked for a list since a time.
+// watchedSince reports whether a viewer has requested a list since t.
 func (s *shared[T]) watchedSince(t time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +169,7 @@ func (s *shared[T]) watchedSince(t time.Time) bool {
 	return false
 }
 
-// ageOf is how old the oldest part is of the members that answer.
+// ageOf returns the age of the oldest part of the members that answer.
 func ageOf[T any](parts []listShare[T], now time.Time) float64 {
 	oldest := now
 	for i := range parts {
@@ -180,7 +180,7 @@ func ageOf[T any](parts []listShare[T], now time.Time) float64 {
 	return now.Sub(oldest).Round(100 * time.Millisecond).Seconds()
 }
 
-// admit stores a new list, and drops those without viewers. Under mu.
+// admit stores a new list, and drops lists without viewers. The caller must have mu.
 func (s *shared[T]) admit(who string, l *sharedList[T], now time.Time) {
 	if s.lists == nil {
 		s.lists = map[string]*sharedList[T]{}
@@ -199,7 +199,7 @@ func (s *shared[T]) admit(who string, l *sharedList[T], now time.Time) {
 	s.lists[who] = l
 }
 
-// refresh asks the members. For one that does not answer its previous list stays.
+// refresh asks the members. If a member does not answer, its previous part stays.
 func (s *shared[T]) refresh(ctx context.Context, who string, l *sharedList[T]) {
 	ctx, cancel := context.WithTimeout(ctx, sharedTime)
 	defer cancel()
@@ -236,7 +236,7 @@ func (s *shared[T]) refresh(ctx context.Context, who string, l *sharedList[T]) {
 	l.pending = nil
 }
 
-// listOf asks every member for a list of YARN's and reads each of its items.
+// listOf asks every member for a YARN list and reads each of its items.
 func listOf[T any](
 	s *server.Server,
 	path, root, name string,
@@ -249,7 +249,7 @@ func listOf[T any](
 	}
 }
 
-// readList asks one member.
+// readList asks one member for a YARN list.
 func readList[T any](
 	ctx context.Context,
 	m *remote.Member,
@@ -272,7 +272,7 @@ func readList[T any](
 	return out, nil
 }
 
-// identity returns the part of a query that identifies the caller, as members read it.
+// identity returns the part of a query by which members identify the caller.
 func identity(r *http.Request) string {
 	who := url.Values{}
 	for name, values := range r.URL.Query() {
@@ -283,11 +283,11 @@ func identity(r *http.Request) string {
 	return who.Encode()
 }
 
-// missing are the members whose part of a list is old or absent.
+// missing is a member whose part of a list is old or absent.
 type missing struct {
 	Member creel.SubclusterID `json:"member"`
 	Reason string             `json:"reason"`
-	// AgeSeconds is the age of the part shown; -1 if none is.
+	// AgeSeconds is the age of the displayed part; -1 if there is none.
 	AgeSeconds float64 `json:"age_s"`
 }
 
@@ -307,7 +307,7 @@ func missingOf[T any](parts []listShare[T], now time.Time) []missing {
 	return out
 }
 
-// refusal returns the rejection that all members agree on, nil if one answered.
+// refusal returns the first rejection if all members rejected the call, nil if one answered.
 func refusal[T any](parts []listShare[T]) error {
 	var first *remote.StatusError
 	for i := range parts {

@@ -36,7 +36,7 @@ type submission struct {
 	} `json:"resource" xml:"resource"`
 }
 
-// submit reads the fields that a policy may need and forwards the document unchanged to the home.
+// submit reads the fields that policies use, and forwards the document unchanged to the home.
 func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 	q, err := read(w, r)
 	if err != nil {
@@ -96,7 +96,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, out.Err)
 		return
 	}
-	if answer.head == nil { // the home knew it from an earlier forward
+	if answer.head == nil { // home had it from an earlier forward
 		answer.head = http.Header{}
 	}
 	answer.status = http.StatusAccepted

@@ -11,10 +11,10 @@ import (
 	"github.com/creelrm/creel/internal/token"
 )
 
-// tokenHeader carries the token to renew or cancel.
+// tokenHeader is the header with the token to renew or cancel.
 const tokenHeader = "Hadoop-YARN-RM-Delegation-Token"
 
-// tokenDocument is a delegation token as YARN's web services write it.
+// tokenDocument is a delegation token in the form of YARN's web services.
 type tokenDocument struct {
 	Token   string `json:"token,omitempty"`
 	Renewer string `json:"renewer,omitempty"`
@@ -53,7 +53,7 @@ func (h *Handler) issueToken(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// tokenCall reads a call about tokens, whose caller has to have a name; false: it has been answered.
+// tokenCall reads a call about tokens; its caller must have a name. If it returns false, the call has been answered.
 func tokenCall(w http.ResponseWriter, r *http.Request) (*request, bool) {
 	q, err := read(w, r)
 	if _, ok := holder(r); ok && err == nil {
@@ -84,7 +84,7 @@ func writeToken(w http.ResponseWriter, r *http.Request, t tokenDocument) {
 	write(w, r, http.StatusOK, rooted(r, doc, "delegation-token"))
 }
 
-// givenToken reads the token that a call is about; false: it has been answered.
+// givenToken reads the token to renew or cancel. If it returns false, the call has been answered.
 func givenToken(w http.ResponseWriter, r *http.Request) (q *request, t token.Token, ok bool) {
 	if q, ok = tokenCall(w, r); !ok {
 		return nil, t, false
@@ -108,7 +108,7 @@ func givenToken(w http.ResponseWriter, r *http.Request) (q *request, t token.Tok
 	return q, t, true
 }
 
-// renewToken prolongs a token for its renewer.
+// renewToken extends a token for its renewer.
 func (h *Handler) renewToken(w http.ResponseWriter, r *http.Request) {
 	q, t, ok := givenToken(w, r)
 	if !ok {
@@ -122,7 +122,7 @@ func (h *Handler) renewToken(w http.ResponseWriter, r *http.Request) {
 	writeToken(w, r, tokenDocument{Expires: expires.UnixMilli()})
 }
 
-// cancelToken ends a token, at every router.
+// cancelToken ends a token at all routers.
 func (h *Handler) cancelToken(w http.ResponseWriter, r *http.Request) {
 	q, t, ok := givenToken(w, r)
 	if !ok {

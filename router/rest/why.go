@@ -24,10 +24,9 @@ import (
 type MemberWait struct {
 	Member creel.SubclusterID `json:"member"`
 	Home   bool               `json:"home,omitempty"`
-	// AppWait.Application is the id that it has there: a UAM that was made again at Hadoop's ResourceManager has its
-	// own.
+	// AppWait.Application is its id there: a UAM started again at Hadoop's ResourceManager has another id.
 	subcluster.AppWait
-	Error string `json:"error,omitempty"` // why the member did not answer
+	Error string `json:"error,omitempty"` // reason why the member did not answer
 }
 
 func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
@@ -69,7 +68,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	}
 	placed, kept, err := h.server.Placement(r.Context(), app)
 	if kept && home != nil && placed.Home() != home.ID {
-		kept = false // of an earlier home
+		kept = false // the outcome is of an earlier home
 	}
 	switch {
 	case err != nil:
@@ -109,8 +108,8 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	answer(w, doc)
 }
 
-// place shows how the home was chosen, from the placement stored with the claim. The outcome of the last try is the
-// home's: it has the application, or else the asking router's own outcome.
+// place sets the choice of the home from the placement stored with the claim. If home has the application, the last
+// try was accepted. Otherwise its outcome is this router's own, if any.
 func (d *WhyDoc) place(p router.Placement, seen router.Outcome) {
 	d.Queue = cmp.Or(d.Queue, p.Queue)
 	d.Received, d.Claimed = p.Received.UTC(), p.Claimed.UTC()
@@ -127,7 +126,7 @@ func (d *WhyDoc) place(p router.Placement, seen router.Outcome) {
 		return
 	}
 	last := &d.Tries[n-1]
-	last.Verdict = "claimed" // forwarded or not: whether it arrived only its home knows
+	last.Verdict = "claimed" // only home knows whether the submission arrived
 	if len(d.Waits) > 0 && d.Waits[0].Error == "" {
 		last.Verdict = router.Accepted.String()
 	} else if local := tries(seen); len(local) > 0 && local[len(local)-1].Member == last.Member {
@@ -137,7 +136,7 @@ func (d *WhyDoc) place(p router.Placement, seen router.Outcome) {
 	d.Submission = last.Verdict
 }
 
-// label returns the label of the nodes that the home was chosen for, "" for nodes without one, or if it is unknown.
+// label returns the label of the nodes in the choice of the home, "" for none or if unknown.
 func (d *WhyDoc) label() string {
 	if n := len(d.Tries); n > 0 && d.Tries[n-1].Reason != nil {
 		r := d.Tries[n-1].Reason
@@ -150,8 +149,8 @@ func (d *WhyDoc) label() string {
 	return ""
 }
 
-// rebalancerWord returns the plan in force for a queue on the nodes of a label; nil without a plan, or for a queue
-// that it does not cover.
+// rebalancerWord returns the plan in force for a queue on the nodes of a label; nil if there is no plan, or it does
+// not cover the queue.
 func rebalancerWord(
 	view *subcluster.View, queue creel.QueuePath, label string, home creel.SubclusterID,
 ) *RebalancerWord {
@@ -174,12 +173,12 @@ func rebalancerWord(
 	return word
 }
 
-// waitsTime bounds how long members are asked about an application's state: the explanation of a wait must not
-// itself wait for a paused member.
+// waitsTime bounds the calls about an application's state: the explanation of a wait must not wait for a paused
+// member.
 const waitsTime = 2 * time.Second
 
-// waits asks the home for the application's state, and if its AM runs every other member too, which may have
-// containers of it.
+// waits asks home for the application's state. If its AM runs, it also asks every other member, since these may have
+// containers of the application.
 func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.Member) ([]MemberWait, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), waitsTime)
 	defer cancel()
@@ -205,7 +204,7 @@ func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.M
 		}
 		at, err := h.standing(ctx, r, idAt(m.ID), m)
 		if notFound(err) {
-			return nil, nil // nothing of it is there
+			return nil, nil // the member has no part of it
 		}
 		return at, err
 	}
@@ -221,8 +220,8 @@ func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.M
 	return out, nil
 }
 
-// standing asks one member. One without creel's document (Hadoop's ResourceManager is not asked for it) is asked for
-// its report: the diagnostics say why an application waits.
+// standing asks one member for creel's document about the wait. Hadoop's ResourceManagers do not have it and are
+// asked for the application's report: its diagnostics have the reason of the wait.
 func (h *Handler) standing(
 	ctx context.Context,
 	r *http.Request,
@@ -232,7 +231,7 @@ func (h *Handler) standing(
 	get := func(path string) (reply, error) {
 		q := &request{method: http.MethodGet, path: path, user: caller(r), head: forwardHeaders(r, "application/json")}
 		if r.URL.RawQuery != "" {
-			q.path += "?" + r.URL.RawQuery // which identifies the caller
+			q.path += "?" + r.URL.RawQuery // the query identifies the caller
 		}
 		return q.at(ctx, m)
 	}
@@ -266,7 +265,7 @@ func (h *Handler) standing(
 	return at, nil
 }
 
-// ownStanding returns creel's document; nil for a member that does not have it.
+// ownStanding returns creel's document, nil if the member does not have it.
 func ownStanding(app creel.ApplicationID, get func(path string) (reply, error)) (*subcluster.AppWait, error) {
 	said, err := get("/api/v1/apps/" + app.String() + "/why")
 	switch {

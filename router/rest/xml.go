@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// toXML writes a JSON document with one root as YARN writes XML: an element
-// for each field, lists as repeated elements.
+// toXML writes a JSON document with one root in YARN's XML form: an element for each field, lists as repeated
+// elements.
 func toXML(w io.Writer, doc []byte) error {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
@@ -32,8 +32,8 @@ func toXML(w io.Writer, doc []byte) error {
 	return err
 }
 
-// xmlFields writes the fields of an object whose brace is read. The field that names a subclass of the scheduler's
-// documents is returned instead.
+// xmlFields writes the fields of an object after its opening brace. It does not write the field with the subclass in
+// scheduler documents, but returns it.
 func xmlFields(b *bytes.Buffer, d *json.Decoder) (class string, err error) {
 	for d.More() {
 		t, err := d.Token()
@@ -81,7 +81,7 @@ func xmlValue(b *bytes.Buffer, d *json.Decoder, name string) error {
 			return err
 		}
 		switch {
-		case class != "": // a subclass is named in an attribute
+		case class != "": // an attribute has the subclass
 			body := bytes.Clone(b.Bytes()[inner:])
 			b.Truncate(at)
 			b.WriteString(
