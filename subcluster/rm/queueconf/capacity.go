@@ -480,6 +480,14 @@ func positive(text string) (int, error) {
 	return n, err
 }
 
+// positiveOrUnset parses a limit of which a negative one is not set: 0.
+func positiveOrUnset(text string) (int, error) {
+	if n, err := parseInt(text); err == nil && n < 0 {
+		return 0, nil
+	}
+	return positive(text)
+}
+
 // share is a fraction of 1; an explicit 0 differs from an absent value.
 func share(text string) (float64, error) {
 	f, err := parseFloat(text)

@@ -3,6 +3,7 @@
 package queueconf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -38,7 +39,10 @@ func setting[T any](r *capacityReader, get lookup, name string, f func(string) (
 // queue makes one queue with all its descendants.
 func (r *capacityReader) queue(path creel.QueuePath, parent inheritance) queues.Queue {
 	own := r.perQueue[string(path)]
-	get := func(name string) (Property, bool) { p, ok := own[name]; return p, ok }
+	get := func(name string) (Property, bool) {
+		p, ok := own[name]
+		return p, ok && !(path == creel.RootQueue && unsetCapacity(name, p.Value))
+	}
 	_, managed := get("auto-create-child-queue.enabled")
 	_, flexible := get("auto-queue-creation-v2.enabled")
 	leaf := len(r.children[path]) == 0 && !managed && !flexible
@@ -76,6 +80,13 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inheritance) queues.
 	return q
 }
 
+// unsetCapacity reports whether a capacity, also of a label, is -1: at the root that is not set, as in Hadoop, where
+// the root always has 100 percent.
+func unsetCapacity(name, value string) bool {
+	f, err := parseFloat(value)
+	return err == nil && f == -1 && strings.HasSuffix(name, "capacity")
+}
+
 // settings reads the settings of one queue, or of a template.
 func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, parent inheritance) queues.Queue {
 	if leaf {
@@ -85,7 +96,7 @@ func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, p
 		MinUserPercent:  setting(r, get, "minimum-user-limit-percent", userPercent, r.minUserPercent),
 		UserFactor:      setting(r, get, "user-limit-factor", userFactor, r.userFactor),
 		MaxAMPercent:    setting(r, get, "maximum-am-resource-percent", share, r.maxAMPercent),
-		MaxApps:         setting(r, get, "maximum-applications", positive, max(0, r.maxQueueApps)),
+		MaxApps:         cmp.Or(setting(r, get, "maximum-applications", positiveOrUnset, 0), max(0, r.maxQueueApps)),
 		MaxParallelApps: setting(r, get, "max-parallel-apps", positive, r.maxParallelApps),
 		Priority:        int32(setting(r, get, "priority", parseInt, 0)),
 		DefaultPriority: int32(setting(r, get, "default-application-priority", atLeast(0), 0)),

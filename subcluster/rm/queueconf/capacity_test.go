@@ -512,6 +512,41 @@ func TestNothingAtAllIsOneQueue(t *testing.T) {
 	}
 }
 
+// Hadoop's value for a setting that is not set.
+func TestMinusOneIsNotSet(t *testing.T) {
+	read := func(values map[string]string) Config {
+		t.Helper()
+		props := []Property{
+			{Name: "yarn.scheduler.capacity.root.queues", Value: "a"},
+			{Name: "yarn.scheduler.capacity.root.a.capacity", Value: "100"},
+			{Name: "yarn.scheduler.capacity.global-queue-max-application", Value: "70"},
+		}
+		for name, value := range values {
+			props = append(props, Property{Name: "yarn.scheduler.capacity." + name, Value: value})
+		}
+		c, err := ReadCapacity(props, Options{})
+		if err != nil {
+			t.Fatalf("%v: %v", values, err)
+		}
+		return c
+	}
+	c := read(map[string]string{
+		"root.accessible-node-labels.x.capacity":         "-1",
+		"root.accessible-node-labels.x.maximum-capacity": "-1",
+		"root.capacity":               "-1.0",
+		"root.maximum-capacity":       "-1",
+		"root.a.maximum-applications": "-1",
+		"root.a.maximum-capacity":     "-1",
+	})
+	root, a := c.Queues.Root, c.Queues.Root.Children[0]
+	if !isWhole(root.Capacity) || len(root.Shares) > 0 || a.MaxApps != 70 {
+		t.Errorf("root %+v %+v, %d applications", root.Capacity, root.Shares, a.MaxApps)
+	}
+	if a := read(map[string]string{"root.a.maximum-applications": "5"}).Queues.Root.Children[0]; a.MaxApps != 5 {
+		t.Errorf("%d applications", a.MaxApps)
+	}
+}
+
 func TestWrongCapacityFilesNameEachLine(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string

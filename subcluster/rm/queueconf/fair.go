@@ -322,7 +322,7 @@ func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues
 	if line, ok := seen["maxResources"]; ok && q.MaxCapacity.Unit == queues.Absolute &&
 		q.Minimum.Unit == queues.Absolute &&
 		!within(q.Minimum.Resource, q.MaxCapacity.Resource) {
-		r.fail(
+		r.warn( // as Hadoop does: the maximum applies
 			r.file,
 			line,
 			"queue %s: the maximum %s is below the minimum %s",

@@ -4,6 +4,7 @@ package queueconf
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"reflect"
@@ -166,6 +167,23 @@ func TestResourcesInEveryForm(t *testing.T) {
 	}
 }
 
+// Hadoop warns of it too. The maximum applies.
+func TestFairMaximumBelowMinimumWarns(t *testing.T) {
+	const text = `<allocations><queue name="a"><minResources>memory-mb=1, vcores=2</minResources>
+<maxResources>memory-mb=1, vcores=1</maxResources></queue></allocations>`
+	c, err := ReadFair("fair.xml", []byte(text), fairCluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Queues.Validate(); err != nil {
+		t.Error(err)
+	}
+	if warned := fmt.Sprint(c.Warnings); !strings.Contains(warned, "fair.xml:2: queue root.a: the maximum <memory:1, ") ||
+		!strings.Contains(warned, "is below the minimum <memory:1, vCores:2>") {
+		t.Errorf("warnings %s", warned)
+	}
+}
+
 func TestWrongAllocationFilesNameEachLine(t *testing.T) {
 	text := `<allocations>
   <queue name="a">
@@ -205,7 +223,6 @@ func TestWrongAllocationFilesNameEachLine(t *testing.T) {
 		`fair.xml:3: <weight>: "heavy" is not a number`,
 		`fair.xml:4: <maxAMShare>: -3 is neither -1 nor a share from 0 to 1`,
 		`fair.xml:5: <schedulingPolicy>: "lottery" is none of fair, fifo, drf`,
-		`fair.xml:7: queue root.a: the maximum <memory:1, vCores:1, yarn.io/gpu: 9223372036854775807> is below the minimum <memory:1, vCores:2>`,
 		`fair.xml:8: <maxRunningApps>: 0 is not above 0`,
 		`fair.xml:9: queue root.a.b stands in the file twice`,
 		`fair.xml:10: a queue below root.a has no name`,
