@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package routertest makes the federation of internal/app/daemon/federation within a test, over real sockets, without
-// proxies. The network between routers and members can be cut, answers can be held back, and a router can be stopped
-// for good between any two steps of a submission.
+// Package routertest runs the federation of internal/app/daemon/federation in a test, over real sockets, without
+// proxies. A test can cut the network between routers and members, delay answers, and stop a router for good between
+// any two steps of a submission.
 package routertest
 
 import (
@@ -31,26 +31,25 @@ import (
 	rmserver "github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// Options of a federation; zero values give two members of two nodes and two
-// routers.
+// Options configures a federation. The default is two members with two nodes each, and two routers.
 type Options struct {
 	Members, Routers, Nodes int
 	ConfDir                 string // of Hadoop's files; may be empty
-	// Settings are added, as "key=value".
+	// Settings are further settings, as "key=value".
 	Settings []string
 	// Change changes a member's configuration before it starts.
 	Change func(i int, c *rmserver.Config)
-	// Trips is how many silences open a breaker, 3.
+	// Trips is the number of unanswered calls that open a breaker, 3.
 	Trips uint32
-	// OpenFor is how long a breaker stays open, 1 s.
+	// OpenFor is the time for which a breaker stays open, 1 s.
 	OpenFor time.Duration
-	// GivesParts allows lists by RPC without a member that does not answer.
+	// GivesParts allows lists by RPC without members that do not answer.
 	GivesParts bool
-	// LastParts is how long lists have the last part of a member that does not answer.
+	// LastParts is the time for which lists include the last part of a member that does not answer.
 	LastParts time.Duration
-	// Log is the routers'; nil drops it.
+	// Log is the routers' log; nil: silent.
 	Log *slog.Logger
-	// Breaker is called with a breaker's new state; may be nil.
+	// Breaker is called with each new state of a breaker; may be nil.
 	Breaker func(creel.SubclusterID, remote.Kind, string)
 }
 
@@ -64,11 +63,11 @@ type Federation struct {
 	fed     *federation.Federation
 }
 
-// Member is a ResourceManager; routers see it through relays.
+// Member is a ResourceManager; routers reach it through relays.
 type Member struct {
 	ID                 creel.SubclusterID
 	D                  *rmserver.Server
-	WebAddress         string // past the relay
+	WebAddress         string // without the relay
 	Client, Admin, Web *Relay
 }
 
@@ -123,7 +122,7 @@ func Start(t testing.TB, o Options) *Federation {
 		Store:          f.Store,
 		Settings:       conf,
 		WithoutProxies: true,
-		Lease:          time.Hour, // these tests check detection by the routers themselves
+		Lease:          time.Hour, // long, since these tests check detection by the routers
 		Heartbeat:      50 * time.Millisecond,
 		Poll:           20 * time.Millisecond,
 		Log:            slog.New(slog.DiscardHandler),
@@ -134,7 +133,7 @@ func Start(t testing.TB, o Options) *Federation {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for _, r := range f.Routers { // goroutines held at a point resume, so that their router can stop
+		for _, r := range f.Routers { // resume goroutines that wait at a point, so that their router can stop
 			r.once.Do(func() { close(r.dead) })
 		}
 		if err := f.fed.Close(); err != nil {
@@ -182,7 +181,7 @@ func Start(t testing.TB, o Options) *Federation {
 	return f
 }
 
-// changeMember puts relays between a member and the routers, and lets the test change its configuration.
+// changeMember adds relays between a member and the routers, and lets the test change the member's configuration.
 func (f *Federation) changeMember(i int, c *role.RMConfig, o Options) {
 	m := f.Members[i]
 	c.RM.Groups = groups.New(func(user string) []string { return []string{user} }, time.Minute)
@@ -196,7 +195,7 @@ func (f *Federation) changeMember(i int, c *role.RMConfig, o Options) {
 	}
 }
 
-// changeRouter lets a router be held at a point and be ended at once.
+// changeRouter makes it possible to stop a router at a point, and to end it at once.
 func (f *Federation) changeRouter(i int, c *role.RouterConfig, o Options) {
 	c.Wrap = func(h server.Homes) server.Homes { return homes{h, f.Routers[i]} }
 	c.RPC.DrainTime, c.WebServer.DrainTime = time.Millisecond, time.Nanosecond
@@ -209,19 +208,19 @@ func (f *Federation) changeRouter(i int, c *role.RouterConfig, o Options) {
 func (m *Member) NewApplicationID() creel.ApplicationID {
 	id, err := m.D.NewApplicationIDs(1)
 	if err != nil {
-		panic(err) // two thousand million ids are used
+		panic(err) // all ids are used
 	}
 	return id
 }
 
-// Cut takes a member off the network as routers see it; Mend brings it back.
+// Cut cuts the network between the routers and a member; Mend undoes it.
 func (m *Member) Cut() {
 	m.Client.Cut()
 	m.Admin.Cut()
 	m.Web.Cut()
 }
 
-// Mute lets routers reach a member without its answers.
+// Mute ends connections to a member, so that its answers are lost; Mend undoes it.
 func (m *Member) Mute() {
 	m.Client.Mute()
 	m.Admin.Mute()
@@ -235,7 +234,7 @@ func (m *Member) Mend() {
 	m.Web.Mend()
 }
 
-// App asks the member itself, past every router.
+// App asks the member directly, without a router.
 func (m *Member) App(ctx context.Context, id creel.ApplicationID) (rm.AppView, bool) {
 	var a rm.AppView
 	var ok bool
@@ -245,14 +244,14 @@ func (m *Member) App(ctx context.Context, id creel.ApplicationID) (rm.AppView, b
 	return a, ok
 }
 
-// A Point is a place between two steps of a submission.
+// A Point is a point between two steps of a submission.
 type Point int
 
 // The points, in the order of a submission.
 const (
-	BeforeClaim Point = iota // nothing has happened yet
-	AfterClaim               // the home is written, the member knows nothing
-	AfterMove                // a first home was left, the second knows nothing
+	BeforeClaim Point = iota // nothing has been done
+	AfterClaim               // the home is recorded, and the member has got no call
+	AfterMove                // the first home was left, and the second has got no call
 )
 
 // Router is one router with its servers.
@@ -267,26 +266,26 @@ type Router struct {
 	once, arrived sync.Once
 }
 
-// HoldAt makes the next submission stop for ever at a point; the channel is
-// closed when it has come there. Kill the router then.
+// HoldAt makes the next submission stop for ever at a point. The channel is closed when it reaches the point. Then
+// kill the router.
 func (r *Router) HoldAt(p Point) <-chan struct{} {
 	r.point.Store(int32(p) + 1)
 	return r.reached
 }
 
-// Kill ends the router at once: its connections are cut, and calls in progress never complete.
+// Kill ends the router at once. Its connections are cut, and calls in progress never complete.
 func (r *Router) Kill() {
 	r.once.Do(func() { close(r.dead) })
 	r.kill()
 }
 
-// Restart ends the router and starts another in its place, which remembers nothing.
+// Restart ends the router and starts a new one in its place, without its memory.
 func (r *Router) Restart() {
 	r.kill()
 	r.start()
 }
 
-// homes passes to the store, by the points.
+// homes passes calls to the store, with the points around them.
 type homes struct {
 	server.Homes
 	r *Router
@@ -333,8 +332,8 @@ func (h homes) Move(
 	return home, err
 }
 
-// Until polls a condition. No condition here takes minutes: one that is not met by then will not be, and a longer
-// wait takes time from the package's other tests.
+// Until polls a condition. No condition takes minutes here, and a longer wait would use the time of the package's
+// other tests.
 func (f *Federation) Until(what string, ok func() bool) {
 	f.t.Helper()
 	for began := time.Now(); !ok(); time.Sleep(2 * time.Millisecond) {
@@ -372,7 +371,7 @@ func Context(id creel.ApplicationID, name string) *yarnpb.ApplicationSubmissionC
 	}
 }
 
-// Homes are the members that know an application.
+// Homes returns the members that have an application.
 func (f *Federation) Homes(id creel.ApplicationID) (out []creel.SubclusterID) {
 	for _, m := range f.Members {
 		if _, ok := m.App(f.t.Context(), id); ok {
@@ -382,7 +381,7 @@ func (f *Federation) Homes(id creel.ApplicationID) (out []creel.SubclusterID) {
 	return out
 }
 
-// Member finds one by its id.
+// Member returns a member by its id.
 func (f *Federation) Member(id creel.SubclusterID) *Member {
 	for _, m := range f.Members {
 		if m.ID == id {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Relay is on the network between routers and one port of a member. It can be cut, as a network is, and it can hold
-// back the member's answers.
+// Relay is the network between routers and one port of a member. It can be cut, and it can hold back the member's
+// answers.
 type Relay struct {
 	Address  string
 	Answered atomic.Int64 // bytes that the member sent
@@ -23,7 +23,7 @@ type Relay struct {
 	conns map[net.Conn]bool
 	cut   bool
 	held  chan struct{} // non-nil: answers wait until it is closed
-	heard func()        // is called on the first answer held back
+	heard func()        // called on the first answer held back
 }
 
 func relay(t testing.TB, to string) *Relay {
@@ -81,7 +81,7 @@ func (r *Relay) drop(c net.Conn) {
 	delete(r.conns, c)
 }
 
-// copy moves bytes one way until either end closes, then closes both.
+// copy copies bytes in one direction until either end closes, then closes both.
 func (r *Relay) copy(to, from net.Conn, answers bool) {
 	defer r.drop(to)
 	defer r.drop(from)
@@ -112,7 +112,7 @@ func (r *Relay) copy(to, from net.Conn, answers bool) {
 	}
 }
 
-// Cut ends all connections and refuses new ones, until Mend: requests sent now certainly do not arrive.
+// Cut ends all connections and refuses new ones until Mend. Requests sent meanwhile certainly do not arrive.
 func (r *Relay) Cut() {
 	r.mu.Lock()
 	r.l.Close()
@@ -120,8 +120,8 @@ func (r *Relay) Cut() {
 	r.Mute()
 }
 
-// Mute ends all connections and accepts new ones only to end them, until Mend: whether a request has arrived is
-// unknown.
+// Mute ends all connections, and accepts new ones only to end them, until Mend. Callers do not know whether a request
+// has arrived.
 func (r *Relay) Mute() {
 	r.mu.Lock()
 	r.cut = true
@@ -138,7 +138,7 @@ func (r *Relay) Mend() {
 	defer r.mu.Unlock()
 	r.cut = false
 	r.l.Close()
-	for { // the port was the relay's a moment ago and is assigned only to processes that name it
+	for { // the port is free: the relay had it, and the system does not assign it to other sockets
 		l, err := net.Listen("tcp", r.Address)
 		if err == nil {
 			r.l = l
@@ -149,15 +149,15 @@ func (r *Relay) Mend() {
 	}
 }
 
-// Hold holds back the member's answers from now on; heard is called when the first such answer is there: the member
-// has acted, and the router does not know.
+// Hold holds back the member's answers from now on. heard is called on the first such answer: the member has
+// processed a request, and the router has no answer.
 func (r *Relay) Hold(heard func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.held, r.heard = make(chan struct{}), heard
 }
 
-// Release lets answers go.
+// Release sends the answers held back.
 func (r *Relay) Release() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,12 +13,12 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// UAM is an unmanaged AM of alice's application in a member, as a proxy would have it there.
+// UAM is an unmanaged AM of alice's application in a member, like one launched by a proxy.
 type UAM struct {
 	Member *Member
 	Of     creel.ApplicationID
-	OwnID  creel.ApplicationID // zero: it has the application's
-	After  int32               // the number of its attempt that has ended, and that it is begun again after
+	OwnID  creel.ApplicationID // zero: the application's id
+	After  int32               // number of its ended attempt, after which it is started again
 }
 
 // Attempt returns the attempt of a UAM.
@@ -33,7 +33,7 @@ func (u UAM) Attempt() creel.AttemptID {
 // Name returns the name under which proxies register a UAM.
 func (u UAM) Name() string { return creel.UAMName("its-home") }
 
-// Launch submits a UAM and has it take containers there.
+// Launch submits a UAM, which then gets containers there.
 func (f *Federation) Launch(u UAM, containers int32) []creel.ContainerID {
 	f.t.Helper()
 	c := Context(u.Attempt().Application, u.Name())
@@ -69,7 +69,7 @@ func (f *Federation) End(m *Member, attempt creel.AttemptID) {
 	})
 }
 
-// Take registers the AM of an attempt in a member and has it take containers there.
+// Take registers the AM of an attempt in a member and gets containers for it there.
 func (f *Federation) Take(m *Member, attempt creel.AttemptID, containers int32) (taken []creel.ContainerID) {
 	f.t.Helper()
 	var begun, refused error

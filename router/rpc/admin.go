@@ -19,9 +19,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// AdminHandler serves ResourceManagerAdministrationProtocol over a server. Each member decides who may administer it:
-// calls go there as the caller. Calls about the federation's own records (federation.go) are authorized by the
-// operator.
+// AdminHandler serves ResourceManagerAdministrationProtocol. Each member authorizes calls to it: they are sent with
+// the caller's name. The operator authorizes calls about the federation's records (federation.go).
 type AdminHandler struct {
 	yarnrpc.UnimplementedResourceManagerAdministrationProtocol
 	server   *server.Server
@@ -29,8 +28,8 @@ type AdminHandler struct {
 	own      map[string]func() error
 }
 
-// AdminService is the protocol's table for an hrpc server. own are the reloads of the router's own files, by the
-// names of the refresh calls that its administrators send to all members.
+// AdminService returns the protocol's service for an hrpc server. own has functions that reload the router's files,
+// by the name of the refresh call.
 func AdminService(s *server.Server, o *operator.Operator, own map[string]func() error) hrpc.Service {
 	h := &AdminHandler{server: s, operator: o, own: own}
 	table := yarnrpc.ResourceManagerAdministrationProtocolService(h)
@@ -40,7 +39,7 @@ func AdminService(s *server.Server, o *operator.Operator, own map[string]func() 
 	return table
 }
 
-// broadcasts are the orders that go to every member, or to the one they name.
+// broadcasts has the orders that go to every member, or to the member that they name.
 var broadcasts = map[string]func([]byte) (string, error){
 	"refreshQueues":                       named[yarnpb.RefreshQueuesRequestProto],
 	"refreshNodes":                        named[yarnpb.RefreshNodesRequestProto],
@@ -54,7 +53,7 @@ var broadcasts = map[string]func([]byte) (string, error){
 	"refreshClusterMaxPriority":           named[yarnpb.RefreshClusterMaxPriorityRequestProto],
 }
 
-// named is the member that a request names, "" for all.
+// named returns the member that a request names, "" for all.
 func named[T any, M interface {
 	vt[T]
 	GetSubClusterId() string
@@ -66,8 +65,8 @@ func named[T any, M interface {
 	return m.GetSubClusterId(), nil
 }
 
-// asked sends an order to every member, or to the one named. An order must be carried out everywhere: if one member
-// did not, the result is an error, which names it and says that the others did.
+// asked sends an order to every member, or to the named one. Every member must carry it out. If some did not, the
+// error names them (server.CarriedOut).
 func (h *AdminHandler) asked(
 	ctx context.Context,
 	method, only string,
@@ -89,7 +88,7 @@ func (h *AdminHandler) asked(
 	return nil, missingError(method, "no subcluster has registered")
 }
 
-// put sends an order to the members that it concerns, and returns their answers.
+// put sends an order to the members concerned, and returns their answers.
 func (h *AdminHandler) put(
 	ctx context.Context,
 	method string,
@@ -112,7 +111,7 @@ func (h *AdminHandler) broadcast(method string, only func([]byte) (string, error
 			return nil, err
 		}
 		audit.NoteOf(ctx).Target = member
-		// Whatever the members answer: the router's lists are its own.
+		// Reload the router's lists regardless of the members' answers.
 		if member == "" && h.operator.Permits(user(ctx)) {
 			if err := h.refresh(method); err != nil {
 				return nil, err
@@ -126,7 +125,7 @@ func (h *AdminHandler) broadcast(method string, only func([]byte) (string, error
 	}
 }
 
-// refresh reloads the router's own files that a refresh call concerns.
+// refresh reloads the router's files for a refresh call.
 func (h *AdminHandler) refresh(method string) error {
 	if method == "refreshAdminAcls" {
 		return h.operator.Refresh()
@@ -137,7 +136,7 @@ func (h *AdminHandler) refresh(method string) error {
 	return nil
 }
 
-// GetGroupsForUser joins the groups that the members see a user in.
+// GetGroupsForUser joins the groups of a user in the members.
 func (h *AdminHandler) GetGroupsForUser(
 	ctx context.Context,
 	req *yarnpb.GetGroupsForUserRequestProto,
@@ -153,7 +152,7 @@ func (h *AdminHandler) GetGroupsForUser(
 	return mergedOrders[yarnpb.GetGroupsForUserResponseProto](h.server, parts)
 }
 
-// CheckForDecommissioningNodes joins the nodes on their way out.
+// CheckForDecommissioningNodes joins the lists of decommissioning nodes.
 func (h *AdminHandler) CheckForDecommissioningNodes(
 	ctx context.Context,
 	req *yarnpb.CheckForDecommissioningNodesRequestProto,
@@ -255,8 +254,8 @@ func (h *AdminHandler) MapAttributesToNodes(
 	return &yarnpb.NodesToAttributesMappingResponseProto{}, err
 }
 
-// byNode selects for each member the items about its nodes (router.ForNode), or all for a named member. known, if not
-// nil, are further nodes of which a member has something to change.
+// byNode selects for each member the items about its nodes (router.ForNode), or all items for a named member. known,
+// if not nil, returns further nodes for which a member has data to change.
 func byNode[T any](
 	ctx context.Context,
 	h *AdminHandler,
@@ -335,7 +334,7 @@ func labelled(ctx context.Context, m *remote.Member) (ids []creel.NodeID, err er
 	return ids, nil
 }
 
-// listed gets a list of a member, as the caller.
+// listed gets a list from a member with the caller's name.
 func listed(ctx context.Context, m *remote.Member, method string, request, into proto.Message) error {
 	body, err := proto.Marshal(request)
 	if err != nil {

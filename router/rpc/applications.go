@@ -18,10 +18,10 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// A list of applications is made of the very bytes that members sent. A report that only one member has is neither
-// decoded nor encoded, which was two thirds of the cost of a list, and unknown fields survive.
+// A list of applications is made of the bytes that members sent. A report from only one member is neither decoded nor
+// encoded, so unknown fields survive. Decoding and encoding were two thirds of the cost of a list.
 
-// appReport is an ApplicationReportProto as its member wrote it, and the fields that the merge reads.
+// appReport is an encoded ApplicationReportProto from a member, and the fields that the merge reads.
 type appReport struct {
 	raw       []byte
 	id        creel.ApplicationID
@@ -30,7 +30,7 @@ type appReport struct {
 	start     int64 // ms since the epoch
 }
 
-// Fields of ApplicationReportProto, of ApplicationIdProto, and the list's of its response.
+// Fields of ApplicationReportProto, of ApplicationIdProto, and of the response with the list.
 const (
 	fieldReportID        protowire.Number = 1
 	fieldReportName      protowire.Number = 4
@@ -87,7 +87,7 @@ func (h *Handler) GetApplications(
 	return yarnpb.Encoded(&yarnpb.GetApplicationsResponseProto{}, whole), nil
 }
 
-// ofNow returns a part's reports; if it is the member's last one, they are marked as such.
+// ofNow returns a part's reports. If the part is Late, it marks them as old.
 func ofNow(p appReports) []appReport {
 	if p.Late == nil {
 		return p.Value
@@ -111,13 +111,13 @@ func ofNow(p appReports) []appReport {
 // appReports is a member's part of a list.
 type appReports = server.ListPart[[]appReport]
 
-// reports asks a member for its part of a list: for all of it, or whether its previous one is unchanged.
+// reports asks a member for its part of a list, or whether its previous part is unchanged.
 func (h *Handler) reports(
 	ctx context.Context, question string, member creel.SubclusterID, body []byte, send sender,
 ) (appReports, error) {
 	return h.long.Part(question, member, func(tag string) (appReports, error) {
 		answer, err := send(yarnrpc.WithListKnown(yarnrpc.WithParts(body), tag))
-		if err = cmp.Or(err, ctx.Err()); err != nil { // do not parse the answer: the client has gone
+		if err = cmp.Or(err, ctx.Err()); err != nil { // the client has gone: do not parse the answer
 			return appReports{}, err
 		}
 		is := yarnrpc.ListTag(answer)
@@ -129,7 +129,7 @@ func (h *Handler) reports(
 	})
 }
 
-// joinApplications makes one encoded list of the members' parts, at most limit, 0 for all.
+// joinApplications merges the members' parts into one encoded list of at most limit applications, 0 for all.
 func joinApplications(
 	s *server.Server, parts []router.Part[[]appReport], limit int,
 ) []byte {
@@ -146,7 +146,7 @@ func joinApplications(
 	return list
 }
 
-// joinReports makes one list of members' reports.
+// joinReports merges members' reports into one list.
 func joinReports(
 	s *server.Server, parts []router.Part[[]*yarnpb.ApplicationReportProto],
 ) []*yarnpb.ApplicationReportProto {
@@ -183,7 +183,7 @@ func rawFields(s *server.Server) router.AppFields[appReport] {
 			reports := make([]router.Part[*yarnpb.ApplicationReportProto], 0, len(same))
 			for _, p := range same {
 				r := &yarnpb.ApplicationReportProto{}
-				if err := r.UnmarshalVT(p.Value.raw); err == nil { // else the others are the answer
+				if err := r.UnmarshalVT(p.Value.raw); err == nil { // an unreadable report is left out
 					reports = append(reports, router.Part[*yarnpb.ApplicationReportProto]{Member: p.Member, Value: r})
 				}
 			}
@@ -198,7 +198,7 @@ func rawFields(s *server.Server) router.AppFields[appReport] {
 	}
 }
 
-// readApplications cuts a member's list apart.
+// readApplications splits a member's encoded list.
 func readApplications(b []byte) ([]appReport, error) {
 	var out []appReport
 	for len(b) > 0 {
@@ -216,7 +216,7 @@ func readApplications(b []byte) ([]appReport, error) {
 			return nil, err
 		}
 		if out == nil {
-			// Reports have similar lengths; a short one takes no more memory than the answer.
+			// Reports have similar lengths. The bound of 64 limits the allocation to about the size of the answer.
 			out = make([]appReport, 0, 1+len(b)/max(len(raw), 64))
 		}
 		out = append(out, a)
@@ -226,7 +226,8 @@ func readApplications(b []byte) ([]appReport, error) {
 
 var errShape = errors.New("a field of a report has another type than YARN's")
 
-// readReport reads the fields of a report that the merge needs. A UAM with an id of its own gets its application's.
+// readReport reads the fields of a report that the merge needs. If a UAM has another id than its application, it gets
+// the application's.
 func readReport(raw []byte) (appReport, error) {
 	a := appReport{raw: raw}
 	var room [8][]byte
@@ -288,7 +289,7 @@ func readReport(raw []byte) (appReport, error) {
 	return a, nil
 }
 
-// readID reads an ApplicationIdProto; false if it is none.
+// readID reads an ApplicationIdProto; false if it is invalid.
 func readID(b []byte, id *creel.ApplicationID) bool {
 	for len(b) > 0 {
 		num, typ, value, n := yarnpb.Cut(b)

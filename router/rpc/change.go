@@ -19,18 +19,19 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// change is a call that changes an application: it reaches every part of it, and is queued while its home is away.
+// change is a call that changes an application. It goes to all parts of the application, and is queued while its home
+// is unavailable.
 type change struct {
 	method string
-	// read returns the intent of a request; the application is 0 if it names none.
+	// read returns the intent of a request; its application is zero if the request names none.
 	read func(request []byte) (intents.Intent, error)
 	// request returns the call for an intent.
 	request func(app *yarnpb.ApplicationIdProto, i intents.Intent) proto.Message
-	// kept answers a call that waits for the home.
+	// kept returns the answer for a queued call.
 	kept func(i intents.Intent) proto.Message
 }
 
-// readAs parses a request and lets fill take the intent from it.
+// readAs parses a request and lets fill set the intent from it.
 func readAs[T any, M interface {
 	vt[T]
 	GetApplicationId() *yarnpb.ApplicationIdProto
@@ -122,7 +123,7 @@ var changes = map[intents.Verb]change{
 	},
 }
 
-// timeoutPrefix precedes the name of a timeout's type on the wire; intents have the name that REST has.
+// timeoutPrefix precedes the name of a timeout's type on the wire. Intents use REST's names, without it.
 const timeoutPrefix = "APP_TIMEOUT_"
 
 func expiries(i intents.Intent) (out []*yarnpb.ApplicationUpdateTimeoutMapProto) {
@@ -138,8 +139,8 @@ func expiries(i intents.Intent) (out []*yarnpb.ApplicationUpdateTimeoutMapProto)
 	return out
 }
 
-// change serves a call that changes an application. The members get the request unchanged; the intent stored for
-// later has the fields that this router understands.
+// change serves a call that changes an application. The members get the request unchanged. A stored intent has only
+// the fields that this router understands.
 func (h *Handler) change(verb intents.Verb, c change) hrpc.RawHandler {
 	return func(ctx context.Context, request []byte) ([]byte, error) {
 		i, err := c.read(request)
@@ -181,8 +182,8 @@ func (h *Handler) change(verb intents.Verb, c change) hrpc.RawHandler {
 	}
 }
 
-// absentContainer recognizes the rejection of a signal to a container that a ResourceManager does not know: of
-// Hadoop's and of creel's, it has no class of its own, and this text.
+// absentContainer recognises the rejection of a signal to a container that a ResourceManager does not know. Hadoop's
+// and creel's ResourceManagers reject it without a special class, but with this text.
 func absentContainer(err error) error {
 	if errors.Is(err, creel.ErrInvalidRequest) && strings.Contains(err.Error(), "absent container") {
 		return &creel.Error{Kind: creel.ErrContainerNotFound, What: err.Error()}
@@ -190,8 +191,8 @@ func absentContainer(err error) error {
 	return err
 }
 
-// CarryOut sends a stored intent to a member, as its user, and reports whether it is done there: a kill is when the
-// application has ended. The loop over recorded intents calls it.
+// CarryOut sends a stored intent to a member with its user's name, and reports whether it is done there. A kill is
+// done when the application has ended. The loop over recorded intents calls it.
 func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done bool, err error) {
 	if i.Verb == intents.Signal {
 		request, err := proto.Marshal(&yarnpb.SignalContainerRequestProto{

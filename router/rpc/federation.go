@@ -23,10 +23,10 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// The calls of `yarn routeradmin`, about the federation's own records (Hadoop 3.4,
-// ResourceManagerAdministrationProtocol). Its client prints the texts as they come.
+// The calls of `yarn routeradmin` about the federation's records (Hadoop 3.4, ResourceManagerAdministrationProtocol).
+// Its client prints the texts unchanged.
 
-// GetFederationSubClusters lists the members by Hadoop's names of states.
+// GetFederationSubClusters lists the members, with Hadoop's names of states.
 func (h *AdminHandler) GetFederationSubClusters(
 	context.Context,
 	*yarnpb.GetSubClustersRequestProto,
@@ -47,14 +47,13 @@ func (h *AdminHandler) GetFederationSubClusters(
 	return out, nil
 }
 
-// lastHeartbeat returns the time of a member's last heartbeat, by the store's clock, as Java prints a date.
+// lastHeartbeat returns the time of a member's last heartbeat, by the store's clock, in Java's format of dates.
 func lastHeartbeat(view *subcluster.View, m *subcluster.Status) string {
 	return view.At.Add(-m.Age).UTC().Format(time.UnixDate)
 }
 
-// DeregisterSubCluster takes a member out that is silent, or all that are. Hadoop
-// documents just that and does the opposite: with no name it takes out all that are
-// well.
+// DeregisterSubCluster deregisters a named silent member, or all silent members. Hadoop documents the same, but
+// without a name it deregisters all healthy members.
 func (h *AdminHandler) DeregisterSubCluster(
 	ctx context.Context,
 	req *yarnpb.DeregisterSubClusterRequestProto,
@@ -110,8 +109,7 @@ func (h *AdminHandler) SaveFederationQueuePolicy(
 	return &yarnpb.SaveFederationQueuePolicyResponseProto{Message: &message}, err
 }
 
-// BatchSaveFederationQueuePolicies writes policies of many queues. All are checked
-// before the first is written.
+// BatchSaveFederationQueuePolicies writes policies of many queues. It checks all before it writes the first.
 func (h *AdminHandler) BatchSaveFederationQueuePolicies(
 	ctx context.Context,
 	req *yarnpb.BatchSaveFederationQueuePoliciesRequestProto,
@@ -136,7 +134,7 @@ func (h *AdminHandler) savePolicies(ctx context.Context, list []*yarnpb.Federati
 	return h.writePolicies(ctx, "saved", writes)
 }
 
-// writePolicies writes if all are valid. An error in the middle says which were written before.
+// writePolicies writes the policies if all are valid. If a write fails, the error lists the policies written before.
 func (h *AdminHandler) writePolicies(
 	ctx context.Context, done string, writes []statestore.PolicyWrite,
 ) (string, error) {
@@ -165,8 +163,7 @@ func (h *AdminHandler) writePolicies(
 	return done + ": " + strings.Join(before, ", "), nil
 }
 
-// wholePath reads the name of a queue; Hadoop's tools write it with its root or
-// without.
+// wholePath reads the name of a queue; Hadoop's tools write it with or without root.
 func wholePath(text string) (creel.QueuePath, error) {
 	if text == "*" {
 		return "*", nil
@@ -178,11 +175,10 @@ func wholePath(text string) (creel.QueuePath, error) {
 	return q, err
 }
 
-// weighty are Hadoop's policy managers that use weights.
+// weighty has Hadoop's policy managers that use weights.
 var weighty = []string{"", "WeightedLocality", "PriorityBroadcast", "WeightedHome"}
 
-// hadoopPolicy makes the document of a policy manager with weights, as
-// policies.Parse reads it.
+// hadoopPolicy makes the document of a policy manager with weights, in the format of policies.Parse.
 func hadoopPolicy(q creel.QueuePath, w *yarnpb.FederationQueueWeightProto) ([]byte, error) {
 	class := w.GetPolicyManagerClassName()
 	name := strings.TrimSuffix(class[strings.LastIndexByte(class, '.')+1:], "PolicyManager")
@@ -242,8 +238,8 @@ func weights(q creel.QueuePath, whose, text string) (map[string]float64, error) 
 	return out, nil
 }
 
-// ListFederationQueuePolicies lists queues' own policies by name, a page of them. For a policy without weights the
-// name takes their place.
+// ListFederationQueuePolicies lists a page of queues' own policies, by name. A policy without weights has its name in
+// their place.
 func (h *AdminHandler) ListFederationQueuePolicies(
 	ctx context.Context,
 	req *yarnpb.QueryFederationQueuePoliciesRequestProto,
@@ -310,7 +306,7 @@ func weightText(w policies.Weights, name string) string {
 	return strings.Join(parts, ",")
 }
 
-// DeleteFederationPoliciesByQueues removes queues' own policies: those above apply.
+// DeleteFederationPoliciesByQueues removes queues' own policies, so that their parents' policies apply.
 func (h *AdminHandler) DeleteFederationPoliciesByQueues(
 	ctx context.Context,
 	req *yarnpb.DeleteFederationQueuePoliciesRequestProto,

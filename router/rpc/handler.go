@@ -23,7 +23,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Handler serves ApplicationClientProtocol over a server.
+// Handler serves ApplicationClientProtocol.
 type Handler struct {
 	yarnrpc.UnimplementedApplicationClientProtocol
 	server *server.Server
@@ -32,7 +32,7 @@ type Handler struct {
 	long   server.Lists[[]appReport]
 }
 
-// Service is the protocol's table for an hrpc server.
+// Service returns the protocol's service for an hrpc server.
 func Service(s *server.Server, t *tokens.Tokens) hrpc.Service {
 	h := &Handler{server: s, tokens: t}
 	h.long.Last = s.LastParts()
@@ -63,8 +63,8 @@ func Service(s *server.Server, t *tokens.Tokens) hrpc.Service {
 	return table
 }
 
-// Known asks a member whether it knows an application; it fits a server's Config. An error means that the member
-// could not be asked.
+// Known asks a member whether it has an application, for server.Config. An error means that the member could not be
+// asked.
 func Known(ctx context.Context, m *remote.Member, app creel.ApplicationID) (bool, error) {
 	request, err := proto.Marshal(
 		&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
@@ -82,7 +82,7 @@ func Known(ctx context.Context, m *remote.Member, app creel.ApplicationID) (bool
 	return false, err
 }
 
-// NewID makes a member issue an application id; it fits a server's Config.
+// NewID makes a member issue an application id, for server.Config.
 func NewID(ctx context.Context, m *remote.Member) (creel.ApplicationID, error) {
 	answer, err := m.Client(ctx, remote.Read, "", "getNewApplication", nil)
 	if err != nil {
@@ -95,8 +95,8 @@ func NewID(ctx context.Context, m *remote.Member) (creel.ApplicationID, error) {
 	return yarnpb.ToApplicationID(made.GetApplicationId()), nil
 }
 
-// Disown asks a member to reject an application under claims up to a number, unless it has it. Hadoop's
-// ResourceManagers only report whether they have it. It fits a server's Config.
+// Disown asks a member to reject an application under claims up to a number, unless it has the application. Hadoop's
+// ResourceManagers only report whether they have it. It is for server.Config.
 func Disown(
 	ctx context.Context,
 	m *remote.Member,
@@ -121,7 +121,7 @@ func Disown(
 	return router.Running, nil
 }
 
-// forwards are the calls about one application, by the field that names it.
+// forwards has the calls about one application. app reads the application of a request.
 var forwards = map[string]struct {
 	kind remote.Kind
 	app  func(request []byte) (creel.ApplicationID, error)
@@ -152,7 +152,7 @@ type vt[T any] interface {
 	UnmarshalVT([]byte) error
 }
 
-// appOf reads the application a request is about.
+// appOf returns a function that reads the application of a request.
 func appOf[T any, M vt[T]](field func(M) *yarnpb.ApplicationIdProto) func([]byte) (creel.ApplicationID, error) {
 	return func(request []byte) (creel.ApplicationID, error) {
 		m := M(new(T))
@@ -201,7 +201,8 @@ func (h *Handler) forward(
 	}
 }
 
-// newApplication returns an id of any member. A request with fields in it is of a newer client: a member answers it.
+// newApplication returns an id from any member. A request with fields comes from a newer client and is forwarded to a
+// member.
 func (h *Handler) newApplication(ctx context.Context, request []byte) ([]byte, error) {
 	if len(request) == 0 {
 		return h.ids.take(user(ctx), func() func([]byte, error) { return hrpc.LaterRaw(ctx) })
@@ -220,7 +221,7 @@ func (h *Handler) anyone(method string) hrpc.RawHandler {
 	}
 }
 
-// submit reads the fields of a submission that a policy may need, and forwards the message untouched.
+// submit reads the fields of a submission that policies use, and forwards the message unchanged.
 func (h *Handler) submit(ctx context.Context, request []byte) ([]byte, error) {
 	var c yarnpb.ApplicationSubmissionContextProto
 	if err := readContext(request, &c); err != nil {
@@ -243,16 +244,16 @@ func (h *Handler) submit(ctx context.Context, request []byte) ([]byte, error) {
 	return answer, out.Err
 }
 
-// Fields of ApplicationSubmissionContextProto that no policy reads, and that may be large: the launch context with
-// its files, tokens and environment, the rules for logs, the scheduler's properties.
+// Fields of ApplicationSubmissionContextProto that may be large and that no policy reads. These are the launch
+// context with its files, tokens and environment, the rules for logs, and the scheduler's properties.
 const (
 	fieldSpec       protowire.Number = 5
 	fieldLogs       protowire.Number = 14
 	fieldProperties protowire.Number = 19
 )
 
-// readContext decodes the fields of a SubmitApplicationRequestProto that a policy may need. The member that gets the
-// request decodes it completely, and rejects errors.
+// readContext decodes the fields of a SubmitApplicationRequestProto that policies use. The member that gets the
+// request decodes all of it, and rejects invalid data.
 func readContext(request []byte, into *yarnpb.ApplicationSubmissionContextProto) error {
 	var room [512]byte
 	kept := room[:0]
@@ -282,7 +283,7 @@ func readContext(request []byte, into *yarnpb.ApplicationSubmissionContextProto)
 	return into.UnmarshalVT(kept)
 }
 
-// Submission returns a submission context as a policy sees it.
+// Submission converts a submission context to the input of policies.
 func Submission(c *yarnpb.ApplicationSubmissionContextProto, user string) (policies.Submission, error) {
 	s := policies.Submission{
 		Application: yarnpb.ToApplicationID(c.GetApplicationId()),
@@ -317,8 +318,8 @@ func Submission(c *yarnpb.ApplicationSubmissionContextProto, user string) (polic
 	return s, nil
 }
 
-// report asks the home of an application for its report. While the home does not answer, the user gets the last one
-// that went through this router, marked as such.
+// report asks the home of an application for its report. While home does not answer, the user gets the last report
+// that went through this router, marked as old.
 func (h *Handler) report(ctx context.Context, request []byte) ([]byte, error) {
 	app, err := forwards["getApplicationReport"].app(request)
 	if err != nil {
@@ -347,8 +348,8 @@ func (h *Handler) report(ctx context.Context, request []byte) ([]byte, error) {
 	return proto.Marshal(&r)
 }
 
-// withUAMs returns an application's report merged with those of its UAMs, as lists have it; home's unchanged if there
-// is no UAM.
+// withUAMs returns an application's report merged with its UAMs' reports, as in lists; home's report unchanged if
+// there is no UAM.
 func (h *Handler) withUAMs(
 	ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, answer []byte,
 ) []byte {
@@ -380,7 +381,7 @@ func (h *Handler) withUAMs(
 		r := p.Value.GetApplicationReport()
 		switch {
 		case p.Err == nil && ended && !creel.IsUAM(r.GetUnmanagedApplication(), r.GetName(), r.GetApplicationTags()):
-			// a member's own, of the same id
+			// another application with the same id
 		case p.Err == nil && r != nil:
 			r.ApplicationId = yarnpb.FromApplicationID(app)
 			same = append(same, router.Part[*yarnpb.ApplicationReportProto]{Member: p.Member, Value: r})
@@ -389,7 +390,7 @@ func (h *Handler) withUAMs(
 		}
 	}
 	own.ApplicationReport = merge(h.server, same)
-	if len(missing) > 0 { // no other field of a report can say so
+	if len(missing) > 0 { // reports have no other field for this
 		without := "This report lacks its parts in " + router.MissingText(missing) + ". "
 		own.ApplicationReport.Diagnostics = proto.String(without + own.ApplicationReport.GetDiagnostics())
 	}
@@ -400,8 +401,8 @@ func (h *Handler) withUAMs(
 	return joined
 }
 
-// asksUAMs reports whether an encoded answer is the report of an application whose UAMs are asked: one that is
-// running, or one that has ended and whose nodes aggregate logs. For all others no data of a UAM would be visible.
+// asksUAMs reports whether an application's UAMs must be asked for its encoded report: it is running, or it has ended
+// and nodes aggregate logs. Otherwise UAMs would not change the report.
 func asksUAMs(answer []byte) (asked, ended bool) {
 	report := yarnpb.BytesIn(answer, 1)
 	state := creel.ApplicationState(yarnpb.NumberIn(report, fieldReportState))
@@ -410,7 +411,7 @@ func asksUAMs(answer []byte) (asked, ended bool) {
 	return state == creel.AppRunning || ended && logs > creel.LogDisabled, ended
 }
 
-// missingError is the error of a merged answer if no member answered.
+// missingError returns the error of a merged call if no member answered.
 func missingError(what string, text string) error {
 	return &creel.Error{
 		Kind: creel.ErrUnavailable,

@@ -13,47 +13,49 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// Ids are requested from a member in blocks of the number needed within idsAhead, and ids unused after idsAge are
-// dropped: a gap in the numbers, as any client makes that asks and does not submit. The age is also the greatest age
-// of the maximal capability that accompanies an id.
+// Ids are requested from a member in blocks, of the number needed within idsAhead. Ids unused after idsAge are
+// dropped. That leaves a gap in the numbers, like a client that gets an id and does not submit. idsAge is also the
+// greatest age of the maximum capability in the same answer.
 const (
 	idsAhead = 10 * time.Millisecond
 	idsAge   = time.Second
-	idsUsers = 1024 // users remembered at most
+	idsUsers = 1024 // limit of stored users
 
-	// If a member has not answered after idsPatience for each call on its way, the waiting callers are asked for
-	// again, at any member. At most idsCalls are on their way for one user.
+	// If a member has not answered after idsPatience for each call under way, another call for the waiting callers
+	// goes to any member. At most idsCalls are under way for one user.
 	idsPatience = 100 * time.Millisecond
 	idsCalls    = 32
 )
 
-// ids answers getNewApplication. Carrying each of these calls to a member and back was an eighth of the cost of a
-// submission. So concurrent calls share one, and when there are many it brings ids for the next ones too. A lone call
-// is one call to a member, for one id. Members with Hadoop's ResourceManager issue one id per call: then there is a
-// call for each waiting caller. Each user's ids come from calls as that user: a user rejected there is rejected here.
+// ids answers getNewApplication. Forwarding each of these calls to a member was an eighth of the cost of a
+// submission. So concurrent calls share one call to a member, and if there are many, it also gets ids for the next
+// callers. A single call makes one call to a member, for one id. Members running Hadoop's ResourceManager issue one
+// id per call, so each waiting caller needs a call. Each user's ids come from calls with that user's name, so
+// members' rejections apply here too.
 type ids struct {
-	// fetch asks any member as a user.
+	// fetch calls any member with the name of a user.
 	fetch func(ctx context.Context, user string, request []byte) ([]byte, error)
-	gave  func(first creel.ApplicationID, n int) // is called with ids before any caller has them
+	gave  func(first creel.ApplicationID, n int) // called with ids before any caller gets them
 
 	mu    sync.Mutex
 	users map[string]*userIDs
 }
 
-// userIDs are the ids fetched ahead for one user, and the calls that wait for some.
+// userIDs has the ids fetched ahead for one user, and the calls that wait for ids.
 type userIDs struct {
-	next    *pb.GetNewApplicationResponseProto // with the next id; it is never changed
+	next    *pb.GetNewApplicationResponseProto // has the next id; it is immutable
 	left    int
 	since   time.Time // of the last block
-	wanted  time.Time // when it was asked for
+	wanted  time.Time // time of the last request for ids
 	asked   int       // calls since then
 	waiting []func([]byte, error)
-	gone    int // the number of all that ever waited and do no longer
-	calls   int // on their way to members
-	young   int // of those, the ones that are still waited for alone
+	gone    int // number of callers that have left waiting
+	calls   int // number of calls under way to members
+	young   int // number of these calls that are younger than the patience
 }
 
-// take returns an encoded answer at once, or nil and calls later once it is there.
+// take returns an encoded answer if there is one. Otherwise it returns nil, and uses the result of later for the
+// answer.
 func (s *ids) take(user string, later func() func([]byte, error)) ([]byte, error) {
 	s.mu.Lock()
 	u := s.of(user)
@@ -70,14 +72,14 @@ func (s *ids) take(user string, later func() func([]byte, error)) ([]byte, error
 	return nil, hrpc.ErrLater
 }
 
-// call asks members for the waiting callers, unless a young call does. The lock is held.
+// call asks members for the waiting callers, unless there is a young call. The caller must have the lock.
 func (s *ids) call(user string, u *userIDs) {
 	if u.young == 0 && len(u.waiting) > 0 {
 		s.start(user, u)
 	}
 }
 
-// start sends one more call on its way. The lock is held.
+// start starts one more call. The caller must have the lock.
 func (s *ids) start(user string, u *userIDs) {
 	if u.calls < idsCalls {
 		u.calls++
@@ -86,7 +88,7 @@ func (s *ids) start(user string, u *userIDs) {
 	}
 }
 
-// of returns a user's entry. The lock is held.
+// of returns a user's entry. The caller must have the lock.
 func (s *ids) of(user string) *userIDs {
 	u := s.users[user]
 	if u == nil {
@@ -103,7 +105,7 @@ func (s *ids) of(user string) *userIDs {
 	return u
 }
 
-// pop takes the next answer.
+// pop returns the next answer and advances to the following id.
 func (u *userIDs) pop() *pb.GetNewApplicationResponseProto {
 	answer := u.next
 	if u.left--; u.left > 0 {
@@ -117,20 +119,20 @@ func (u *userIDs) pop() *pb.GetNewApplicationResponseProto {
 	return answer
 }
 
-// want returns how many ids to ask for now.
+// want returns the number of ids to request now.
 func (u *userIDs) want(now time.Time) int {
 	ahead := int(float64(u.asked) * float64(idsAhead) / float64(max(now.Sub(u.wanted), time.Microsecond)))
 	u.wanted, u.asked = now, 0
 	return min(max(ahead, len(u.waiting)), yarnrpc.MaxBlock)
 }
 
-// fill asks members until no caller waits. It lives no longer than the calls of the pool, whose close ends them. It
-// is started as one of the calls and of the young ones.
+// fill asks members until no caller waits. It also ends when the pool is closed, since that ends its calls. The
+// caller counts it in calls and young before the start.
 func (s *ids) fill(user string, u *userIDs) {
 	for {
 		s.mu.Lock()
 		wanted := u.want(time.Now())
-		asked := u.gone + len(u.waiting) // those that waited before this call
+		asked := u.gone + len(u.waiting) // callers that waited before this call
 		wait := idsPatience * time.Duration(u.calls)
 		s.mu.Unlock()
 		young := true
@@ -173,7 +175,7 @@ func (s *ids) fill(user string, u *userIDs) {
 				}
 			}
 		} else {
-			// Later callers have a call of their own, or get the next one.
+			// Later callers have another call, or get the next one.
 			waiting = waiting[:min(max(asked-u.gone, 0), len(waiting))]
 			u.leave(len(waiting))
 		}

@@ -9,8 +9,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Labels and attributes are joined by name; nodes under a name that several
-// members have are listed one after the other.
+// Labels and attributes are joined by name. If several members have a name, the lists of their nodes are joined.
 
 // GetNodeToLabels lists nodes with their labels.
 func (h *Handler) GetNodeToLabels(

@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// parse fills a message from bytes by its fast parser where it has one.
+// parse decodes a message, by its fast parser if it has one.
 func parse(b []byte, m proto.Message) error {
 	if fast, ok := m.(interface{ UnmarshalVT([]byte) error }); ok {
 		return fast.UnmarshalVT(b)
@@ -25,11 +25,11 @@ func parse(b []byte, m proto.Message) error {
 	return proto.Unmarshal(b, m)
 }
 
-// ask sends one request to all members and parses their answers. A message cannot name missing members. So an answer
-// without the part of a member that should have one is an error of kind creel.ErrIncomplete that names it, unless the
-// router's settings allow it. A member that rejects the call contributes no part either, unless it reports that the
-// requested item is not there. If none answers and the rejections agree, their rejection is the error: it concerns
-// the caller. A lost member is not expected to answer (Hadoop's router leaves it out too).
+// ask sends one request to all members and parses their answers. A message cannot name missing members. So if a
+// member's part is missing, the result is an error of kind creel.ErrIncomplete that names the member, unless the
+// router's settings allow partial answers. A member that rejects the call has no part either, unless it reports that
+// the requested item does not exist there. If none answers and all rejections are alike, the error is that rejection:
+// it concerns the caller. A lost member is left out, as in Hadoop's router.
 func ask[T any, M interface {
 	*T
 	proto.Message
@@ -43,7 +43,7 @@ func ask[T any, M interface {
 	})
 }
 
-// askEach is ask where members are asked for something each.
+// askEach is ask with a separate request for each member.
 func askEach[T any, M interface {
 	*T
 	proto.Message
@@ -63,7 +63,7 @@ func askEach[T any, M interface {
 	})
 }
 
-// parsed is a message of an answer's bytes, if there is one.
+// parsed decodes an answer's bytes, if there is no error.
 func parsed[T any, M interface {
 	*T
 	proto.Message
@@ -78,7 +78,7 @@ func parsed[T any, M interface {
 // sender sends a request to a member and returns its answer.
 type sender func(request []byte) (answer []byte, err error)
 
-// askAll returns for each member the result of applying of to its answers. It returns the parts also with an error.
+// askAll returns for each member the result of of, which makes calls to it. It returns the parts also with an error.
 func askAll[V any](
 	ctx context.Context,
 	h *Handler,
@@ -92,12 +92,12 @@ func askAll[V any](
 		})
 	})
 	if err := ctx.Err(); err != nil {
-		return parts, err // the client has gone: nothing is merged for it
+		return parts, err // the client has gone, so nothing is merged
 	}
 	return parts, without(h, method, parts)
 }
 
-// pick turns parts of an answer into parts of one of its fields.
+// pick converts parts to parts of one field of their values.
 func pick[T, V any](parts []router.Part[T], field func(T) V) []router.Part[V] {
 	out := make([]router.Part[V], len(parts))
 	for i, p := range parts {
@@ -132,12 +132,12 @@ func (h *Handler) GetClusterMetrics(
 	return merged[yarnpb.GetClusterMetricsResponseProto](ctx, h, remote.Read, "getClusterMetrics", req)
 }
 
-// GetQueueInfo makes one queue of the members' queues of that name.
+// GetQueueInfo merges the members' queues of that name.
 func (h *Handler) GetQueueInfo(
 	ctx context.Context,
 	req *yarnpb.GetQueueInfoRequestProto,
 ) (*yarnpb.GetQueueInfoResponseProto, error) {
-	yarnrpc.Parts(req) // a client's own value of this field is ignored
+	yarnrpc.Parts(req) // removes a client's value of this field
 	body, err := proto.Marshal(req)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (h *Handler) GetQueueInfo(
 		q := p.Value.GetQueueInfo()
 		apps[i] = router.Part[[]*yarnpb.ApplicationReportProto]{Member: p.Member, Value: q.GetApplications()}
 		if q != nil {
-			q.Applications = nil // they are one list, of whichever queue of that name
+			q.Applications = nil // applications are one list, merged separately
 		}
 	}
 	one := merge(h.server, present)
@@ -182,9 +182,8 @@ func (h *Handler) GetResourceTypeInfo(
 	return merged[yarnpb.GetAllResourceTypeInfoResponseProto](ctx, h, remote.Read, "getResourceTypeInfo", req)
 }
 
-// GetContainers lists an attempt's containers at its home and at every member
-// with a UAM of it, which are of an attempt of the UAM's own. An attempt before that
-// of the UAMs has none of them.
+// GetContainers lists an attempt's containers at its home and in every member with a UAM of it, where the UAM has
+// another attempt id. If the UAMs belong to a later attempt, their containers are not included.
 func (h *Handler) GetContainers(
 	ctx context.Context,
 	req *yarnpb.GetContainersRequestProto,
@@ -211,7 +210,7 @@ func (h *Handler) GetContainers(
 		})
 	for _, p := range parts {
 		if p.Member == home.ID && p.Err != nil {
-			return nil, p.Err // the home's answer is the one that counts
+			return nil, p.Err // home's error is the answer
 		}
 	}
 	if err != nil {
@@ -253,8 +252,8 @@ func (h *Handler) GetContainerReport(
 	)
 }
 
-// SignalToContainer goes to the member that runs the container. One that does not know the container may have been
-// restarted and wait for its node: creel's ResourceManager accepts the signal then.
+// SignalToContainer goes to the member that runs the container. A member that does not know the container may have
+// been restarted and wait for its node. Then creel's ResourceManager accepts the signal.
 func (h *Handler) SignalToContainer(
 	ctx context.Context,
 	req *yarnpb.SignalContainerRequestProto,
@@ -280,7 +279,7 @@ func (h *Handler) SignalToContainer(
 		return err == nil, err
 	}
 	_, kept, err := server.Signal(ctx, h.server, i, func(ctx context.Context, m *remote.Member) (bool, error) {
-		// Hadoop's rejection of a signal does not say that the container is missing.
+		// Hadoop's rejection of a signal does not show that the container is missing.
 		if _, err := m.Client(ctx, remote.Read, i.User, "getContainerReport", look); err != nil {
 			return false, err
 		}

@@ -19,16 +19,16 @@ import (
 
 // value is a message, or the value of one of its fields.
 type value struct {
-	of   protoreflect.Message         // that has the field; nil of a message by itself
-	fd   protoreflect.FieldDescriptor // nil of a message by itself
-	item bool                         // one of a list
+	of   protoreflect.Message         // message with the field; nil for a whole message
+	fd   protoreflect.FieldDescriptor // nil for a whole message
+	item bool                         // an item of a list
 	v    protoreflect.Value
 }
 
 func whole(m proto.Message) value { return value{v: protoreflect.ValueOfMessage(m.ProtoReflect())} }
 
-// form reads and makes messages for the rules of package router. It changes the
-// first member's message in place, so that fields unknown here survive.
+// form reads and writes messages for the rules of package router. It changes the first member's message in place, so
+// that unknown fields survive.
 type form struct{}
 
 var _ router.Form[value] = form{}
@@ -100,8 +100,8 @@ func (form) Number(v value) (router.Number, bool) {
 	return router.Number{}, false
 }
 
-// Text implements router.Form. A message's is its encoding, an enumeration's
-// the name of its value.
+// Text implements router.Form. The text of a message is its encoding, the text of an enumeration the name of its
+// value.
 func (form) Text(v value) string {
 	if v.isMessage() {
 		b, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(v.v.Message().Interface())
@@ -184,7 +184,7 @@ func merger(s *server.Server) *router.Merger[value] {
 	}
 }
 
-// merge makes one message of the members'. It takes them over.
+// merge merges the members' messages into one. The caller must not use them afterwards.
 func merge[M proto.Message](s *server.Server, present []router.Part[M]) M {
 	weighed := server.Weigh(s, present)
 	parts := make([]router.Weighed[value], len(weighed))
@@ -208,7 +208,7 @@ func merged[T any, M interface {
 	return merge(h.server, present), nil
 }
 
-// appFields reads of application reports which one counts.
+// appFields reads the fields of application reports that MergeApps needs.
 func appFields() router.AppFields[*yarnpb.ApplicationReportProto] {
 	return router.AppFields[*yarnpb.ApplicationReportProto]{
 		ID: func(r *yarnpb.ApplicationReportProto) creel.ApplicationID {

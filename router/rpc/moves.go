@@ -17,8 +17,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Hold makes a member hold a waiting application, and returns the data that its next home needs. Hold, Release, Drop
-// and SubmitCarried fit a router.Mover.
+// Hold makes a member hold a waiting application, and returns the data for its next home. Hold, Release, Drop and
+// SubmitCarried are for router.Mover.
 func Hold(
 	ctx context.Context,
 	m *remote.Member,
@@ -71,7 +71,7 @@ func holdVerb(
 	return &c, nil
 }
 
-// SubmitCarried submits to a member an application that another one holds, as its user.
+// SubmitCarried submits an application that another member holds, with its user's name.
 func SubmitCarried(ctx context.Context, m *remote.Member, c *yarnrpc.MovedApplication, claim int64) error {
 	_, err := m.Client(ctx, remote.Write, c.User, "submitApplication", yarnrpc.SubmissionOf(c, claim))
 	return err
@@ -83,7 +83,7 @@ type Waits struct {
 	Queue       creel.QueuePath
 	Submitted   time.Time
 	Label       string // of the nodes on which its AM's container must run
-	Held        int64  // the number of the claim under which it is held; 0: it is not
+	Held        int64  // number of the claim under which it is held; 0: it is not held
 }
 
 // Waiting lists the waiting applications of a member.
@@ -124,8 +124,8 @@ func amLabel(a *yarnpb.ApplicationReportProto) string {
 	return ""
 }
 
-// End ends an application at a member that is not its home: a copy that the member holds for a move is dropped,
-// anything else is killed. It reports whether that is done.
+// End ends an application at a member that is not its home. It drops a copy that the member holds for a move, and
+// kills anything else. It reports whether that is done.
 func End(ctx context.Context, m *remote.Member, app creel.ApplicationID, kill func() (bool, error)) (bool, error) {
 	done, err := kill()
 	if !errors.Is(err, creel.ErrBusy) {
@@ -148,5 +148,5 @@ func End(ctx context.Context, m *remote.Member, app creel.ApplicationID, kill fu
 	if claim := yarnpb.HeldUnder(r.GetApplicationReport()); claim > 0 {
 		return true, Drop(ctx, m, app, claim)
 	}
-	return false, nil // it was busy for another reason: again
+	return false, nil // busy for another reason: try again later
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// missingParts collects the errors of members that contributed no part to an answer.
+// missingParts has the errors of members without a part in an answer.
 type missingParts struct {
 	answered int
-	silent   []router.MissingMember // members whose parts are missing, including those that reject the call
-	others   []router.MissingMember // those that are lost, or have nothing of it
-	refused  []error                // by members that reject the call
-	nothing  error                  // by the first that lacks the requested item
+	silent   []router.MissingMember // members whose parts are missing, including members that reject the call
+	others   []router.MissingMember // members that are lost or lack the requested item
+	refused  []error                // errors of members that reject the call
+	nothing  error                  // error of the first member that lacks the requested item
 }
 
 func missingPartsOf[V any](parts []router.Part[V]) (l missingParts) {
@@ -51,7 +51,7 @@ func without[V any](h *Handler, method string, parts []router.Part[V]) error {
 	case l.answered > 0 && whole:
 		for _, p := range parts {
 			if errors.Is(p.Err, remote.ErrNotInRelease) {
-				h.server.LeftOut(method, p.Member, p.Err) // a message has no place for it
+				h.server.LeftOut(method, p.Member, p.Err) // messages cannot show this
 			}
 		}
 		return nil
@@ -70,7 +70,7 @@ func without[V any](h *Handler, method string, parts []router.Part[V]) error {
 	return missingError(method, router.MissingText(append(l.silent, l.others...)))
 }
 
-// notHere reports whether a rejection means that a member lacks the requested item: its part is there, and empty.
+// notHere reports whether a rejection means that a member lacks the requested item, so that its part is empty.
 func notHere(err error) bool {
 	for _, kind := range [...]error{
 		creel.ErrQueueNotFound, creel.ErrApplicationNotFound, creel.ErrAttemptNotFound, creel.ErrContainerNotFound,
@@ -84,7 +84,7 @@ func notHere(err error) bool {
 	return errors.As(err, &refused) && refused.Class == hrpc.ClassNoSuchMethod
 }
 
-// alike reports whether rejections are of one class: then one ResourceManager would reject so too.
+// alike reports whether all rejections have the same class, which a single ResourceManager would return too.
 func alike(refused []error) bool {
 	class := func(err error) string {
 		var answered *hrpc.RemoteError
@@ -101,7 +101,7 @@ func alike(refused []error) bool {
 	return true
 }
 
-// said returns why a member contributed no part, in its own words if it rejected the call.
+// said returns the reason why a member has no part; for a rejection it is the member's text.
 func said(err error) string {
 	var refused *hrpc.RemoteError
 	switch {

@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// SubmitReservation finds a home by the policy of the reservation's queue. A call without a reservation id goes to
-// any member, which rejects it, here and below.
+// SubmitReservation finds a home by the policy of the reservation's queue. Here and below, a call without a
+// reservation id goes to any member, which rejects it.
 func (h *Handler) SubmitReservation(
 	ctx context.Context, req *yarnpb.ReservationSubmissionRequestProto,
 ) (*yarnpb.ReservationSubmissionResponseProto, error) {
@@ -53,7 +53,7 @@ func (h *Handler) UpdateReservation(
 	return &yarnpb.ReservationUpdateResponseProto{}, err
 }
 
-// DeleteReservation goes to the home of the reservation, which has no record then.
+// DeleteReservation goes to the home of the reservation, and deletes the record of the home.
 func (h *Handler) DeleteReservation(
 	ctx context.Context, req *yarnpb.ReservationDeleteRequestProto,
 ) (*yarnpb.ReservationDeleteResponseProto, error) {
@@ -67,7 +67,7 @@ func (h *Handler) DeleteReservation(
 	return &yarnpb.ReservationDeleteResponseProto{}, err
 }
 
-// raw is a call whose message is forwarded unchanged.
+// raw returns a call that forwards a message unchanged.
 func raw(
 	ctx context.Context, method string, req proto.Message,
 ) func(ctx context.Context, m *remote.Member) ([]byte, error) {
@@ -81,8 +81,8 @@ func raw(
 	}
 }
 
-// ListReservations asks the home of the reservation it names, if that is on record. Else the plans
-// of all members that have any are joined.
+// ListReservations asks the home of the named reservation if the home is recorded. Otherwise it joins the plans of
+// all members that have plans.
 func (h *Handler) ListReservations(
 	ctx context.Context, req *yarnpb.ReservationListRequestProto,
 ) (*yarnpb.ReservationListResponseProto, error) {

@@ -21,14 +21,14 @@ import (
 // loginTime bounds the lookup of a token in the store while its client waits.
 const loginTime = 5 * time.Second
 
-// Login finds the password of a delegation token, for clients that log in by one.
+// Login returns the password of a delegation token, for clients that log in by token.
 func Login(t *tokens.Tokens) hrpc.TokenFunc {
 	return func(identifier []byte) ([]byte, hrpc.Identity, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), loginTime)
 		defer cancel()
 		password, id, err := t.Password(ctx, identifier)
 		if err != nil && !errors.Is(err, creel.ErrInvalidToken) {
-			// The client retries; the class of an unknown token's error stops it.
+			// With this class the client retries; the class of an unknown token would stop it.
 			return nil, hrpc.Identity{}, yarnrpc.ErrorOf(err)
 		}
 		return password, hrpc.Identity{User: id.Owner, RealUser: id.RealUser, TokenKind: token.KindDelegation}, err
@@ -51,7 +51,7 @@ func (h *Handler) GetDelegationToken(
 	return &yarnpb.GetDelegationTokenResponseProto{Token: t.Proto()}, nil
 }
 
-// RenewDelegationToken prolongs a token for its renewer.
+// RenewDelegationToken extends a token for its renewer.
 func (h *Handler) RenewDelegationToken(
 	ctx context.Context, req *yarnpb.RenewDelegationTokenRequestProto,
 ) (*yarnpb.RenewDelegationTokenResponseProto, error) {
@@ -64,7 +64,7 @@ func (h *Handler) RenewDelegationToken(
 	return &yarnpb.RenewDelegationTokenResponseProto{NewExpiryTime: proto.Uint64(uint64(expires.UnixMilli()))}, nil
 }
 
-// CancelDelegationToken ends a token, at every router.
+// CancelDelegationToken ends a token at all routers.
 func (h *Handler) CancelDelegationToken(
 	ctx context.Context, req *yarnpb.CancelDelegationTokenRequestProto,
 ) (*yarnpb.CancelDelegationTokenResponseProto, error) {
