@@ -184,7 +184,7 @@ func (p *policyView) compare(from, to string) {
 	p.Diff = diff(lines(a.Document), lines(b.Document))
 }
 
-// previewOf decides the last submissions of the queue again under a document. Only users who may see these
+// previewOf decides the last submissions of the queue again under a document. Only users with access to these
 // submissions may call it.
 func previewOf(c *pages.Call, path, draft string) *preview {
 	out := &preview{}

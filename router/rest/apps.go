@@ -41,7 +41,7 @@ type AppRow struct {
 
 	id      creel.ApplicationID
 	viewers string // access list of its viewers, in a list for all viewers (see feed.go)
-	hidden  bool   // from lists of users who may not view it
+	hidden  bool   // from lists of users without permission to view it
 	rank    int    // of its state
 	from    creel.SubclusterID
 	at      time.Time // time when its home sent it, if it is not current

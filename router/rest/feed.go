@@ -139,7 +139,7 @@ func newRow(line *subcluster.AppLine, from creel.SubclusterID) *AppRow {
 	return a
 }
 
-// viewer is the user who views a list with all fields of each application.
+// viewer is the user viewing a list with all fields of each application.
 type viewer struct {
 	user string
 	may  func(acl string) bool

@@ -392,8 +392,8 @@ func SubmittedOf(docs []SubmissionDoc) ([]router.PlacedSubmission, error) {
 	return out, nil
 }
 
-// previewPolicy decides the last submissions to a queue again under a document, for users who may see them. It makes
-// no change.
+// previewPolicy decides the last submissions to a queue again under a document, for users with access to them. It
+// makes no change.
 func (h *Handler) previewPolicy(w http.ResponseWriter, r *http.Request) {
 	q, ok := queueParam(w, r)
 	if !ok {

@@ -170,7 +170,7 @@ func withoutKey(id token.Delegation) token.Delegation {
 	return id
 }
 
-// prove checks the token of a caller who wants to change it.
+// prove checks a token that a caller wants to change.
 func (t *Tokens) prove(ctx context.Context, k token.Token) (token.Delegation, error) {
 	id, err := token.ParseDelegation(k.Identifier)
 	if err != nil {
