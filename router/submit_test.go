@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -307,6 +308,36 @@ func TestASubmissionFindsOneHome(t *testing.T) {
 	again := w.submit(t)
 	if again.Err != nil || again.Home != out.Home || w.places() != 1 {
 		t.Errorf("a repeat is success at the same home: %+v", again)
+	}
+}
+
+// A member orders forwards and fences by the number of their claim.
+func TestEachForwardCarriesItsClaimNumber(t *testing.T) {
+	w := newWorld(1)
+	var numbers []int64
+	submit := func() {
+		t.Helper()
+		out := w.submitter(0).Submit(t.Context(), policies.Submission{Application: app, Queue: "default"},
+			func(ctx context.Context, id creel.SubclusterID, claim int64) (router.Verdict, error) {
+				numbers = append(numbers, claim)
+				return w.forward(ctx, id, claim)
+			})
+		if out.Err != nil {
+			t.Fatal(out.Err)
+		}
+	}
+	submit()
+	submit()
+	home := w.members[w.store.at[app]]
+	for _, m := range w.members {
+		m.dead = m != home
+	}
+	home.dead = true
+	w.see() // no member can be chosen
+	home.dead = false
+	submit()
+	if !slices.Equal(numbers, []int64{1, 2, 3}) {
+		t.Errorf("forwarded under claims %v", numbers)
 	}
 }
 
