@@ -45,7 +45,9 @@ func ReadCapacity(props []Property, opt Options) (Config, error) {
 	r.paths = map[creel.QueuePath]bool{}
 	r.listQueues(creel.RootQueue, 1)
 	r.sortKeys()
-	out.Queues.Root = r.queue(creel.RootQueue, inheritance{state: creel.QueueRunning})
+	out.Queues.Root = r.queue(creel.RootQueue, inheritance{
+		state: creel.QueueRunning, labels: []string{queues.AnyLabel},
+	})
 	r.unusedKeys()
 	out.Placement = r.placement(&out.Queues)
 	if err := r.err(); err != nil {

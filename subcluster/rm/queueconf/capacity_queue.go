@@ -24,6 +24,8 @@ type inheritance struct {
 
 	keeps, keepsWithin bool // preemption is disabled
 
+	labels []string // that the queue may use
+
 	order     queues.Policy // between the children of a parent
 	orderName string
 }
@@ -49,6 +51,13 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inheritance) queues.
 	q := r.settings(path, get, leaf, parent)
 	q.Name = path.Leaf()
 	r.labels(path, get, r.keys[string(path)], &q)
+	labels := q.Labels
+	if labels == nil {
+		labels = parent.labels
+	}
+	if p, ok := get(labelDefault); ok && !queues.Accesses(labels, q.DefaultLabel) {
+		r.failAt(p, "%s may not use nodes of label %q; add it to %s", path, q.DefaultLabel, labelList)
+	}
 	q.AutoCreate = r.autoCreate(path, get)
 	inherit(q.AutoCreate, &q)
 
@@ -71,7 +80,7 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inheritance) queues.
 	down := inheritance{
 		state: q.State, maxLifetime: q.MaxLifetime, defaultLifetime: q.DefaultLifetime,
 		keeps: q.PreemptionDisabled, keepsWithin: q.IntraPreemptionDisabled,
-		order: q.Policy, orderName: q.PolicyName,
+		order: q.Policy, orderName: q.PolicyName, labels: labels,
 	}
 	for _, name := range r.children[path] {
 		q.Children = append(q.Children, r.queue(path.Child(name), down))
@@ -106,7 +115,7 @@ func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, p
 
 		SizeWeight: setting(r, get, "ordering-policy.fair.enable-size-based-weight", parseBool, false),
 
-		PolicyName: setting(r, get, "ordering-policy", asWritten, parent.orderName),
+		PolicyName: setting(r, get, "ordering-policy", policyName, parent.orderName),
 
 		PreemptionDisabled: setting(r, get, "disable_preemption", parseBool, parent.keeps),
 		IntraPreemptionDisabled: setting(
@@ -147,6 +156,9 @@ func (r *capacityReader) capacity(text string) (queues.Amount, error) {
 		f, err := parseFloat(w)
 		if err != nil || f < 0 {
 			return queues.Amount{}, fmt.Errorf("%q is not a weight; write a number with w, such as 2w", text)
+		}
+		if f > maxWeight {
+			return queues.Amount{}, fmt.Errorf("the weight %v is above %d", f, maxWeight)
 		}
 		return queues.WeightOf(f), nil
 	}
@@ -208,18 +220,33 @@ func (r *capacityReader) checkMaximum(p Property, capacity, maximum queues.Amoun
 		maximum.Resource,
 	):
 		r.failAt(p, "the maximum %v is below the capacity %v", maximum.Resource, capacity.Resource)
-	case capacity.Unit == queues.Absolute && maximum.Unit == queues.Percent && maximum.Value < 100,
-		capacity.Unit == queues.Percent && maximum.Unit == queues.Absolute:
+	case capacity.Unit == queues.Absolute && maximum.Unit == queues.Percent && maximum.Value < 100:
 		r.failAt(p, "capacity and maximum-capacity must both be percentages or both be resources")
 	}
 }
 
-func asWritten(text string) (string, error) { return strings.ToLower(text), nil }
+func policyName(text string) (string, error) {
+	if class, ok := strings.CutPrefix(text, policyPackage); ok && policyClasses[class] != "" {
+		return policyClasses[class], nil
+	}
+	return strings.ToLower(text), nil
+}
+
+const policyPackage = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.policy."
+
+// policyClasses are the names of Hadoop's classes for orders of leaf queues.
+var policyClasses = map[string]string{
+	"FifoOrderingPolicy":                        "fifo",
+	"FifoOrderingPolicyWithExclusivePartitions": "fifo-with-partitions",
+	"FifoOrderingPolicyForPendingApps":          "fifo-for-pending-apps",
+	"FairOrderingPolicy":                        "fair",
+}
 
 func orderingPolicy(leaf bool) func(string) (queues.Policy, error) {
 	return func(text string) (queues.Policy, error) {
 		if leaf {
-			switch strings.ToLower(text) {
+			short, _ := policyName(text)
+			switch short {
 			case "fifo", "fifo-with-partitions", "fifo-for-pending-apps":
 				return queues.Fifo, nil
 			case "fair":
@@ -510,12 +537,8 @@ func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.Au
 		r.templateLabels(path, prefixed(get, "leaf-queue-template."), a.OfLeaves, &a.Leaf)
 		if a.Leaf.Capacity.Unit == queues.Unset {
 			p, _ := get("auto-create-child-queue.enabled")
-			r.failAt(
-				p,
-				"the leaf queues to be created have no capacity; set %s%s.leaf-queue-template.capacity",
-				capacityPrefix,
-				path,
-			)
+			r.warnAt(p, "created queues have nothing guaranteed without leaf-queue-template.capacity")
+			a.Leaf.Capacity = queues.PercentOf(0)
 		}
 		return a
 	}

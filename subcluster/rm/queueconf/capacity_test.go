@@ -606,8 +606,10 @@ creel.scheduler.root.a.node-order = heap`, []string{
 			`cs.xml:3: yarn.scheduler.capacity.root.b.capacity: resource type "coffee" is not known; types are memory-mb, vcores, yarn.io/gpu`,
 			`cs.xml:4: yarn.scheduler.capacity.root.c.capacity: amounts and percentages are mixed; use one for all resource types, or yarn.scheduler.capacity.legacy-queue-mode.enabled=false`,
 			`cs.xml:5: yarn.scheduler.capacity.root.d.capacity: "memory" is not type=amount`}},
-		{"managed parent", "\nroot.queues = a\nroot.a.capacity = 100\nroot.a.auto-create-child-queue.enabled = true", []string{
-			"cs.xml:3: yarn.scheduler.capacity.root.a.auto-create-child-queue.enabled: the leaf queues to be created have no capacity; set yarn.scheduler.capacity.root.a.leaf-queue-template.capacity"}},
+		{"weight", "\nroot.queues = a\nroot.a.capacity = 10001w", []string{
+			"cs.xml:2: yarn.scheduler.capacity.root.a.capacity: the weight 10001 is above 10000"}},
+		{"default label", "\nroot.queues = a\nroot.a.capacity = 100\nroot.a.accessible-node-labels = x\nroot.a.default-node-label-expression = y", []string{
+			`cs.xml:4: yarn.scheduler.capacity.root.a.default-node-label-expression: root.a may not use nodes of label "y"; add it to accessible-node-labels`}},
 	} {
 		c, err := ReadCapacity(properties(tc.text), cluster)
 		if err == nil {
@@ -859,5 +861,58 @@ root.plain.x.capacity = 2w
 `)
 	if len(c.Warnings) != 2 {
 		t.Errorf("warnings %v", c.Warnings)
+	}
+}
+
+// Hadoop starts with each of these.
+func TestLegalCapacityFilesAreAccepted(t *testing.T) {
+	const policies = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.policy."
+	for _, tc := range []struct {
+		name, text string
+		right      func(root *queues.Queue) bool
+	}{
+		{"order by class", "root.queues = a\nroot.a.capacity = 100\nroot.a.ordering-policy = " + policies + "FairOrderingPolicy",
+			func(root *queues.Queue) bool {
+				a := queueAt(t, root, "root.a")
+				return a.Policy == queues.FairShare && a.PolicyName == "fair"
+			}},
+		{"order of pending applications by class", "root.queues = a\nroot.a.capacity = 100\nroot.a.ordering-policy = " + policies +
+			"FifoOrderingPolicyForPendingApps",
+			func(root *queues.Queue) bool {
+				a := queueAt(t, root, "root.a")
+				return a.Policy == queues.Fifo && a.PolicyName == "fifo-for-pending-apps"
+			}},
+		{"managed parent without a template", "root.queues = a\nroot.a.capacity = 100\nroot.a.auto-create-child-queue.enabled = true",
+			func(root *queues.Queue) bool {
+				made := queueAt(t, root, "root.a").AutoCreate.For("u", true)
+				return made.Capacity.Unit == queues.Percent && made.Capacity.Value == 0
+			}},
+		{"percent with a maximum in resources", "root.queues = a,b\nroot.a.capacity = 50\nroot.b.capacity = 50\n" +
+			"root.a.maximum-capacity = [memory=4096,vcores=4]",
+			func(root *queues.Queue) bool {
+				a := queueAt(t, root, "root.a")
+				return a.Capacity.Unit == queues.Percent && a.MaxCapacity.Resource.MemoryMB == 4096
+			}},
+		{"shares of a label that one queue may not use", "root.queues = a,b\nroot.a.capacity = 50\nroot.b.capacity = 50\n" +
+			"root.a.accessible-node-labels = x\nroot.a.accessible-node-labels.x.capacity = 60\n" +
+			"root.b.accessible-node-labels = \nroot.b.accessible-node-labels.x.capacity = 40",
+			func(root *queues.Queue) bool {
+				part := (&queues.Spec{Root: *root}).Partition("x")
+				return part.Root.Children[0].Capacity.Value == 60 && part.Root.Children[1].Capacity.Value == 0
+			}},
+		{"default label that the queue may use", "root.queues = a\nroot.a.queues = b\nroot.a.capacity = 100\n" +
+			"root.a.accessible-node-labels = x\nroot.a.accessible-node-labels.x.capacity = 100\n" +
+			"root.a.b.capacity = 100\nroot.a.b.default-node-label-expression = x",
+			func(root *queues.Queue) bool { return queueAt(t, root, "root.a.b").DefaultLabel == "x" }},
+	} {
+		c, err := ReadCapacity(properties(tc.text), cluster)
+		if err == nil {
+			err = c.Queues.Validate()
+		}
+		if err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+		} else if !tc.right(&c.Queues.Root) {
+			t.Errorf("%s: read as %+v", tc.name, c.Queues.Root)
+		}
 	}
 }

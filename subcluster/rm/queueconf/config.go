@@ -87,6 +87,7 @@ func place(file string, line int) string {
 const (
 	maxQueues = 100_000
 	maxDepth  = 32
+	maxWeight = 10_000 // as in Hadoop
 	maxErrors = 100
 )
 

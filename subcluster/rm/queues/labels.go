@@ -40,10 +40,13 @@ func (s *Spec) LabelNames() []string {
 
 // Partition returns the tree for the nodes of one label: the same queues with their shares of it. A queue that may
 // not use the label has capacity and maximum 0. Limits in numbers of applications do not apply to a partition.
-func (s *Spec) Partition(label string) Spec {
+func (s *Spec) Partition(label string) Spec { return s.partition(label, false) }
+
+// partition is Partition; configured counts shares of queues that may not use the label too.
+func (s *Spec) partition(label string, configured bool) Spec {
 	out := *s
 	out.MaxApplications, out.UserMaxApps, out.UserMaxAppsDefault = 0, nil, 0
-	out.Root = partition(&s.Root, label, []string{AnyLabel})
+	out.Root = partition(&s.Root, label, []string{AnyLabel}, configured)
 	out.Root.Capacity, out.Root.MaxCapacity = PercentOf(100), Amount{}
 	return out
 }
@@ -51,14 +54,14 @@ func (s *Spec) Partition(label string) Spec {
 // PartitionOfMade returns a created queue's share of one label; above are the labels that its parent may use. Without
 // a configured share the queue gets nothing there, as in Hadoop, even if it may use the label.
 func (q *Queue) PartitionOfMade(label string, above []string) Queue {
-	out := partition(q, label, above)
+	out := partition(q, label, above, false)
 	if out.Capacity.Unit == Unset {
 		out.Capacity, out.MaxCapacity = WeightOf(0), PercentOf(0)
 	}
 	return out
 }
 
-func partition(q *Queue, label string, inherited []string) Queue {
+func partition(q *Queue, label string, inherited []string, configured bool) Queue {
 	labels := inherited
 	if q.Labels != nil {
 		labels = q.Labels
@@ -67,7 +70,7 @@ func partition(q *Queue, label string, inherited []string) Queue {
 	out.Labels, out.Shares, out.Settings = labels, nil, nil
 	out.MaxApps, out.MaxParallelApps = 0, 0
 	out.Capacity, out.MaxCapacity = Amount{}, Amount{}
-	if Accesses(labels, label) {
+	if configured || Accesses(labels, label) {
 		if s := q.Share(label); s != nil {
 			out.Capacity, out.MaxCapacity = s.Capacity, s.MaxCapacity
 			if s.MaxAMPercent > 0 {
@@ -80,7 +83,7 @@ func partition(q *Queue, label string, inherited []string) Queue {
 	out.Children = make([]Queue, len(q.Children))
 	unit := Percent
 	for i := range q.Children {
-		out.Children[i] = partition(&q.Children[i], label, labels)
+		out.Children[i] = partition(&q.Children[i], label, labels, configured)
 		c := &out.Children[i].Capacity
 		if c.Unit == Percent && c.Value == 0 {
 			c.Unit = Unset

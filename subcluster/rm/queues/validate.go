@@ -30,7 +30,12 @@ func (s *Spec) Validate() error {
 	}
 	for _, label := range s.LabelNames() {
 		part := s.Partition(label)
-		if err := part.check(&part.Root, creel.RootQueue, 0); err != nil {
+		err := part.check(&part.Root, creel.RootQueue, 0)
+		if err != nil { // Hadoop adds the shares of queues that may not use the label
+			part = s.partition(label, true)
+			err = part.check(&part.Root, creel.RootQueue, 0)
+		}
+		if err != nil {
 			return fmt.Errorf("capacities of node label %s: %w", label, err)
 		}
 	}
