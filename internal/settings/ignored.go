@@ -109,6 +109,17 @@ var ignoredRows = []ignoredRow{
 		try:     "remove it; creel's router needs no pipeline",
 	},
 	{
+		keys:  []string{"yarn.nodemanager.amrmproxy.interceptor-class.pipeline"},
+		roles: []Role{Proxy}, effect: Stops,
+		also: []string{
+			"org.apache.hadoop.yarn.server.nodemanager.amrmproxy.DefaultRequestInterceptor",
+			"org.apache.hadoop.yarn.server.nodemanager.amrmproxy.FederationInterceptor",
+		},
+		example: "com.example.QuotaInterceptor,org.apache.hadoop.yarn.server.nodemanager.amrmproxy.FederationInterceptor",
+		why:     "creel cannot run this class: AMs' calls would pass without it",
+		try:     "remove it; creel's proxy needs no pipeline",
+	},
+	{
 		keys:    []string{"yarn.resourcemanager.submission-preprocessor.enabled"},
 		effect:  Stops,
 		when:    isTrue,
@@ -196,6 +207,9 @@ var ignoredRows = []ignoredRow{
 		keys: []string{"hadoop.ssl.require.client.cert"}, effect: Stops, roles: onWeb, when: isTrue, example: "true",
 		why: "creel's web ports do not support TLS: every client is served without a certificate",
 		try: "set false, and put a TLS proxy before them",
+	},
+	{
+		keys: []string{"yarn.*.webapp.https.address.*"}, effect: Lists, why: "web ports use HTTP, at their own address",
 	},
 	{
 		keys: []string{"hadoop.ssl.**", "hadoop.http.sni.**"}, effect: Lists, roles: onWeb, also: []string{"false"},

@@ -123,6 +123,8 @@ func TestSafetySettingsStopOrWarn(t *testing.T) {
 		{RM, true, "yarn.resourcemanager.submission-preprocessor.enabled", "true", ""},
 		{RM, false, "yarn.resourcemanager.application-tag-based-placement.username.whitelist", "hive", ""},
 		{Router, true, "yarn.router.webapp.interceptor-class.pipeline", "com.example.Quota", ""},
+		{Proxy, true, "yarn.nodemanager.amrmproxy.interceptor-class.pipeline", "com.example.Quota", ""},
+		{RM, false, "yarn.resourcemanager.webapp.https.address.rm1", "one:8090", ""},
 		{RM, true, "hadoop.ssl.require.client.cert", "true", ""},
 		{RM, false, "hadoop.ssl.enabled.protocols", "TLSv1.3", ""},
 		{RM, false, "hadoop.http.authentication.signature.secret.file", "/etc/secret", ""},

@@ -25,6 +25,11 @@ type Entry struct {
 	Note   string `json:"note,omitempty"`   // why it is not in force
 }
 
+// Unused reports whether a source sets a key of Hadoop's that no daemon of creel reads.
+func (e Entry) Unused() bool {
+	return e.Kind != Understood.String() && startsWith(e.Key, ownFamilies) && !startsWith(e.Key, queueKeys)
+}
+
 // Effective lists the values in force sorted by key; all of them, or only
 // those that something other than a default sets. Secrets are masked.
 func (s *Settings) Effective(all bool) []Entry {

@@ -158,6 +158,17 @@ func TestInactiveSettingsWarnAtTheirDaemons(t *testing.T) {
 	}
 }
 
+// /conf shows that creel does not use a key of Hadoop's. Variables are not such keys.
+func TestConfMarksUnusedKeys(t *testing.T) {
+	for _, p := range properties(minimal(t, "yarn.fail-fast=true", "our.variable=1", "yarn.acl.enable=true",
+		"yarn.scheduler.capacity.root.queues=a")) {
+		unused := strings.Contains(p.Source, "creel does not use it")
+		if unused != (p.Name == "yarn.fail-fast") {
+			t.Errorf("%s: %q", p.Name, p.Source)
+		}
+	}
+}
+
 // Queues without a node order of their own use creel.rm.node-order.
 func TestNodesInTheOrderAskedFor(t *testing.T) {
 	for text, want := range map[string]queues.NodeOrder{"spread": queues.NodeOrderDefault, "pack": queues.Pack} {

@@ -137,6 +137,9 @@ func properties(s *settings.Settings) []servlets.Property {
 		if e.Status == settings.NotYet.String() && e.Origin != "default" {
 			source += "; not in force yet: " + e.Note
 		}
+		if e.Unused() {
+			source += "; creel does not use it"
+		}
 		out = append(out, servlets.Property{Name: e.Key, Value: e.Value, Source: source})
 	}
 	return out
