@@ -10,10 +10,10 @@
 // Only the store's clock counts. The store computes leases, times to live and ages from it when they are read. A
 // caller's clock has no effect.
 //
-// Every change may be repeated. A caller that lost an answer repeats the call with the same arguments and gets the lost
-// answer: a repeat is success, never an error. A store repeats a call by itself if that is safe: it sends a Claim whose
-// answer was lost again until the deadline, as its caller would. It repeats Move, Acquire and Drain only if they
-// certainly did not happen, because a second one could undo later changes by others.
+// Every change may be repeated. A caller that lost an answer repeats the call with the same arguments and gets the
+// lost answer: a repeat is success, never an error. A store repeats a call by itself if that is safe. For example, it
+// sends a Claim whose answer was lost again until the deadline, as its caller would. It repeats Move, Acquire and
+// Drain only if they certainly did not happen, because a second one could undo later changes by others.
 //
 //  1. Members. Register admits one epoch of a member. It rejects an epoch below the newest with creel.ErrStale; so do
 //     later calls of Heartbeat, Drain and Deregister by that epoch. A heartbeat of a member that is not registered

@@ -15,9 +15,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Documents are small texts that several processes change by turns, each by compare-and-set on its version: the
-// federation's queue tree, the rebalancer's plan, the escrow records of queues with a federation-wide maximum. The
-// packages that write them define their content.
+// Documents are small texts that several processes change by turns, each by compare-and-set on its version. They are
+// the federation's queue tree, the rebalancer's plan, and the escrow records of queues with a federation-wide
+// maximum. The packages that write them define their content.
 type Documents interface {
 	// PutDocument writes a document if its version is w.Expect (0: there is none). The new version is higher than any
 	// before in its class. Empty data removes the document and leaves only the history that w.Keep retains; removing a

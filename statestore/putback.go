@@ -10,9 +10,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// PutBack computes the writes that restore a store which came back empty or in an earlier state: policies, and drain
-// reasons by member ("" ends a drain). before is the last view of the whole store, now its present records. A policy
-// written since that view has a higher version and stays.
+// PutBack computes the writes that restore a store which came back empty or in an earlier state. These are the
+// policies, and drain reasons by member ("" ends a drain). before is the last view of the whole store, now its
+// present records. A policy written since that view has a higher version and stays.
 func PutBack(
 	before *subcluster.View, now subcluster.Records,
 ) (policies []PolicyWrite, drains map[creel.SubclusterID]string) {

@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// RemovalsClass is the class of documents that record removals from the federation: the document's name is the
-// member's, its time is the removal's, by the store's clock.
+// RemovalsClass is the class of documents that record removals from the federation. The document's name is the
+// member's, and its time is the removal's, by the store's clock.
 const RemovalsClass = "removed"
 
 // NoteRemoval records that a member was removed, so that no process waits for it and its records are deleted. A

@@ -36,7 +36,7 @@ const partSeparator = "\x1e"
 
 // Cut returns the parts of a load, the head first, then rows by leaf name. Instead of queues, the head has one row
 // for each node label, under the root queue. It has the largest amount of each resource type that any queue has or
-// may get there, because decisions read a member's labels, types and maxima from its queues.
+// may get there. Decisions read a member's labels, types and maxima from its queues.
 func Cut(load []byte) ([]Part, error) {
 	top, err := objectOf(load)
 	if err != nil {

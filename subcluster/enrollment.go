@@ -2,7 +2,7 @@
 
 package subcluster
 
-// Enrollment makes a process a member of the federation under a name, and maintains the membership: it takes an epoch
+// Enrollment makes a process a member of the federation under a name, and maintains the membership. It takes an epoch
 // from the store, makes it durable, registers, and reports. It is pure. Its caller carries out the Step that Next
 // returns and passes the result to Done, until a heartbeat was sent or a step failed. It starts again when the next
 // heartbeat is due. The agent and the simulator use it.

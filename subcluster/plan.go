@@ -40,7 +40,7 @@ type Plan struct {
 	// Preemption is the amount that may be preempted for queues with a budget, by path.
 	Preemption []PreemptionBudget `json:"preemption,omitempty"`
 	// Capacities means that members use the plan's amounts (MemberPlan.Capacity) instead of the configured
-	// capacities: a queue gets its amount before others there get more than theirs.
+	// capacities. A queue gets its amount before others there get more than theirs.
 	Capacities bool `json:"capacities,omitempty"`
 	// Labels are the plans of nodes with a label, by label; each label is a separate pool. Their shares are fractions
 	// of those nodes. They have no Labels.

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A plan can be read in parts, like a load: the rebalancer cuts it (Plan.Cut), and the store has the parts beside the
+// A plan can be read in parts, like a load. The rebalancer cuts it (Plan.Cut), and the store has the parts beside the
 // whole, of the same version. A partial read returns the head and the rows of the named queues (JoinParts); ParsePlan
 // parses it like a whole plan.
 

@@ -13,7 +13,7 @@ import (
 // Policy is one version of the policy document of one queue. The document is opaque here; package policies parses it.
 type Policy struct {
 	Queue creel.QueuePath `json:"queue"`
-	// Version rises with each write of any queue and never falls, even if a store lost its last writes: it is the
+	// Version rises with each write of any queue and never falls, even if a store lost its last writes. It is the
 	// larger of the last version plus one and the store's clock in ms.
 	Version  int64     `json:"version"`
 	Document []byte    `json:"document,omitempty"` // empty: removed, the parent's policy applies

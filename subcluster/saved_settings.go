@@ -27,7 +27,7 @@ func Held(conf map[string]string) map[string]SavedSetting {
 
 // ConfiguredQueues returns a scheduler configuration as administrators wrote it, without values from a plan. If an
 // administrator has since changed the setting of one child of a parent queue, he saw the current values of the
-// others: all of them count as configured.
+// others. So all of them count as configured.
 func ConfiguredQueues(conf map[string]string) map[string]string {
 	held, changed := Held(conf), map[string]bool{}
 	for name, h := range held {

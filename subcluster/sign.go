@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Signer signs and checks the data that members write into the store, with the cluster's secret: HMAC-SHA256 with a
-// key derived only for this purpose (HKDF-SHA256, RFC 5869). It is safe for concurrent use.
+// Signer signs and checks the data that members write into the store, with the cluster's secret. It uses HMAC-SHA256
+// with a key derived only for this purpose (HKDF-SHA256, RFC 5869). It is safe for concurrent use.
 type Signer struct{ key []byte }
 
 // NewSigner makes the Signer of a cluster's secret.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cache remembers homes in front of a store: a bounded map, so that a lookup takes nanoseconds, and known
-// homes are served while the store is in trouble. Claims and moves always go to the store.
+// Package cache remembers homes in front of a store, in a bounded map. So a lookup takes nanoseconds, and known homes
+// are served while the store is in trouble. Claims and moves always go to the store.
 package cache
 
 import (

@@ -7,8 +7,8 @@
 // distinguish two such containers, and its proxy must release one of them. Hadoop leaves the choice to administrators
 // (yarn.resourcemanager.epoch, 0 by default).
 //
-// A ResourceManager claims its epoch at its start (Claim) in a document of the store, by compare-and-set: the epoch in
-// its settings or its journal, or any free one. A member's claim stays until it claims again.
+// A ResourceManager claims its epoch at its start (Claim) in a document of the store, by compare-and-set. It claims
+// the epoch in its settings or its journal, or any free one. A member's claim stays until it claims again.
 package epochs
 
 import (

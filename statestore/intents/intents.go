@@ -12,12 +12,12 @@
 // all earlier ones recorded for that member, of any user (Earlier). A call with an earlier one may still be on its way,
 // so the intent is sent once more after AgainAfter. Users are not informed of the repeat.
 //
-// Every router carries intents out: it makes the call at the member in the user's name, until the member reports
-// success, does not know the application, or rejects the call. The member may not know a signal's container because its
-// node has not registered again yet. So such a signal is rejected only if that is still the case after DoubtFor.
-// Intents for a member that was removed from the federation are rejected. Each verb can be repeated without harm, so no
-// lease is needed. Only the member decides whether the user is permitted. A rejection stays recorded for RefusedFor, so
-// that the user can read it.
+// Every router carries intents out: it makes the call at the member in the user's name. It repeats the call until the
+// member reports success, does not know the application, or rejects the call. The member may not know a signal's
+// container because its node has not registered again yet. So such a signal is rejected only if that is still the
+// case after DoubtFor. Intents for a member that was removed from the federation are rejected. Each verb can be
+// repeated without harm, so no lease is needed. Only the member decides whether the user is permitted. A rejection
+// stays recorded for RefusedFor, so that the user can read it.
 //
 // A router leaves an intent with an unknown verb to routers of other versions.
 //
@@ -119,7 +119,7 @@ type Intent struct {
 }
 
 // heard returns the new state of an intent after a member's answer; "" is silence. A signal to a container that the
-// member does not know is first doubted, and rejected once DoubtFor has passed by the store's clock, so that all
+// member does not know is first doubted. It is rejected once DoubtFor has passed by the store's clock, so that all
 // routers agree. If the member goes away meanwhile, the time starts again.
 func (i Intent) heard(unknown bool, said string) Intent {
 	switch {

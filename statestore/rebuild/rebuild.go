@@ -5,11 +5,11 @@
 // gets a second home.
 //
 // Every router runs the loop; a lease lets one at a time work. A member must report if it was in the federation when
-// the store was last complete, and has neither deregistered nor been removed, whatever its state was. A list that lacks
-// one member is no evidence. A router that started on the empty store knows only members that have registered again. So
-// ResourceManagers, proxies and other routers run a Witness, which reports their known members to the store, and the
-// router waits for them (Config.Settle). A new federation is an empty store too, and is treated the same. AcceptMissing
-// excludes a member that will never report (creel store rebuild --accept-missing).
+// the store was last complete, whatever its state was. Members that have deregistered or were removed need not. A
+// list that lacks one member is no evidence. A router that started on the empty store knows only members that have
+// registered again. So ResourceManagers, proxies and other routers run a Witness, which reports their known members
+// to the store, and the router waits for them (Config.Settle). A new federation is an empty store too, and is treated
+// the same. AcceptMissing excludes a member that will never report (creel store rebuild --accept-missing).
 //
 // If two members report an application, statestore.Rebuild chooses the home, an audit line is logged, and the
 // application is ended at the others. Policies and drains of the view are restored if the store lacks them or has an

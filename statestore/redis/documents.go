@@ -19,9 +19,9 @@ import (
 // dh:<class>:<name> is the history. A removed document leaves an entry without a record while it has a history; older
 // creel releases always left one.
 //
-// If its writer cut the document, hash dp:<class>:<name> has the parts of the newest version: field "" is "version
-// replaced us head", the fields by leaf name are rows. If a creel that does not cut wrote later, the class has a higher
-// version.
+// If its writer cut the document, hash dp:<class>:<name> has the parts of the newest version. Field "" is "version
+// replaced us head", and the fields by leaf name are rows. If a creel that does not cut wrote later, the class has a
+// higher version.
 //
 // The source of a store is the server's run id, which changes at a failover and at a restart. If the user may not call
 // INFO, the source is empty. Then package escrow, which relies on it, has only the guarantees of Wait.
@@ -203,9 +203,9 @@ func (s *Store) DocumentsSince(
 	return set, nil
 }
 
-// DocumentOf implements statestore.Documents. One command reads the parts, so that no write can change them meanwhile.
-// The class is read first. If the parts are older than the class, a later write had no parts, or another document of
-// the class is newer: then the whole document is read.
+// DocumentOf implements statestore.Documents. One command reads the parts, so that no write can change them
+// meanwhile. The class is read first. If the parts are older than the class, a later write had no parts, or another
+// document of the class is newer. Then the whole document is read.
 func (s *Store) DocumentOf(ctx context.Context, class, name string, queues []string) (statestore.Document, error) {
 	if err := statestore.CheckDocumentName(class, name); err != nil {
 		return statestore.Document{}, err

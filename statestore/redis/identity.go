@@ -21,10 +21,11 @@ import (
 // without the identity would assign a second home to a running application. So it is rejected until Reopen has written
 // the homes that the ResourceManagers report.
 //
-// A rebuilt store has a new identity. A process that knew the old identity adopts only a later one. It adopts neither
-// an empty store that a new process, unaware of the loss, has opened meanwhile, nor the earlier identity of a store
-// restored from a backup. Marks detect a store that went back under the same identity (mark). With Config.Confirm, a
-// new process opens an empty store in the state rebuilding, so that it too waits for the reports first. States:
+// A rebuilt store has a new identity. A process that knew the old identity adopts only a later one. It does not adopt
+// an empty store that a new process, unaware of the loss, has opened meanwhile. Nor does it adopt the earlier
+// identity of a store restored from a backup. Marks detect a store that went back under the same identity (mark).
+// With Config.Confirm, a new process opens an empty store in the state rebuilding, so that it too waits for the
+// reports first. States:
 const (
 	stateMaking  = "making"     // an empty store is being opened: the shards are getting its identity
 	stateReady   = "ready"      // opened as an empty store

@@ -261,8 +261,8 @@ return {'OK', n}`)
 	// [9] leaf names if none is left out, [10] the key prefix of a leaf and [11] of a log, then rows. A member
 	// registers again if its record is gone, even if the other keys exist.
 	//
-	// A generation of logs also ends after a minute, so that logs of unused leaf names can expire after five minutes:
-	// the log of heads exists as long as any log that is still read.
+	// A generation of logs also ends after a minute, so that logs of unused leaf names can expire after five minutes.
+	// The log of heads exists as long as any log that is still read.
 	heartbeatScript = newScript("heartbeat", allowOOM+guard+clock+`
 local id, head = ARGV[5], ARGV[8]
 local e, s = redis.call('HGET', KEYS[2], id), redis.call('HGET', KEYS[12], id) or ''

@@ -23,8 +23,8 @@ type PlanReader struct {
 // Plan is the last plan read, which may be a previous leader's; nil without one.
 func (r *PlanReader) Plan() *subcluster.Plan { return r.plan }
 
-// Due reports whether the plan must be read: after an announcement or a failed read, if the last read lacked a queue,
-// and otherwise once per Unheard.
+// Due reports whether the plan must be read. The reasons are an announcement, a failed read, a queue that the last
+// read lacked, and Unheard since that read.
 func (r *PlanReader) Due(heard bool, queues []string, now time.Time) bool {
 	return heard || r.failed || r.lacks(queues) || now.Sub(r.read) >= Unheard
 }

@@ -19,9 +19,9 @@ const (
 )
 
 // ParseScheduler parses the queues of Hadoop's /ws/v1/cluster/scheduler, as JSON. It supports the CapacityScheduler
-// (a queue's guarantee is its effective minimum), including nodes with a label that the queue may use or uses, and
-// the FairScheduler (its steady fair share). A queue's Free is the rest of its maximum, not of the cluster. The FIFO
-// scheduler has no queues. The error is an *creel.Error of kind creel.ErrInvalidRequest.
+// (a queue's guarantee is its effective minimum), including nodes with a label that the queue may use or uses. It
+// also supports the FairScheduler (its steady fair share). A queue's Free is the rest of its maximum, not of the
+// cluster. The FIFO scheduler has no queues. The error is an *creel.Error of kind creel.ErrInvalidRequest.
 func ParseScheduler(data []byte) ([]subcluster.QueueLoad, error) {
 	var doc struct {
 		Scheduler struct{ SchedulerInfo json.RawMessage }

@@ -207,7 +207,7 @@ func eachWeb(
 const firstRead = 1 << 20
 
 // readAll reads at most maxBody plus one bytes of an answer. The buffer has the announced length from the start, so
-// that a large list is not copied as it grows, but at most firstRead before bytes have arrived.
+// that a large list is not copied as it grows. Before bytes have arrived, it has at most firstRead.
 func readAll(resp *http.Response) ([]byte, error) {
 	limited := io.LimitReader(resp.Body, maxBody+1)
 	var b bytes.Buffer

@@ -32,9 +32,9 @@ const Document = "nodes"
 // Nodes maps a member's hosts to their racks. A host has one rack.
 type Nodes map[string]string
 
-// Encode returns the published form: a sorted line for each rack, with its name and then its hosts, separated by
-// spaces; compressed by DEFLATE (RFC 1951). Equal nodes have equal bytes. Names that could not be parsed again are
-// left out.
+// Encode returns the published form, compressed by DEFLATE (RFC 1951). It has a sorted line for each rack, with its
+// name and then its hosts, separated by spaces. Equal nodes have equal bytes. Names that could not be parsed again
+// are left out.
 func (n Nodes) Encode() []byte {
 	racks := map[string][]string{}
 	for host, rack := range n {

@@ -11,7 +11,7 @@ import (
 
 // An attempt's last answer is retained, because its AM may request it again; the next answer reuses its memory. The
 // machine owns it; code that passes it to another goroutine clones it first. If callers owned answers, the server
-// would save a copy of their content: 1 to 2 KB of the 70 KB that an allocate of ten containers costs
+// would save a copy of their content. That is 1 to 2 KB of the 70 KB that an allocate of ten containers costs
 // (BenchmarkContainers in rm/rpc). But the machine would lose 17 % of its grants per second with large answers
 // (BenchmarkEqualAsks).
 
@@ -119,8 +119,8 @@ func (m *Machine) takePrevious(t *attempt, grants []Grant, tokens []*Place) ([]G
 	return grants, tokens
 }
 
-// token reports whether the attempt needs an NM token for a node: its first
-// container there, or the first since the node registered or a key was rolled.
+// token reports whether the attempt needs an NM token for a node. It does for its first container there, and for the
+// first since the node registered or a key was rolled.
 func (m *Machine) token(t *attempt, n *node) bool {
 	if t.tokenEpoch != m.tokenEpoch {
 		t.tokenEpoch = m.tokenEpoch

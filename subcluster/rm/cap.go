@@ -26,8 +26,8 @@ func (m *Machine) ClearQueueCap(now time.Time, q creel.QueuePath, label string) 
 	m.settle()
 }
 
-// QueueUse returns the amounts that the escrow of a queue needs on nodes of a label: containers and reservations
-// (uses), and these plus the waiting demand of its applications (needs). ok is false if there is no such queue or
+// QueueUse returns the amounts that the escrow of a queue needs on nodes of a label. uses is containers and
+// reservations; needs also has the waiting demand of its applications. ok is false if there is no such queue or
 // label.
 func (m *Machine) QueueUse(path creel.QueuePath, label string) (uses, needs creel.Resource, ok bool) {
 	q := m.sched.FindOn(path, label)
@@ -82,7 +82,7 @@ type UserWaits struct {
 	Used, Pending, Most creel.Resource
 }
 
-// UsersWait lists, by name, the users of a leaf whose waiting asks a limit partly delays, on nodes of a label; each
+// UsersWait lists, by name, the users of a leaf whose waiting asks a limit partly delays, on nodes of a label. Each
 // is the limit of every other user. See sched.UsersWait.
 func (m *Machine) UsersWait(path creel.QueuePath, label string) (each creel.Resource, users []UserWaits) {
 	q := m.sched.FindOn(path, label)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rm is the ResourceManager of one subcluster as a pure machine: the life cycles of its applications,
+// Package rm is the ResourceManager of one subcluster as a pure machine. It has the life cycles of applications,
 // attempts, containers and nodes, their deadlines, and the state that must be durable. It calls package sched, which
 // decides allocations. It reads no clock, opens no socket, takes no lock and starts no goroutine: calls pass events
 // and their time, and return answers and actions. The daemon, the demo and the simulator run this same code.

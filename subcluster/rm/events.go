@@ -25,8 +25,8 @@ type Submission struct {
 	HasPriority bool // false: the queue's default priority applies
 
 	Claim int64 // under which a router forwarded it, 0 without a router
-	// Since and Left are for an application that a router moves here: its submission time at its first home, by that
-	// home's clock, and the rest of its lifetime. They are zero for all others.
+	// Since and Left are for an application that a router moves here. Since is its submission time at its first home,
+	// by that home's clock. Left is the rest of its lifetime. They are zero for all others.
 	Since            time.Time
 	Left             time.Duration
 	Unmanaged        bool

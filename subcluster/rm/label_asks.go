@@ -101,7 +101,7 @@ func (m *Machine) amLabel(s *Submission, queue creel.QueuePath) (string, error) 
 	return label, nil
 }
 
-// askLabels returns the labels of the asks of a call: asks of hosts and racks have the label of the "*" ask at the
+// askLabels returns the labels of the asks of a call. Asks of hosts and racks have the label of the "*" ask at the
 // same key, in the call or an earlier one.
 func (m *Machine) askLabels(t *attempt, asks []Ask) ([]string, error) {
 	out := m.askedLabels[:0]

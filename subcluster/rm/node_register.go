@@ -137,7 +137,7 @@ func (m *Machine) impossible(v *amounts.Vec) (name string, most int64) {
 
 // sortContainers compares a registering node's containers with the known ones. Missing ones end, reported completions
 // are applied, unknown containers of live applications are recovered, and all others are killed. A container whose
-// start may still be in progress also counts as missing: if the node started it before its restart and the response
+// start may still be in progress also counts as missing. If the node started it before its restart and the response
 // was lost, a retry would run the container twice. If the restarted node receives the start later, it reports an
 // unknown container, which is killed at the next heartbeat.
 func (m *Machine) sortContainers(n *node, r *RegisterNode) {
@@ -177,7 +177,7 @@ func (m *Machine) UnregisterNode(now time.Time, id creel.NodeID) {
 	m.settle()
 }
 
-// olderVersion compares versions number by number, such as 3.4.2 or 3.5.0-SNAPSHOT, which is older than 3.5.0; a part
+// olderVersion compares versions number by number, such as 3.4.2 or 3.5.0-SNAPSHOT, which is older than 3.5.0. A part
 // that is no number is older than a number.
 func olderVersion(a, b string) bool {
 	parse := func(text string) (out [4]int) {

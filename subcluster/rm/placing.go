@@ -218,7 +218,7 @@ func (p *placing) key() placingKey {
 	return placingKey{p.ask.Priority, p.ask.AllocationRequestID, p.want.Key()}
 }
 
-// placeAgain runs when a container of a request ended before its AM received it: the request is outstanding again,
+// placeAgain runs when a container of a request ended before its AM received it. The request is outstanding again,
 // with as many tries as a new one.
 func (m *Machine) placeAgain(t *attempt, want *sched.Want) {
 	if want == nil || m.cfg.Constraints != ConstraintsTried {

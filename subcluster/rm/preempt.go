@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// machineContainers lets the scheduler's preemption see containers; see sched.Containers.
+// machineContainers shows the machine's containers to the scheduler's preemption; see sched.Containers.
 type machineContainers struct{ m *Machine }
 
 // Apps calls yield for every application in order of submission.
@@ -43,8 +43,8 @@ func (k machineContainers) Newest(a *sched.App, out []sched.Container) []sched.C
 }
 
 // Weight is the weight of an application's work in the choice of victims with the least loss. It doubles if the
-// application declares that its containers outlive its AM, because then their state is not in them alone. It doubles
-// if there is only one attempt.
+// application declares that its containers outlive its AM: then part of its state is elsewhere. It doubles if there
+// is only one attempt.
 func (k machineContainers) Weight(a *sched.App) float64 {
 	w, s := 1.0, ofSched(a).sub
 	if s.KeepContainers {
@@ -61,7 +61,7 @@ func (m *Machine) preempt() {
 	for _, o := range m.sched.Orders() {
 		c, _ := o.Victim.Owner.(*container)
 		if c == nil {
-			continue // it has ended meanwhile
+			continue // it ended after the order
 		}
 		switch o.Kind {
 		case sched.Notice:
@@ -75,7 +75,7 @@ func (m *Machine) preempt() {
 	}
 }
 
-// notice puts a container under notice: its AM learns of it in its next answer.
+// notice puts a container under notice: the next answer to its AM lists it.
 func (m *Machine) notice(c *container, v *sched.Victim) {
 	t := c.owner()
 	x := c.more()
@@ -87,7 +87,7 @@ func (m *Machine) notice(c *container, v *sched.Victim) {
 	}
 }
 
-// pardon takes a container from those under notice.
+// pardon ends a container's notice.
 func (m *Machine) pardon(c *container) {
 	x, t := c.extra, c.owner()
 	last := len(t.victims) - 1
@@ -156,7 +156,7 @@ type Preempted struct {
 	AM        bool
 	Age       time.Duration
 	By        time.Time // when it is killed
-	Why       string    // it and no other
+	Why       string    // why this container was chosen
 }
 
 func (Preempted) action() {}
@@ -182,7 +182,7 @@ type NegotiableContract struct {
 	Count int32          // of them
 }
 
-// underNotice adds an AM's containers under notice to every answer.
+// underNotice adds an AM's containers under notice to each of its answers.
 func (m *Machine) underNotice(t *attempt, out *Answer) {
 	var sum amounts.Vec
 	for _, c := range t.victims {
@@ -203,7 +203,7 @@ func (m *Machine) underNotice(t *attempt, out *Answer) {
 	out.Negotiable = &NegotiableContract{Each: m.sizes.Resource(&least), Count: int32(min(n, 1<<31-1))}
 }
 
-// setSize changes a container's size, also as a victim.
+// setSize changes a container's size, and the size that a victim counts with.
 func (m *Machine) setSize(c *container, to *amounts.Size) {
 	c.size = to.Number
 	if v := c.rare().victim; v != nil {

@@ -19,8 +19,8 @@ func (m *Machine) SetPreemptionBudgets(now time.Time, list []PreemptionBudget) {
 	m.sched.SetPreemptionBudgets(list)
 }
 
-// whyBudget returns, for a waiting application, a text about the federation's preemption budget for its queue here,
-// which begins with a space; "" without a budget.
+// whyBudget returns, for a waiting application, a text about the federation's preemption budget for its queue here.
+// The text begins with a space; it is "" without a budget.
 func (m *Machine) whyBudget(a *app) string {
 	if _, on := m.sched.Preempting(); !on || !a.wants() {
 		return ""

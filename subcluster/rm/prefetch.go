@@ -54,8 +54,8 @@ func (m *Machine) prefetchGrants(grants []sched.Grant) {
 	m.prefetched = sum
 }
 
-// prefetchCall reads the memory that a call with asks will touch: its application, the names in it, and the places of
-// its containers and its answer.
+// prefetchCall reads the memory that a call with asks will touch. This is its application, the names in it, and the
+// places of its containers and its answer.
 func (m *Machine) prefetchCall(t *attempt, asks []Ask) {
 	m.sched.PrefetchApp(&t.app.App, asks[0].Priority)
 	sum := int64(t.live.Prefetch(t.lastSeq))

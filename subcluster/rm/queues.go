@@ -10,7 +10,7 @@ import (
 )
 
 // ReloadQueues replaces the queue specification at run time. It rejects, as a whole, a tree that is invalid, changes
-// the scheduler or the calculator, or lacks a queue in use; then the old one stays.
+// the scheduler or the calculator, or lacks a queue in use. Then the old tree stays.
 func (m *Machine) ReloadQueues(now time.Time, spec queues.Spec) error {
 	m.at(now)
 	if err := m.sched.Reload(spec); err != nil {

@@ -274,8 +274,9 @@ func (m *Machine) createdAt(k *NodeContainer) int64 {
 	return m.ms()
 }
 
-// refuseRecovered ends a container that its node reports with more of a type than a node can have: it would make the
-// sums of its queue and node negative. Its AM receives the reason, because it cannot find it by itself.
+// refuseRecovered ends a container that its node reports with more of a type than a node can have. The container
+// would make the sums of its queue and node negative. Its AM receives the reason, because it cannot find it by
+// itself.
 func (m *Machine) refuseRecovered(n *node, k NodeContainer, name string) {
 	k.ExitStatus = creel.ExitAborted
 	k.Diagnostics = fmt.Sprintf(

@@ -14,9 +14,10 @@ import (
 const ballastSize = 256 << 20
 
 // Ballast allocates memory that is never touched: it takes address space but no pages. The garbage collector runs
-// whenever the heap has doubled. With 30 MB live and 200 MB of requests a second it would run seven times a second
-// and use a third of the daemon's CPU time. During a run, of about 25 ms, it takes every idle core, which delays the
-// slowest responses. Ballast does nothing if GOGC or GOMEMLIMIT is set. The returned function releases the ballast.
+// whenever the heap has doubled. With 30 MB live and 200 MB of requests a second it would run seven times a second.
+// It would then use a third of the daemon's CPU time. During a run, of about 25 ms, it takes every idle core, which
+// delays the slowest responses. Ballast does nothing if GOGC or GOMEMLIMIT is set. The returned function releases the
+// ballast.
 func Ballast() (release func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}

@@ -179,8 +179,8 @@ func (a *auditor) counts(at time.Time) bool {
 	return !at.Before(a.from) && (a.to.IsZero() || at.Before(a.to))
 }
 
-// shortfalls compares each queue's use with the part of its entitlement that was already due at the previous look and
-// still is: a container requested a moment ago is not late.
+// shortfalls compares each queue's use with a part of its entitlement: the part that was already due at the previous
+// look and still is. A container requested a moment ago is not late.
 func (a *auditor) shortfalls(queues map[creel.QueuePath]*queueUse, total creel.Resource, at time.Time) {
 	before := a.owed
 	counts := a.counts(at)

@@ -40,10 +40,10 @@ func (a *auditor) tree(ctx context.Context) *rebalancer.Tree {
 	return tree
 }
 
-// maximum compares the grants of all ResourceManagers of a queue, and of a user in it, with the federation's maximum
-// and user limit, at one moment: each ResourceManager is paused in turn until the last has been read. One that is
-// down counts with its last known grants, because its containers keep running. If one does not answer in time, there
-// is no such moment, and nothing is checked.
+// maximum compares the grants of all ResourceManagers, in a queue and of a user in it, with the federation's maximum
+// and user limit. All are of one moment: each ResourceManager is paused in turn until the last has been read. One
+// that is down counts with its last known grants, because its containers keep running. If one does not answer in
+// time, there is no such moment, and nothing is checked.
 func (a *auditor) maximum(ctx context.Context, tree *rebalancer.Tree) {
 	if tree == nil {
 		return

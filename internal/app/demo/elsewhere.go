@@ -27,7 +27,7 @@ type Submission struct {
 
 // SubmitElsewhere submits the jobs of a day, at their times, to a federation that runs elsewhere on simulated nodes,
 // through its routers' web addresses. It prints its progress every ten seconds. That federation has no data about the
-// day, so each job is submitted as by `creel run`: one container per task, all requested at once, each running as
+// day, so each job is submitted as by `creel run`. It requests one container per task, all at once, and each runs as
 // long as the job's average task.
 func SubmitElsewhere(ctx context.Context, day Day, routers []string, out io.Writer) (*Submission, error) {
 	jobs, durations, err := day.Plan()

@@ -12,7 +12,7 @@ import (
 )
 
 // clock waits to within some ten microseconds. The runtime's timers round up to a millisecond when the process is
-// idle, which would add that latency to every request of a light load; a timer descriptor does not.
+// idle, which would add that latency to every request of a light load. A timer descriptor does not round up.
 type clock struct{ timer *os.File }
 
 func newClock() (*clock, error) {

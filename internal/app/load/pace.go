@@ -89,7 +89,7 @@ func drive(ctx context.Context, p Plan, m *meter, call request) error {
 	d := &driver{plan: p, meter: m, call: call, limit: limit, start: time.Now()}
 	m.begin(d.start.Add(p.Warmup))
 	var work sync.WaitGroup
-	// released has the due requests. Its capacity only saves the timekeeper a switch for each request: the delay of a
+	// released has the due requests. Its capacity only saves the timekeeper a switch for each request. The delay of a
 	// request is fully visible, because its due time follows from its number.
 	released := make(chan int64, 4096)
 	for w := range p.InFlight {

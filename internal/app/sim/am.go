@@ -279,7 +279,7 @@ func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 	m.start(next.Starts)
 }
 
-// unheard makes the AM give up a task whose container is gone, if no report of that arrives within the time that a
+// unheard makes the AM give up a task whose container is gone, if no report of that arrives. It waits as long as a
 // ResourceManager takes to notice, as in MapReduce (mapreduce.task.timeout). Nothing else can end the task if the
 // ResourceManager or the proxy restarted, and so does not know the container. known reports whether both knew it when
 // the container disappeared. A ResourceManager that was paused restarts the full expiry time of a container not seen

@@ -190,7 +190,7 @@ func (c *cluster) leaveDisk(whole int) {
 // it.
 const longestAfterlife = 5 * time.Minute
 
-// succeeded starts another process in the ResourceManager's place, with --take-over, while this one continues: its
+// succeeded starts another process in the ResourceManager's place, with --take-over, while this one continues. Its
 // machine was presumed dead, and its address and the volume with its journal were moved to another. New calls reach
 // the other process. This one serves the requests in its sockets when it runs. It ends when it notices that it cannot
 // write any more.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sim runs a whole federation in virtual time, on the code of the daemons: the ResourceManagers' and
+// Package sim runs a whole federation in virtual time, on the code of the daemons. It runs the ResourceManagers' and
 // NodeManagers' state machines, the proxies' sessions, the routers' submission core, the policies and the state
 // store. These use no goroutine, clock or socket, so the same Config produces the same events, byte for byte, and a
 // seed reproduces a failure.
@@ -30,7 +30,7 @@
 // A message between two hosts is the protobuf of the network protocol.
 //
 // With a rebalancer or a queue tree, times are the daemons' defaults. Then members report large changes at their next
-// check (codec.Loads.Changed), the leader plans after these at its own next check, and the store notifies routers and
+// check (codec.Loads.Changed), and the leader plans after these at its own next check. The store notifies routers and
 // proxies of writes (statestore/watch.Hears). Otherwise the reports are not used: members report only in their
 // heartbeats, and processes poll.
 //

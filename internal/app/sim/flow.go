@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// flow runs a sequential function of the daemons that waits for answers (a submission, the reading and saving of a
-// record, the launch of a UAM) as a coroutine: while it waits it is suspended, and virtual time passes. It is also
-// the function's context: its deadline is in virtual time.
+// flow runs a sequential function of the daemons that waits for answers as a coroutine: a submission, the reading and
+// saving of a record, or the launch of a UAM. While it waits it is suspended, and virtual time passes. It is also the
+// function's context: its deadline is in virtual time.
 type flow struct {
 	w     *World
 	at    *host // the host it runs on

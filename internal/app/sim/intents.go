@@ -311,8 +311,8 @@ type signalRecord struct {
 	arrived    bool
 }
 
-// mostHeartbeats limits the answers that a node may receive without a signal that its ResourceManager has accepted:
-// one was in flight, and one may have been a copy.
+// mostHeartbeats limits the answers that a node may receive without a signal that its ResourceManager has accepted.
+// One was in flight, and one may have been a copy.
 const mostHeartbeats = 3
 
 // carriedOut records that a member has carried out an intent durably.

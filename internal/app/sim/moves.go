@@ -246,8 +246,8 @@ func (t *task) held(at creel.SubclusterID) ([]moves.Hold, error) {
 	})
 }
 
-// held checks that a router is told that an application is held only if it would still be held after a restart, and
-// never after it has started there.
+// held checks a ResourceManager's answer to a router that it holds an application. The application must still be held
+// after a restart, and must not have started there.
 func (a *auditor) held(c *cluster, id creel.ApplicationID, claim int64) {
 	app := a.apps[id]
 	app.moves = true

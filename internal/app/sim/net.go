@@ -183,7 +183,7 @@ func call[T any](
 	x.travel(from, to)
 }
 
-// copy serves a request a second time. It represents a caller that called again while its first call was in flight:
+// copy serves a request a second time. It represents a caller that called again while its first call was in flight.
 // creel's clients never resend on their own, and no client repeats a rejected request. The copy is lost with the
 // process whose socket contains it.
 func (x *exchange[T]) copy() {

@@ -146,8 +146,8 @@ func (m *am) requests(a workload.Ask) []*pb.ResourceRequestProto {
 	return append(out, line(a.Name, a.Count, !h.strict))
 }
 
-// sayAgain makes an AM that names places send the numbers of containers still wanted there: each grant reduces the
-// numbers of all its lines, as in Hadoop's AMRMClient.
+// sayAgain makes an AM that names places send the numbers of containers still wanted there. As in Hadoop's
+// AMRMClient, each grant reduces the numbers of all lines of its ask.
 func (m *am) sayAgain(grants []workload.Grant) {
 	for _, g := range grants {
 		said := func(a workload.Ask) bool { return a.Priority == g.Priority }

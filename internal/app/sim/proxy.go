@@ -52,7 +52,7 @@ func (p *proxy) start() {
 	p.watcher.start()
 }
 
-// succeeded starts another process in the proxy's place while this one continues: it was presumed dead, like a
+// succeeded starts another process in the proxy's place while this one continues. It was presumed dead, like a
 // machine that is paused or cut off from its supervisor. AMs then call the other one.
 func (p *proxy) succeeded() {
 	w := p.w

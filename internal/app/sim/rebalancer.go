@@ -77,7 +77,7 @@ func (p *planner) round() {
 }
 
 // reported is the result that all epochs found from members' reports. A violation that lasts too long while a member
-// is away or the store is new is counted, and does not fail the run: auditor.holds checks those after every event.
+// is away or the store is new is counted, and does not fail the run. auditor.holds checks those after every event.
 func (p *planner) reported() invariants.Tally {
 	sum := invariants.Tally{Checked: map[invariants.Invariant]int64{}, Broken: map[invariants.Invariant]int64{}}
 	for i, n := range p.before.Checked {

@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// sign makes all members sign their writes, one after the other, and then routers and proxies verify signatures: in
-// this order no member is lost from view.
+// sign makes all members sign their writes, one after the other. Then routers and proxies verify signatures. In this
+// order no member is lost from view.
 func (w *World) sign(last time.Duration) {
 	rnd := source(w.cfg.Seed, "signatures")
 	moment := func() time.Time { return origin.Add(warmUp + time.Duration(rnd.Int64N(int64(last-warmUp)/2))) }

@@ -153,7 +153,7 @@ func (v *watcher) hears(plan bool) {
 	})
 }
 
-// answered processes the result of a read. A result that a later read has overtaken is ignored: statestore/watch
+// answered processes the result of a read. A result that a later read has overtaken is ignored. statestore/watch
 // starts no read before the last has ended, and so never sees an older state after a newer one.
 func (v *watcher) answered(number int, r subcluster.Records, err error) {
 	if number < v.seen {

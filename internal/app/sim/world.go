@@ -319,8 +319,8 @@ func (w *World) on(h *host, d time.Duration, do func()) {
 // by itself.
 func (w *World) settleFor() time.Duration { return 2*w.cfg.Expiry + time.Minute }
 
-// patience is the time without an ended application after which the run fails as stuck: longer than the expiry of a
-// silent AM followed by that of a container that was never started.
+// patience is the time without an ended application after which the run fails as stuck. It is longer than the expiry
+// of a silent AM followed by that of a container that was never started.
 func (w *World) patience() time.Duration { return 4*w.cfg.Expiry + 10*time.Minute }
 
 // Run runs the world until all applications have ended and nothing of them is left, or the auditor finds a violation,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rpc serves the protocols of simulated NodeManagers: it calls the ResourceManager by the tracker protocol,
+// Package rpc serves the protocols of simulated NodeManagers. It calls the ResourceManager by the tracker protocol,
 // and serves AMs by ContainerManagementProtocol. nm/server has the nodes' behaviour; this package has no state.
 //
 // Every node has a separate NodeID, whose address is served by this process. On Linux the nodes are addresses

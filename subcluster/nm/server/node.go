@@ -24,7 +24,7 @@ type Started struct {
 }
 
 // Hook is called for every container that starts. If it takes the container (a non-nil stop), the container runs
-// until exit is called or the container is killed; after a kill, stop is called and exit has no effect. Hook and stop
+// until exit is called or the container is killed. After a kill, stop is called and exit has no effect. Hook and stop
 // must not block; any goroutine may call exit, even the hook itself.
 type Hook func(s Started, exit func(code int32, diagnostic string)) (stop func())
 

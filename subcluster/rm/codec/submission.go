@@ -184,7 +184,7 @@ func ContextOf(kept any) *pb.ApplicationSubmissionContextProto {
 }
 
 // Moving returns the submission of an application that moves to another home: the original message, so that unknown
-// fields survive, with the present priority and, if a user changed it, the present queue.
+// fields survive. It has the present priority and, if a user changed it, the present queue.
 func Moving(h *rm.HeldApp) *pb.ApplicationSubmissionContextProto {
 	c := h.App.Context.(*pb.ApplicationSubmissionContextProto)
 	queue, priority := h.Moved && c.GetQueue() != string(h.App.Queue), c.GetPriority().GetPriority() != h.App.Priority

@@ -52,8 +52,8 @@ func (g *Gate[T]) EndTurn(written bool, free []T) (number uint64, _ []T) {
 }
 
 // Durable records that the transactions up to this number are durable. It returns the highest save among them, which
-// the caller passes to Machine.Saved before it sends any answer, and appends the answers that waited for them to
-// free. news is false if they were already known to be durable.
+// the caller passes to Machine.Saved before it sends any answer. It appends the answers that waited for them to free.
+// news is false if they were already known to be durable.
 func (g *Gate[T]) Durable(number uint64, free []T) (seq uint64, _ []T, news bool) {
 	number = min(number, g.committed)
 	if number <= g.durable {

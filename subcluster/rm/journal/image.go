@@ -2,9 +2,9 @@
 
 package journal
 
-// Image is a journal's segment in memory, in the format and by the rules of the files: damage of a crash is cut off,
-// other damage is rejected, as in Open. The simulator stores the journals of its ResourceManagers in Images. The zero
-// value is empty. An Image has one owner.
+// Image is a journal's segment in memory, in the format and by the rules of the files. As in Open, damage of a crash
+// is cut off, and other damage is rejected. The simulator stores the journals of its ResourceManagers in Images. The
+// zero value is empty. An Image has one owner.
 type Image struct {
 	bytes []byte
 	next  uint64 // number of the next block

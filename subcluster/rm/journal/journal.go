@@ -181,7 +181,7 @@ func (j *Journal) openActive(last scan) error {
 }
 
 // rewritten replaces a segment by a synced copy of its first size bytes, and opens the copy. The last block may be
-// only in the page cache, if the previous process ended because its sync failed: the kernel then treats the pages as
+// only in the page cache, if the previous process ended because its sync failed. The kernel then treats the pages as
 // clean, and the next sync of the same file succeeds without writing them. This also cuts off a torn tail.
 func (j *Journal) rewritten(id uint64, size int64) (*os.File, error) {
 	path := filepath.Join(j.dir, segmentName(id))
@@ -246,7 +246,7 @@ func (j *Journal) firstRoll(id uint64) error {
 }
 
 // lockDir makes this the only process that has the directory open. It waits for another process: after a kill, the
-// lock remains until the kernel has freed the process's memory, which takes half a second for a large process.
+// lock remains until the kernel has freed the process's memory. That takes half a second for a large process.
 func lockDir(dir string, wait time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -49,8 +49,8 @@ func (n *Tree) unique(name string) (creel.QueuePath, error) {
 	}
 }
 
-// full returns a path from the root: a single name is looked up, and so is the first part of a path that does not
-// start at the root.
+// full returns a path from the root. It looks up a single name, and the first part of a path that does not start at
+// the root.
 func (n *Tree) full(path string) (creel.QueuePath, error) {
 	p, err := creel.ParseQueuePath(path)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 // current tree. Without properties the tree is one queue, root.default.
 //
 // Beyond Hadoop's keys, creel.scheduler.<queue path>.node-order = spread | pack sets the distribution of a queue's
-// containers over nodes, and ordering-policy may be drf or priority in a leaf.
+// containers over nodes. ordering-policy may be drf or priority in a leaf.
 func ReadCapacity(props []Property, opt Options) (Config, error) {
 	r := &capacityReader{opt: opt, props: map[string]Property{}, perQueue: map[string]map[string]Property{}}
 	for _, p := range props {

@@ -691,8 +691,8 @@ func prefixed(get lookup, prefix string) lookup {
 	return func(name string) (Property, bool) { return get(prefix + name) }
 }
 
-// template looks up a setting of queues created below path: in the template of their kind, then in the one of both
-// kinds, then in those of paths with * instead of parts.
+// template looks up a setting of queues created below path. It reads the template of their kind, then that of both
+// kinds, then those of paths with * instead of parts.
 func (r *capacityReader) template(path creel.QueuePath, get lookup, kind string) lookup {
 	return func(name string) (Property, bool) {
 		for _, t := range [...]string{kind, "template."} {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package queueconf reads the queue specification (package queues) and the placement rules (package placement) from
-// the files of Hadoop's schedulers: ReadCapacity from the properties of capacity-scheduler.xml, ReadFair from the
+// the files of Hadoop's schedulers. ReadCapacity reads the properties of capacity-scheduler.xml, ReadFair the
 // FairScheduler's allocation file.
 //
 // A reader reports all errors at once, each with its file and line. It then returns no configuration: the caller

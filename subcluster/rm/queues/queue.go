@@ -29,8 +29,8 @@ type Queue struct {
 	Policy     Policy
 	PolicyName string // as written, for reports
 	NodeOrder  NodeOrder
-	// In an order by use, applications that want more may have more: use is divided by the binary logarithm of one
-	// plus the MiB that they have and want.
+	// In an order by use, applications that want more may have more. Their use is divided by the binary logarithm of
+	// one plus the MiB that they have and want.
 	SizeWeight bool
 
 	MinUserPercent float64 // minimum-user-limit-percent, above 0, at most 100 [100]

@@ -91,7 +91,7 @@ func (b *heartbeat) UnmarshalVT(in []byte) error {
 }
 
 // decodeUnknown decodes a request except for the remembered statuses, and lists all statuses. ok is false if the
-// request does not have the form that every node writes, or is damaged; then it must be decoded whole.
+// request does not have the form that every node writes, or is damaged. Then it must be decoded whole.
 func (b *heartbeat) decodeUnknown(in []byte) (before []runningStatus, ok bool) {
 	b.list = b.list[:0]
 	start, end := -1, 0

@@ -196,7 +196,7 @@ func (s *Scheduler) amsMayStart() {
 // next Schedule tries further ones.
 const amTries = 8
 
-// amEvery is the minimum pause between two tries of a leaf in which applications stay in line: a try iterates over
+// amEvery is the minimum pause between two tries of a leaf in which applications stay in line. A try iterates over
 // all users in line, and containers end thousands of times a second.
 const amEvery = int64(100 * time.Millisecond)
 

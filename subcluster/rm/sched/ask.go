@@ -240,8 +240,8 @@ func (s *Scheduler) countDown(w *Ask) {
 	a.demandChanged()
 }
 
-// served lowers the counts of the entries that a container on n satisfied: of the host and its rack for a local one,
-// of the rack for a rack-local one, and always of "*".
+// served lowers the counts of the entries that a container on n satisfied. These are the host and its rack for a
+// local one, the rack for a rack-local one, and always "*".
 func (s *Scheduler) served(w *Ask, n *Node, at distance) {
 	if !w.placed() {
 		s.countDown(w)

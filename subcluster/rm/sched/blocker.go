@@ -2,11 +2,11 @@
 
 package sched
 
-// Under CapacityScheduler, later asks may not pass an ask that its queue's maximum stops: otherwise small asks that
+// Under CapacityScheduler, later asks may not pass an ask that its queue's maximum stops. Otherwise small asks that
 // still fit would take all resources released below that maximum, and a big one would never fit. So such an ask
 // blocks the queue whose maximum it waits for. Nothing later in the order gets a container below that queue until the
 // ask has got its container, is withdrawn, or is stopped for another reason. Hadoop has done so since blocked
-// headroom: an assignment skipped for a queue's limit ends the round of the leaf, and its siblings must leave the
+// headroom. An assignment skipped for a queue's limit ends the round of the leaf, and its siblings must leave the
 // resources to it. An ask larger than the whole maximum blocks nothing. FairScheduler has no such rule: it tries the
 // next ask in order.
 
@@ -81,8 +81,8 @@ func (s *Scheduler) blockedAbove(a *App) *Queue {
 	return top
 }
 
-// endsAt reports whether the walk in order ends at c, a child of q: an ask below c blocks q or a queue above it, so
-// that later asks may not pass.
+// endsAt reports whether the walk in order ends at c, a child of q. It does if an ask below c blocks q or a queue
+// above it, so that later asks may not pass.
 func (s *Scheduler) endsAt(q, c *Queue) bool {
 	for ; q != nil && s.blockers > 0; q = q.parent {
 		if w := q.blocker; w != nil && c.isAbove(w.app.queue) && s.recheck(q) {

@@ -9,9 +9,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// These are fair shares as in FairScheduler: the share of each queue if the cluster were divided among queues by
-// weight, within their minimum and maximum. The instantaneous share counts queues with use or demand; the steady
-// share counts all. They serve reports and limits for AMs, not the order of service.
+// These are fair shares as in FairScheduler. They are the share of each queue if the cluster were divided among
+// queues by weight, within their minimum and maximum. The instantaneous share counts queues with use or demand; the
+// steady share counts all. They serve reports and limits for AMs, not the order of service.
 
 // shareSet is one computation of the shares of all queues.
 type shareSet uint8

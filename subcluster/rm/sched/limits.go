@@ -14,9 +14,9 @@ type verdict struct {
 	where *Queue
 }
 
-// admit reports whether the limits permit a one container of this size: the maximum of each queue on the path, then
-// the user limit of the leaf, then the user's cap. Reserved amounts count as used, except own, which is about to
-// become the container.
+// admit reports whether the limits permit application a one container of this size. It checks the maximum of each
+// queue on the path, then the user limit of the leaf, then the user's cap. Reserved amounts count as used, except
+// own, which is about to become the container.
 func (s *Scheduler) admit(a *App, size *amounts.Size, own *amounts.Size) verdict {
 	if v := s.admitQueues(a, size, 1, own); v.limit != LimitNone {
 		return v

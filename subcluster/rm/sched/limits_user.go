@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// userAdmits: a user may get one more container as long as the use is not above the user's limit, compared by
-// dominant share, as Hadoop compares whole amounts.
+// userAdmits reports whether a user may get one more container: yes, as long as the use is not above the user's
+// limit. It compares dominant shares, as Hadoop compares whole amounts.
 func (p *capacityPolicy) userAdmits(s *Scheduler, u *user) bool {
 	if l := u.q.sized().leaf; u.weight == 1 && (s.sizes.Fits(&u.used, &l.assured) || s.wellWithin(u, l)) {
 		return true

@@ -18,7 +18,7 @@ type ordering struct {
 	use  func(a *App) float64
 
 	// children orders the children of a parent. rank is the compared value, recomputed when the use of a waiting
-	// child changes (an idle queue costs nothing); nil if only configuration is compared.
+	// child changes; an idle queue costs nothing. rank is nil if only configuration is compared.
 	children func(a, b *Queue) bool
 	rank     func(q *Queue) rank
 

@@ -12,7 +12,7 @@ import (
 // HDRF is hierarchical DRF (Bhattacharya et al., SoCC 2013). It is the only order that ranks all waiting children of
 // a parent again at each decision. A heap is unsuitable for two reasons. First, a parent's share depends on its least
 // child, so one child's change rescales all its siblings. A running sum would handle that, but sums of floating-point
-// numbers drift from recomputed ones: equal shares, which are served in configured order, would no longer be equal.
+// numbers drift from recomputed ones. Equal shares, which are served in configured order, would no longer be equal.
 // Second, whether a child is blocked depends on the free resources of the whole cluster. In a full cluster, the end
 // of one container unblocks every queue that wants one of that size, and the next grant blocks them all again. Any
 // incremental structure would change as many entries as are visited here.
@@ -27,7 +27,7 @@ func init() {
 	}
 }
 
-// hdrfRank is hierarchical DRF: a parent's share is that of the sum of its children, each first rescaled to the
+// hdrfRank is hierarchical DRF. A parent's share is that of the sum of its children, each first rescaled to the
 // smallest dominant share among the children that can still be served. A child is left out if it has no demand, is at
 // a limit, or needs more than the cluster has left. So it does not delay its siblings (Bhattacharya et al., SoCC
 // 2013, section 5).

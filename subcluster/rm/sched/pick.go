@@ -169,7 +169,7 @@ func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
 }
 
 // pickAsk grants one container for the first ask of an application that can have one. ended reports that an ask waits
-// for the maximum of a queue, so that no later ask may be tried.
+// for the maximum of a queue. Then no later ask may be tried.
 func (s *Scheduler) pickAsk(a *App, n *Node) (found, ended bool) {
 	for _, w := range a.asks {
 		if w.stops != nil && s.recheck(w.stops) {

@@ -9,9 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// capacityPolicy follows Hadoop's CapacityScheduler: queues are guaranteed parts
-// of their parents and may grow up to a maximum; users of a leaf share it by a
-// minimum percent and a factor.
+// capacityPolicy follows Hadoop's CapacityScheduler. Queues are guaranteed parts of their parents and may grow up to
+// a maximum. Users of a leaf share it by a minimum percent and a factor.
 type capacityPolicy struct{ spec *queues.Spec }
 
 func (p *capacityPolicy) defaultOrder(q *Queue) queues.Policy {
@@ -197,9 +196,9 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 }
 
 // amLimit returns a share of the queue's current limit if that is at least its guarantee in every type, else of the
-// guarantee; on the nodes of a label always of the guarantee. One user's part is the same share of the user's part of
-// the guarantee: the minimum percent, or an equal part for each active user, times the user limit factor. So one user
-// cannot take the queue's excess over its guarantee.
+// guarantee. On the nodes of a label it is always a share of the guarantee. One user's part is the same share of the
+// user's part of the guarantee: the minimum percent, or an equal part for each active user, times the user limit
+// factor. So one user cannot take the queue's excess over its guarantee.
 func (p *capacityPolicy) amLimit(s *Scheduler, q *Queue, u *user, _ shareSet) (all, one amounts.Vec) {
 	promised := *q.sized().base()
 	base := promised

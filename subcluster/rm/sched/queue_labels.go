@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Labels returns the labels that asks in the queue may name: its own, or its nearest ancestor's that lists some;
-// every label if not even the root lists any.
+// Labels returns the labels that asks in the queue may name: its own, or its nearest ancestor's that lists some. It
+// returns every label if not even the root lists any.
 func (q *Queue) Labels() []string {
 	for p := q; p != nil; p = p.parent {
 		if p.spec.Labels != nil {
@@ -20,8 +20,8 @@ func (q *Queue) Labels() []string {
 	return []string{queues.AnyLabel}
 }
 
-// DefaultLabel returns the label of asks in the queue that name none: its own default, or its parent's if it may use
-// all of the parent's labels; "" for none.
+// DefaultLabel returns the label of asks in the queue that name none. It is the queue's own default, or its parent's
+// if it may use all of the parent's labels; "" for none.
 func (q *Queue) DefaultLabel() string {
 	switch {
 	case q.spec.DefaultLabel != "":

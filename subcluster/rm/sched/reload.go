@@ -10,7 +10,7 @@ import (
 )
 
 // Reload replaces the specification of the queues at run time. It rejects, as a whole, a tree that is invalid,
-// changes the scheduler or the calculator, or lacks a queue in use; then the old one stays. Schedule is due.
+// changes the scheduler or the calculator, or lacks a queue in use. Then the old tree stays. Schedule is due.
 func (s *Scheduler) Reload(spec queues.Spec) error {
 	if err := s.CheckReload(&spec); err != nil {
 		return err

@@ -6,8 +6,8 @@ import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
 
 // A reservation collects the resources that become free on one node, for a container that is too big for the node
 // now. Without reservations a big ask starves among small ones; with too many the cluster is idle. So only the first
-// ask in order may reserve, when too little becomes free for it. It may reserve one node for each scheduler key, only
-// a share of the nodes may be reserved, and a reservation moves to a node that is nearer to having enough. A
+// ask in order may reserve, when too little becomes free for it. It may reserve one node for each scheduler key, and
+// only a share of the nodes may be reserved. A reservation moves to a node that is nearer to having enough. A
 // reservation waits only for the containers of one node and holds nothing that another reservation waits for, so
 // reservations cannot deadlock.
 type reservation struct {

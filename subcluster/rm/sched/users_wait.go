@@ -20,7 +20,7 @@ type UserWaits struct {
 // reported only for the queue.
 const mostWaiting = 100
 
-// UsersWait lists by name the users of a leaf with waiting asks that a limit delays: their demand exceeds the most
+// UsersWait lists by name the users of a leaf with waiting asks that a limit delays. Their demand exceeds the most
 // that the leaf's limits will ever permit here, or their cap in the federation. A user with a separate cap is also
 // listed, with the use. each is the limit of every other user by the leaf's limits. UsersWait iterates over the users
 // of the leaf and their waiting asks.
@@ -60,7 +60,7 @@ func (s *Scheduler) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 	return each, users
 }
 
-// mostOfUser returns the highest limit that a user of a weight may reach in a leaf: limits grow with the active
+// mostOfUser returns the highest limit that a user of a weight may reach in a leaf. Limits grow with the active
 // users' use, up to the leaf's maximum or the factor of its guarantee. While a plan is in force, its amount replaces
 // the guarantee there, and may rise to the maximum. One container may exceed the limit, as in userAdmits.
 func (s *Scheduler) mostOfUser(q *Queue, weight float64) amounts.Vec {

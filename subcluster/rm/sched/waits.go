@@ -11,7 +11,7 @@ import (
 // constraint, the result for further ones is LimitNodes; Why names the clause.
 const mostTallies = 64
 
-// WaitScan checks many applications between two events: the same clause excludes all asks of one size that any node
+// WaitScan checks many applications between two events. The same clause excludes all asks of one size that any node
 // may serve, so nodes are checked once for all of them. The zero value is ready.
 type WaitScan struct {
 	tallies map[tallyKey]nodeTally

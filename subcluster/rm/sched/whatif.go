@@ -10,7 +10,7 @@ import (
 
 // Sketch is a what-if on the live amounts: remove or add containers, resize nodes and queues, then ask questions;
 // Undo restores everything, last change first. Between the first change and Undo the scheduler must not be used
-// otherwise: the sketch changes its state, not a copy, which makes a question as cheap as a decision. Preemption,
+// otherwise. The sketch changes its state, not a copy, which makes a question as cheap as a decision. Preemption,
 // reservations and simulations use it.
 type Sketch struct {
 	of   *Scheduler

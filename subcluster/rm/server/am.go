@@ -43,8 +43,8 @@ func (s *Server) FinishAM(f *rm.FinishAM) Op[bool] {
 	}
 }
 
-// Allocate performs an AM's heartbeat. answer is called once: in the caller's goroutine, before Allocate returns, if
-// the machine had no owner; else in a responder.
+// Allocate performs an AM's heartbeat. answer is called once. If the machine had no owner, that is in the caller's
+// goroutine, before Allocate returns; else it is in a responder.
 func (s *Server) Allocate(attempt creel.AttemptID, r *rm.AllocateRequest, answer func(*codec.AllocateAnswer, error)) {
 	s.metrics.Allocates.Add(1)
 	err := s.call(func(m *rm.Machine, now time.Time) func() {

@@ -113,8 +113,8 @@ func (s *Server) closed(claim int64) rm.Closed {
 	return c
 }
 
-// Disown answers a router that wants to leave this home, once the answer is durable: whether the application is known
-// here; if not, it is rejected for ever under claims up to this one.
+// Disown answers a router that wants to leave this home, once the answer is durable. It reports whether the
+// application is known here. If not, it is rejected for ever under claims up to this one.
 func (s *Server) Disown(who Caller, id creel.ApplicationID, claim int64) Op[bool] {
 	return Op[bool]{
 		durable: true,

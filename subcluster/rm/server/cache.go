@@ -11,11 +11,11 @@ import (
 )
 
 // A long list takes milliseconds to make, and dashboards and federations request the same one again and again. So an
-// encoded document is cached until a change: an application came, went or changed its state, a node came or went, or
-// an administrator changed something. Values that change with every heartbeat, such as progress and use, are older:
-// the first request after documentAge renews the document. Other requests get the old document meanwhile, up to
-// documentMaxAge. Without any event a document is valid equally long, because then only counts of seconds change. The
-// cache is in this package, so that the protocols have no state (BenchmarkChangingList in rm/rpc).
+// encoded document is cached until a change. A change is an application that came, went or changed its state, a node
+// that came or went, or an administrator's change. Values that change with every heartbeat, such as progress and use,
+// are older: the first request after documentAge renews the document. Other requests get the old document meanwhile,
+// up to documentMaxAge. Without any event a document is valid equally long, because then only counts of seconds
+// change. The cache is in this package, so that the protocols have no state (BenchmarkChangingList in rm/rpc).
 const (
 	documentAge     = 100 * time.Millisecond
 	documentMaxAge  = time.Second

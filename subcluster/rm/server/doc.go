@@ -11,8 +11,8 @@
 //	responders (one for each core)     mint tokens, encode, send
 //	launcher (bounded)                 startContainers and stopContainers on nodes
 //
-// The owner is either a goroutine that wakes for posted events and for timers, or the connection of an AM that calls
-// while the machine has no owner (owner.go).
+// The owner is one of two. It is a goroutine that wakes for posted events and for timers, or the connection of an AM
+// that calls while the machine has no owner (owner.go).
 //
 // Everything reported to a client is durable: submissions and final states are answered after the journal's sync.
 // Package turn, which the simulator runs too, decides the order of a turn, the state to save, and the responses that

@@ -10,7 +10,7 @@ import (
 
 // finishedAttempts remembers the attempts whose AMs have unregistered. If the response was lost with its connection,
 // the AM unregisters again on a new one, and must receive the confirmation. Hadoop's ResourceManager also answers so
-// while it knows the application, but rejects the login: the AM ends with an error although its application
+// while it knows the application, but rejects the login. The AM then ends with an error although its application
 // succeeded. creel accepts the login for as long as an AM may be silent; an AM that has not repeated its call by then
 // is gone.
 type finishedAttempts struct {

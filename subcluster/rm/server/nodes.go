@@ -123,7 +123,7 @@ func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNod
 }
 
 // Heartbeat performs a node's heartbeat. The owner calls taken with the action for the node. answer is called once,
-// from a responder, with the answer and the time to the next heartbeat, or at once with an error.
+// from a responder, with the answer and the time to the next heartbeat. On an error it is called at once.
 func (s *Server) Heartbeat(
 	r *rm.NodeReport, taken func(rm.NodeAction), answer func(a *rm.NodeAnswer, next time.Duration, err error),
 ) {

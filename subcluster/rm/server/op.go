@@ -121,7 +121,7 @@ func Do[T any](ctx context.Context, s *Server, who Caller, o Op[T]) (T, error) {
 }
 
 // Query lets the owner run f and waits for it. f must not block, only reads, and must copy every part of the machine
-// that it retains (its views are copies).
+// that it retains; the machine's views are copies.
 func (s *Server) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)) error {
 	done := make(chan struct{})
 	err := s.box.post(func(m *rm.Machine, now time.Time) func() {

@@ -61,8 +61,8 @@ func Read() Info {
 // v0.0.0-20261127194452-dffed05e105e+dirty.
 var pseudo = regexp.MustCompile(`^v.*[.-]([0-9]{14})-([0-9a-f]{12})(\+dirty)?$`)
 
-// development returns the version of a build between releases, with the time and the hash of its commit: a commit
-// without a tag precedes the next release, so it is not v0.0.0. A release's version stays.
+// development returns the version of a build between releases, with the time and the hash of its commit. A commit
+// without a tag precedes the next release, so the version is not v0.0.0. A release's version stays.
 func development(module string) string {
 	v := "v" + strings.TrimSpace(next) + "-dev"
 	if module == "" {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package federation runs a whole federation in one process, on loopback: real ResourceManagers, simulated nodes,
-// proxies and routers, which use the real protocols over real sockets. `creel up`, the demo and the tests use it.
+// Package federation runs a whole federation in one process, on loopback. It runs real ResourceManagers, simulated
+// nodes, proxies and routers, which use the real protocols over real sockets. `creel up`, the demo and the tests use
+// it.
 package federation
 
 import (

@@ -71,8 +71,8 @@ func (h *Health) SetReady(ready bool) { h.ready.Store(ready) }
 func (h *Health) Check(name string, ok func() error) { h.checks = append(h.checks, check{name, ok}) }
 
 // Depend adds a dependency to /readyz?verbose, which reports it and fails with it. Plain /readyz ignores it: while
-// the store is unhealthy, a daemon still serves the data that it has, and a load balancer should not remove all
-// daemons at once. look must not block.
+// the store is unhealthy, a daemon still serves the data that it has. A load balancer should not remove all daemons
+// at once. look must not block.
 func (h *Health) Depend(name string, look func() State) {
 	h.depends = append(h.depends, dependency{name, look})
 }

@@ -17,7 +17,8 @@ import (
 const silentHeartbeats = 3
 
 // aloneCheck detects a live process that acts for the member with the same data. The epoch in a data directory proves
-// that a process is a successor, but not that its predecessor has ended: a copy of the directory has the epoch too.
+// that a process is a successor. It does not prove that its predecessor has ended: a copy of the directory has the
+// epoch too.
 type aloneCheck struct {
 	Store    statestore.Members
 	ID       creel.SubclusterID
@@ -29,7 +30,7 @@ type aloneCheck struct {
 }
 
 // start runs before a ResourceManager serves. If the store does not answer, it returns nil: a ResourceManager serves
-// its nodes and AMs without the store, and calls again before it takes an epoch.
+// its nodes and AMs without the store. It calls again before it takes an epoch.
 func (c *aloneCheck) start(ctx context.Context) (err error) {
 	defer close(c.done)
 	c.unknown, err = c.look(ctx, false)

@@ -365,8 +365,8 @@ func (m *mover) preview(ctx context.Context, as creel.SubclusterID) ([]rebalance
 	return m.chosen(ctx, s, as)
 }
 
-// elsewhere returns the members that may have an application that its home does not know: the current home, read
-// without caches, and the two members of a move.
+// elsewhere returns the members that may have an application that its home does not know. These are the current home,
+// read without caches, and the two members of a move.
 func (m *mover) elsewhere(
 	ctx context.Context,
 	app creel.ApplicationID,

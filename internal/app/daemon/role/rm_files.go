@@ -80,7 +80,7 @@ func hostsOfText(b []byte) (hosts []string, err error) {
 }
 
 // hostsOfXML reads the <host> elements at any depth. Each has the names of its first <name>, separated by commas, and
-// the seconds of its first <timeout>; a later element of a host overrides an earlier one.
+// the seconds of its first <timeout>. A later element of a host overrides an earlier one.
 func hostsOfXML(b []byte) (hosts []string, timeouts map[string]time.Duration, err error) {
 	dec := xml.NewDecoder(bytes.NewReader(b))
 	fail := func(err error) ([]string, map[string]time.Duration, error) {

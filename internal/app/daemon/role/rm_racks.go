@@ -20,8 +20,8 @@ import (
 
 const defaultRack = "/default-rack"
 
-// racks returns the look-up of a host's rack: from the configured table, else from the script; nil without both:
-// every host is in the default rack.
+// racks returns the look-up of a host's rack: from the configured table, else from the script. It returns nil without
+// both: every host is in the default rack.
 func racks(s *settings.Settings) (func(host string) string, error) {
 	class := s.String("net.topology.node.switch.mapping.impl")
 	script, table := s.String("net.topology.script.file.name"), s.String("net.topology.table.file.name")

@@ -60,7 +60,7 @@ func members(s *daemon.Service, store statestore.Store, signer *subcluster.Signe
 	return source
 }
 
-// checkSecret returns the error that secretFrom would return, as far as possible without creating the file: a
+// checkSecret returns the error that secretFrom would return, as far as possible without creating the file. A
 // configuration may be checked by a user other than the daemon's.
 func checkSecret(file string) error {
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {

@@ -48,7 +48,7 @@ func boundBodies(next http.Handler, first time.Duration) http.Handler {
 	})
 }
 
-// boundBody removes the limit once the whole body has arrived: the server keeps reading while it serves the request,
+// boundBody removes the limit once the whole body has arrived. The server keeps reading while it serves the request,
 // to detect that the client has gone.
 type boundBody struct {
 	io.ReadCloser

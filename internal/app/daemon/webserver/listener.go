@@ -20,7 +20,7 @@ import (
 
 // maxQuiet is the number of connections of a port for whose bytes the server waits: for the headers of a first or a
 // later request, or for more of a body. Above it, the connections with the longest wait are closed if that exceeds
-// quietTime: an honest client needs a round trip to start, and many at the same time a little more.
+// quietTime. An honest client needs a round trip to start, and many at the same time a little more.
 const (
 	maxQuiet  = 512
 	quietTime = 250 * time.Millisecond

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compare makes figures for comparing runs of the simulator side by side: per queue and per member, as values
-// for tables and JSON, and as one self-contained HTML page with charts. It is pure.
+// Package compare makes figures for comparing runs of the simulator side by side, per queue and per member. It
+// returns values for tables and JSON, and one self-contained HTML page with charts. It is pure.
 package compare
 
 import (

@@ -61,7 +61,7 @@ type grid struct {
 	cells [rows * cols]int32 // first node, as in links
 }
 
-// Links has the positions of nodes in an index, by serial number. They are in a separate array, not in the nodes: a
+// Links has the positions of nodes in an index, by serial number. They are in a separate array, not in the nodes. A
 // node that moves changes neighbours anywhere, and an array of tens of thousands stays in the processor's caches
 // (BenchmarkChurn of subcluster/rm).
 type Links struct{ of []link }
