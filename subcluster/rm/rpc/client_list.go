@@ -50,7 +50,7 @@ func (c *clientHandler) GetApplications(
 	if doc := s.Kept(key); doc.Body != nil {
 		return give(doc), nil
 	}
-	return later(ctx, s, server.Op[R]{Run: func(m *rm.Machine, now time.Time) func() (R, error) {
+	return later(ctx, s, server.Op[R]{Run: unlessGone(ctx, func(m *rm.Machine, now time.Time) func() (R, error) {
 		stamp := s.Stamp()
 		var found []server.ListEntry
 		m.EachListed(limit, parts, func(a *rm.AppView, part bool) bool {
@@ -71,7 +71,7 @@ func (c *clientHandler) GetApplications(
 			}
 			return give(s.Keep(key, stamp, body)), nil
 		}
-	}})
+	})})
 }
 
 // appFilter returns the conditions of a list request as a function. For a router, parts of other ResourceManagers'
@@ -137,7 +137,7 @@ func (c *clientHandler) GetClusterNodes(
 	if doc := s.Kept(key); doc.Body != nil {
 		return pb.Encoded(&pb.GetClusterNodesResponseProto{}, doc.Body), nil
 	}
-	return later(ctx, s, server.Op[R]{Run: func(m *rm.Machine, now time.Time) func() (R, error) {
+	return later(ctx, s, server.Op[R]{Run: unlessGone(ctx, func(m *rm.Machine, now time.Time) func() (R, error) {
 		stamp := s.Stamp()
 		var nodes []rm.NodeView
 		for n := range m.Nodes {
@@ -157,7 +157,7 @@ func (c *clientHandler) GetClusterNodes(
 			s.Keep(key, stamp, body)
 			return pb.Encoded(&pb.GetClusterNodesResponseProto{}, body), nil
 		}
-	}})
+	})})
 }
 
 // applicationsField is the number of GetApplicationsResponseProto's field.

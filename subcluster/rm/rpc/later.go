@@ -5,6 +5,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/hrpc/telemetry"
@@ -47,6 +48,25 @@ func later[T any, M message[T]](ctx context.Context, s *server.Server, o server.
 		reply(m, err)
 	})
 	return nil, hrpc.ErrLater
+}
+
+// unlessGone makes a list, and then its encoding, only while the connection of its caller is open.
+func unlessGone[M any](
+	ctx context.Context, list func(m *rm.Machine, now time.Time) func() (M, error),
+) func(m *rm.Machine, now time.Time) func() (M, error) {
+	gone := func() (none M, err error) { return none, ctx.Err() }
+	return func(m *rm.Machine, now time.Time) func() (M, error) {
+		if ctx.Err() != nil {
+			return gone
+		}
+		encode := list(m, now)
+		return func() (M, error) {
+			if ctx.Err() != nil {
+				return gone()
+			}
+			return encode()
+		}
+	}
 }
 
 // errorOf converts errors to YARN's exceptions.
