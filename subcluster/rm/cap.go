@@ -82,8 +82,8 @@ type UserWaits struct {
 	Used, Pending, Most creel.Resource
 }
 
-// UsersWait lists, by name, the users of a leaf whose waiting asks a limit partly delays, on nodes of a label. Each
-// is the limit of every other user. See sched.UsersWait.
+// UsersWait lists, by name, the users of a leaf whose waiting asks a limit partly delays, on nodes of a label. The
+// result each is the limit of every other user. See sched.UsersWait.
 func (m *Machine) UsersWait(path creel.QueuePath, label string) (each creel.Resource, users []UserWaits) {
 	q := m.sched.FindOn(path, label)
 	if q == nil {

@@ -129,11 +129,10 @@ func (s *Scheduler) limitByCap(q *Queue, v *amounts.Vec) {
 	v.Min(&q.cap.amount)
 }
 
-// Needs returns the amounts for the escrow of a queue's maximum. uses is its use and reservations; needs also has the
-// waiting asks of its applications. uses is the queue's use and reservations; needs also has the waiting asks of its
-// applications. The AM share is a share of the cap, so with a cap that excluded them they would never start. An
-// amount that the queue could not get here even with all nodes is not needed. The escrow would reserve it here, and
-// another member could not use it.
+// Needs returns the amounts for the escrow of a queue's maximum. uses is the queue's use and reservations; needs also
+// has the waiting asks of its applications. Applications in line count with their AMs. The AM share is a share of the
+// cap, so with a cap that excluded them they would never start. An amount that the queue could not get here even with
+// all nodes is not needed. The escrow would reserve it here, and another member could not use it.
 func (s *Scheduler) Needs(q *Queue) (uses, needs amounts.Vec) {
 	uses = q.used
 	uses.Add(&q.held)
