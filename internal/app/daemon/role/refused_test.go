@@ -127,7 +127,7 @@ func TestCheckReadsDaemonFiles(t *testing.T) {
 		"net.topology.table.file.name=/nowhere/racks":         "net.topology.table.file.name",
 		"net.topology.script.file.name=/nowhere/program":      "net.topology.script.file.name",
 		"yarn.resourcemanager.epoch=99999999":                 "epoch",
-		"yarn.scheduler.maximum-allocation-mb=512":            "less than yarn.scheduler.minimum-allocation-mb, 1024",
+		"yarn.scheduler.maximum-allocation-mb=512":            "below yarn.scheduler.minimum-allocation-mb, 1024",
 		"yarn.scheduler.minimum-allocation-vcores=5":          "yarn.scheduler.maximum-allocation-vcores",
 		"creel.membership.lease=1s,creel.store.url=redis://x": "lost before each heartbeat",
 		"creel.subcluster.id=a/b,creel.store.url=redis://x":   "creel.subcluster.id",
