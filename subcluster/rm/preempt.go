@@ -43,7 +43,7 @@ func (k machineContainers) Newest(a *sched.App, out []sched.Container) []sched.C
 }
 
 // Weight is the weight of an application's work in the choice of victims with the least loss. It doubles if the
-// application declares that its containers outlive its AM: then part of its state is elsewhere. It doubles if there
+// application declares that its containers outlive its AM: then their state is not in them alone. It doubles if there
 // is only one attempt.
 func (k machineContainers) Weight(a *sched.App) float64 {
 	w, s := 1.0, ofSched(a).sub
