@@ -10,79 +10,77 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Entry is a UAM record as the store keeps it: one per attempt, sealed, under a
-// revision that rises with each write.
+// Entry is a sealed UAM record in the store. There is one per attempt. Its revision rises with each write.
 type Entry struct {
 	Attempt  creel.AttemptID
 	Revision int64
 	Home     creel.SubclusterID
 	Proxy    string // the proxy that wrote it
-	// Writers of the attempt's entry in the order in which they took it over, at most maxWriters; the last
-	// wrote this one. None: a version before writers wrote it.
+	// Writers are the writers of the attempt's entry in the order in which they took it over, at most maxWriters; the
+	// last wrote this entry. Empty: an older version without writers wrote it.
 	Writers []string
 	UAMs    []EntryUAM
 	Sealed  []byte // the Record, by Sealer
 }
 
-// EntryUAM is a UAM's id, attempt and state (launching, running or ending) in the clear, for routers and operators.
+// EntryUAM is a UAM's id, attempt and state (launching, running or ending), unencrypted, for routers and operators.
 type EntryUAM struct {
 	Member  creel.SubclusterID
-	OwnID   creel.ApplicationID // zero: it has the application's
-	Attempt int32               // of the UAM; 0 while it is not launched
+	OwnID   creel.ApplicationID // zero: the application's id
+	Attempt int32               // of the UAM; 0 before its launch
 	Phase   string
 }
 
-// Store keeps the entries of attempts.
+// Store stores the entries of attempts.
 type Store interface {
-	// Entries of all attempts of an application.
+	// Entries returns the entries of all attempts of an application.
 	Entries(ctx context.Context, app creel.ApplicationID) ([]Entry, error)
-	// Put writes an entry if the stored revision is e.Revision (0: none yet) and
-	// returns the new revision. The error is of kind creel.ErrConflict if the
-	// stored revision is another, and the same content again is success.
+	// Put writes an entry if the stored revision is e.Revision (0: no entry yet), and returns the new revision. The
+	// error is of kind creel.ErrConflict if the stored revision differs. Writing the same content again succeeds.
 	Put(ctx context.Context, e Entry) (revision int64, err error)
-	// Remove removes the entry of an attempt; it may be gone already.
+	// Remove removes the entry of an attempt. It succeeds if there is none.
 	Remove(ctx context.Context, a creel.AttemptID) error
 }
 
-// Sealer encrypts records, which hold tokens. bound names the owner of a sealed value: Open refuses it for any other.
+// Sealer encrypts records, since they have tokens. bound identifies the owner of a sealed value: Open fails for
+// another owner.
 type Sealer interface {
 	Seal(ctx context.Context, bound, plain []byte) (sealed []byte, err error)
 	Open(ctx context.Context, bound, sealed []byte) (plain []byte, err error)
 }
 
-// Recording keeps a session's record in the store, compared and set by its revision. So of two proxies with the same
-// attempt the later wins: it saves the record that it has read before it acts, and the other stops when it saves. It
-// also saves before it calls again a member that another proxy has called in its name. A store may go back to an
-// earlier state: an entry that this recording wrote, or that it took over from, is older then, and is replaced. Load is
-// called once, before the session is made; one Save may be under way at a time, as the session requests them.
+// Recording saves a session's record in the store by compare-and-set of its revision. So of two proxies with the same
+// attempt the later wins: it saves the record that it has read before it acts. The other stops at its next save. If
+// another proxy has called a member for this attempt, the session saves before it calls that member again. The store
+// may go back to an earlier state. Then an older entry by this recording, or by the writer before it, is replaced.
+// Load is called once, before the session is made. At most one Save is under way at a time.
 type Recording struct {
 	Attempt creel.AttemptID
 	Proxy   string // name of this proxy
-	Writer  string // names this recording, and no other of any process
+	Writer  string // unique name of this recording, over all processes
 	Store   Store
 	Sealer  Sealer
-	// WentBack, if given, is called when the store has an earlier state of the entry than this recording saved;
-	// the entry is replaced then.
+	// WentBack, if set, is called when the store has an earlier state of the entry than this recording saved. The
+	// entry is then replaced.
 	WentBack func()
 
 	revision int64
-	read     int64             // revision of the entry that Load found; 0: none
+	read     int64             // revision of the entry that Load read; 0: none
 	writers  []string          // of that entry
-	saved    bool              // an entry with our Writer has been durable
-	earlier  []creel.AttemptID // with entries of their own; removed once ours is durable
+	saved    bool              // an entry with this Writer has been durable
+	earlier  []creel.AttemptID // attempts with entries; removed once this attempt's entry is durable
 }
 
-// maxWriters bounds Entry.Writers: the first ones are left out.
+// maxWriters bounds Entry.Writers: the earliest are dropped.
 const maxWriters = 16
 
-// Load finds the application's record: ours, else the latest of an earlier
-// attempt, else nil. An entry of a later attempt means that ours is over: the
-// error is of kind creel.ErrAttemptNotFound.
+// Load returns the application's record: this attempt's, else the latest of an earlier attempt, else nil. If there is
+// an entry of a later attempt, this attempt is over, and the error is of kind creel.ErrAttemptNotFound.
 func (r *Recording) Load(ctx context.Context) (*Record, error) {
 	entries, err := r.Store.Entries(ctx, r.Attempt.Application)
 	if err != nil {
-		// Running it without its record would launch second UAMs, or leave
-		// first ones behind: rather let the AM try again.
+		// Without its record the session would launch duplicate UAMs or leave UAMs behind. So the AM gets an error
+		// and tries again.
 		return nil, &creel.Error{
 			Kind: creel.ErrUnavailable,
 			What: "failed to read the UAM records of " + r.Attempt.Application.String(),
@@ -120,18 +118,17 @@ func (r *Recording) Load(ctx context.Context) (*Record, error) {
 	return out, nil
 }
 
-// Save writes the record, or removes it when it is nil. The error is of kind
-// creel.ErrStale when another proxy or attempt owns it.
+// Save writes the record, or removes it if rec is nil. The error is of kind creel.ErrStale if another proxy or
+// attempt owns the record.
 func (r *Recording) Save(ctx context.Context, rec *Record) error {
 	if rec == nil {
-		// A save of an earlier attempt may have come after Load.
+		// A session of an earlier attempt may have saved after Load.
 		entries, err := r.Store.Entries(ctx, r.Attempt.Application)
 		if err != nil {
 			return err
 		}
 		r.addEarlier(entries)
-		// Ours goes last: while it is there, a proxy that comes after us finds
-		// the earlier ones too.
+		// This attempt's entry is removed last: while it exists, a later proxy finds the earlier entries too.
 		if err := r.removeEarlier(ctx); err != nil {
 			return err
 		}
@@ -148,7 +145,7 @@ func (r *Recording) Save(ctx context.Context, rec *Record) error {
 	if err := r.put(ctx, r.entry(rec, sealed)); err != nil {
 		return err
 	}
-	_ = r.removeEarlier(ctx) // else at the next save
+	_ = r.removeEarlier(ctx) // retried at the next save
 	return nil
 }
 
@@ -209,11 +206,11 @@ func (r *Recording) catchUp(ctx context.Context) (bool, error) {
 		r.WentBack()
 	}
 	r.revision = revision
-	r.addEarlier(entries) // they are back, if the store went back
+	r.addEarlier(entries) // if the store went back, it has them again
 	return true, nil
 }
 
-// addEarlier adds the entries of earlier attempts to those that are removed.
+// addEarlier adds the attempts of earlier entries to r.earlier.
 func (r *Recording) addEarlier(entries []Entry) {
 	for i := range entries {
 		if a := entries[i].Attempt; a.Compare(r.Attempt) < 0 && !slices.Contains(r.earlier, a) {
@@ -222,9 +219,9 @@ func (r *Recording) addEarlier(entries []Entry) {
 	}
 }
 
-// stands returns the revision that a save replaces, or false if another proxy or a later attempt has taken over. No
-// entry of the attempt means that the store lost it: it is empty or went back. A successor would have left an entry,
-// and the store refuses an entry that was removed.
+// stands returns the revision that a save replaces, or false if another proxy or a later attempt has taken over. If
+// there is no entry of the attempt, the store lost it: it is empty or went back. A successor would have an entry, and
+// the store refuses an entry that was removed.
 func (r *Recording) stands(entries []Entry) (revision int64, ours bool) {
 	ours = true
 	for i := range entries {
@@ -239,24 +236,24 @@ func (r *Recording) stands(entries []Entry) (revision int64, ours bool) {
 	return revision, ours
 }
 
-// older reports whether an entry of the attempt has nothing that this recording does not know. Sealing a record twice
-// yields different bytes, so the writer is compared.
+// older reports whether an entry of the attempt is not newer than this recording's state. Sealing a record twice
+// yields different bytes, so writers are compared.
 func (r *Recording) older(e *Entry) bool {
-	if len(e.Writers) == 0 { // of a version before writers
+	if len(e.Writers) == 0 { // written by an older version
 		return len(r.writers) == 0 && e.Revision <= r.read
 	}
 	switch writer := e.Writers[len(e.Writers)-1]; {
 	case writer == r.Writer:
 		return true // a save whose answer was lost, or the store went back
 	case slices.Contains(r.writers, writer):
-		// The writer before us stops at its next save once we have saved, unless the store went back.
+		// Once this recording has saved, the writer before it stops at its next save, unless the store went back.
 		return r.saved || e.Revision <= r.read
 	}
 	return false
 }
 
-// removeEarlier removes the entries of earlier attempts: their UAMs are in ours
-// now, and a proxy that still holds one of them must find out.
+// removeEarlier removes the entries of earlier attempts. Their UAMs are in this attempt's entry now, and a proxy that
+// still runs an earlier attempt must fail to save.
 func (r *Recording) removeEarlier(ctx context.Context) error {
 	for len(r.earlier) > 0 {
 		if err := r.Store.Remove(ctx, r.earlier[0]); err != nil {

@@ -38,8 +38,8 @@ var table = []mutation{
 	{
 		name:     "an attempt that ends leaves a late record of an earlier one",
 		file:     "amrmproxy/recording.go",
-		old:      "		r.addEarlier(entries)\n		// Ours goes last",
-		wrong:    "		if !MUTANT {\n			r.addEarlier(entries)\n		}\n		// Ours goes last",
+		old:      "		r.addEarlier(entries)\n		// This attempt's entry",
+		wrong:    "		if !MUTANT {\n			r.addEarlier(entries)\n		}\n		// This attempt's entry",
 		caughtBy: "amrmproxy TestEndRemovesLateRecordOfFirstAttempt",
 	},
 	{
