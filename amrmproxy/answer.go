@@ -560,7 +560,7 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 		g := s.ledger.refused(m)
 		m.release = append(a.Release, m.release...)
 		if m.home && unknownToken(err) {
-			s.abandon("home no longer knows the attempt", err)
+			s.abandon("home has no such attempt", err)
 			return
 		}
 		if m.home {

@@ -152,7 +152,7 @@ func LaunchUAM(ctx, brief context.Context, c Clients, sleep Sleep, l Launch) (La
 			return out, &creel.Error{
 				Kind: creel.ErrConflict,
 				What: fmt.Sprintf("the UAM in %s has registered before", l.Member),
-				Why:  "its token is reported only before that, and is lost",
+				Why:  "its token was lost; reports have it only before the registration",
 				Try:  "kill it there",
 			}
 		}

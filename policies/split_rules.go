@@ -149,7 +149,7 @@ func (d *splitDecision) closed(i int, weights Weights) string {
 	case weights != nil && weights.of(r.Member) <= 0:
 		return "the policy assigns it no weight"
 	case !ok:
-		return "the view does not know it"
+		return "it is not in the view"
 	case !m.State.Alive():
 		return "it is " + m.State.String() + ": " + m.Reason
 	case m.State != subcluster.StateActive:
@@ -182,7 +182,7 @@ func (d *splitDecision) inTurn() {
 	}
 	for _, i := range d.open {
 		if d.reach[i].Stuck {
-			d.reasons[i].Excluded = "it held the asks for long, and no member is known to have the required places"
+			d.reasons[i].Excluded = "the asks waited there for long, and no member is known to have the required places"
 		}
 	}
 	d.open = left

@@ -259,7 +259,7 @@ func (r *Mover[T]) Mend(
 	for _, id := range others {
 		standing, err := r.Disown(ctx, id, app, number)
 		if err != nil {
-			return false, fmt.Sprintf("%s did not answer whether it has it: %v", id, err)
+			return false, fmt.Sprintf("failed to ask %s whether it has it: %v", id, err)
 		}
 		if standing == Running {
 			has = id

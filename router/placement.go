@@ -259,7 +259,7 @@ func DecodePlacement(b []byte) (Placement, error) {
 	if u.bad || len(u.b) > 0 {
 		return Placement{}, &creel.Error{
 			Kind: creel.ErrInvalidRequest,
-			What: "how the home was chosen cannot be read",
+			What: "the record of the choice of the home is unreadable",
 			Why:  fmt.Sprintf("%d bytes in the state store have an unknown format", len(b)),
 			Try:  "update this router, if others run a later version",
 		}

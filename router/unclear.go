@@ -36,7 +36,7 @@ func (s *Submitter) absent(
 ) (_ Try, mayLeave bool) {
 	absence := &creel.Error{
 		Kind: creel.ErrUnavailable,
-		What: fmt.Sprintf("%s does not know %s and cannot refuse it for later", at.home, app),
+		What: fmt.Sprintf("%s does not know %s and cannot reject it later", at.home, app),
 		Why:  "its ResourceManager is not creel's, and a submission may still be on its way to it",
 	}
 	if long := s.UnclearWait; long > 0 {

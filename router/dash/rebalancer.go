@@ -63,7 +63,7 @@ func loadRebalancer(c *pages.Call) (any, error) {
 	case p.InForce:
 		p.Sentence = "A plan is in force."
 	default:
-		p.Sentence = "The last plan's lease is over: everything is decided without it."
+		p.Sentence = "The last plan's lease is over: decisions are made without it."
 	}
 	if plan == nil {
 		plan, p.Next = p.Rebalancer.Next, p.Rebalancer.Next != nil

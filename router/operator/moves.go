@@ -156,7 +156,7 @@ func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.Appl
 			say(r.Application, "its move goes on: %s; ask a router of the version that began it", r.Why)
 			continue
 		case r.Undo && (r.GiveUp == "" || r.Arrived > 0):
-			say(r.Application, "it goes back to %s already, if it still waits", r.To)
+			say(r.Application, "it is already moving back to %s, if it still waits", r.To)
 			continue
 		case r.Undo:
 			say(r.Application, "it does not go back to %s: %s", r.To, r.GiveUp)

@@ -82,8 +82,8 @@ func (o *Operator) PolicyHistory(
 }
 
 // PutPolicy writes a queue's policy for its author. It rejects a document with weights of unknown members
-// (CheckPolicy), unless anyMember is true. Without a document it removes the policy. If the queue has no policy of
-// its own, the error is creel.ErrQueueNotFound.
+// (CheckPolicy), unless anyMember is true. Without a document it removes the policy. If there is no policy to remove,
+// the error is creel.ErrQueueNotFound.
 func (o *Operator) PutPolicy(
 	ctx context.Context,
 	user string,

@@ -258,7 +258,7 @@ type PolicyOrder struct {
 	AnyMember bool            `json:"any_member"`
 }
 
-// queueParam returns the queue in a path. "*" stands for queues without a policy.
+// queueParam returns the queue in a path. "*" is the policy of queues without another.
 func queueParam(w http.ResponseWriter, r *http.Request) (creel.QueuePath, bool) {
 	text := pathParam(r, "queue")
 	if text == "*" {

@@ -83,7 +83,7 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 			}
 			h.conf.Log.Debug("web proxy", "application", app.String(), "subcluster", home.ID, "error", err)
 			away(w, "Subcluster "+string(home.ID)+", the home of "+app.String()+
-				", does not answer. Try again; `creel subcluster list` shows how it is.")
+				", does not answer. Try again; `creel subcluster list` shows its state.")
 		},
 	}
 	p.ServeHTTP(w, r)

@@ -44,7 +44,7 @@ func schedulerOf(s *server.Server) func(ctx context.Context, who string) []route
 				return nil, err
 			}
 			if rawjson.Get(doc, "scheduler") == nil {
-				return nil, errors.New("it answered no scheduler document")
+				return nil, errors.New("its answer has no scheduler document")
 			}
 			return []json.RawMessage{doc}, nil
 		})

@@ -63,7 +63,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 			doc.State, doc.Queue = doc.Waits[0].State, doc.Waits[0].Queue
 		}
 		if err != nil {
-			doc.Note = "only its home knows why it waits, and does not answer now: " + err.Error()
+			doc.Note = "the reason for its wait is unknown: its home does not answer: " + err.Error()
 		}
 	}
 	placed, kept, err := h.server.Placement(r.Context(), app)
@@ -72,9 +72,9 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case err != nil:
-		doc.Note = "how its home was chosen is not known now: " + err.Error()
+		doc.Note = "the choice of its home is unknown now: " + err.Error()
 	case !kept && !known:
-		doc.Note = "how its home was chosen is not known: it was found at its home " +
+		doc.Note = "the choice of its home is unknown: it was found at its home " +
 			"after the state store had come back empty"
 	}
 	if kept || known {

@@ -68,7 +68,7 @@ func (h *AdminHandler) DeregisterSubCluster(
 		names = append(names, string(id))
 		note.Target = audit.Targets(names)
 		view := h.server.View()
-		result, info := "SUCCESS", "it sends no heartbeats, and was taken out"
+		result, info := "SUCCESS", "it sent no heartbeats and was deregistered"
 		state, at := subcluster.StateDeregistered, ""
 		m, known := view.Member(id)
 		if known {

@@ -120,7 +120,7 @@ func (t *Tokens) signing(ctx context.Context, now time.Time) (token.Key, error) 
 	return token.Key{}, &creel.Error{
 		Kind: creel.ErrBusy,
 		What: "no delegation token now",
-		Why:  "the key that signs them changed each time it was read",
+		Why:  "the signing key changed at each read",
 		Try:  "ask again; have all routers the same creel.cluster.secret-file?",
 	}
 }

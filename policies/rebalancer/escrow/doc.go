@@ -19,7 +19,7 @@
 //
 //  1. Member.Ask and the change of the cap in force happen in one turn of the ResourceManager, so that nothing is
 //     allocated between reading the use and lowering the cap.
-//  2. The time passed to Ask is read before the record is. The clock is one that also runs while the machine sleeps.
+//  2. The time passed to Ask is read before the record is. The clock must also run while the machine sleeps.
 //  3. One request of a member and queue is under way at a time. The driver calls Granted only if the write succeeds.
 //     If the write fails or its outcome is unclear, the next attempt starts with Ask and reads the record again.
 //  4. The write carries the version of the record and the source of the store (statestore.Documents) that were read.
