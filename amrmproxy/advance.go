@@ -733,7 +733,7 @@ func (s *Session) answerRegister() {
 	if s.restored {
 		// An AM's first call has the response id 0; the answer has the next one. A random id is unlikely to equal an
 		// id that the AM used with the earlier proxy. If they were equal, a late call to that proxy would be
-		// processed, and the present call with the same id would count as its repeat and not be read.
+		// processed. Then the present call with the same id would count as its repeat and not be read.
 		s.resumeAt = 2 + s.rnd.Int32N(1<<30)
 	}
 	for _, c := range s.registers {

@@ -40,7 +40,7 @@ type containers struct {
 	seen idSet
 }
 
-// mostReturned bounds the containers that the AM releases before this proxy knows their member.
+// mostReturned bounds the containers that the AM releases while their member is unknown.
 const mostReturned = 4096
 
 func newContainers() containers {

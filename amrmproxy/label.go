@@ -131,8 +131,8 @@ func (t pendingTable) beside(label string, m *member) (n int64, elsewhere bool) 
 	return n, len(t[m]) > 1 || len(t[m]) == 1 && !same
 }
 
-// labelAt returns the label with which the UAM of a member is submitted, so that asks without a label mean the same
-// there as at home; nil for none. A member without the label would refuse the UAM, and receives no such asks.
+// labelAt returns the label with which the UAM of a member is submitted, nil for none. With it asks without a label
+// mean the same there as at home. A member without the label would refuse the UAM, and receives no such asks.
 func (s *Session) labelAt(m *member) *string {
 	if !s.label.given {
 		return nil

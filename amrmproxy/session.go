@@ -634,7 +634,7 @@ func (s *Session) withdrawUnasked() {
 func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterRequestProto) {
 	switch s.phase {
 	case phaseNew:
-		// Without a record the AM may have finished with the earlier proxy. Only home knows.
+		// Without a record the AM may have finished with the earlier proxy. Home decides.
 		s.blind = !s.restored || s.record.Answer == nil
 		s.home.state, s.home.responseID = memberUp, unknownID
 	case phaseRegistering:

@@ -16,7 +16,7 @@ import (
 // balancedSplit is creel's own policy: home first, other members if needed. Every member with asks of an application
 // costs a UAM there, a record in that ResourceManager and a heartbeat. So asks go to few members:
 //
-//  1. Containers requested on a host or rack are asked of the member that has it.
+//  1. The member with the host or rack is asked for containers requested there.
 //  2. Home is asked for as many containers as fit there now.
 //  3. The rest goes to members in which the application already has a UAM. Members with recent grants come first,
 //     ordered by free capacity.

@@ -367,8 +367,8 @@ func (d *splitDecision) cost() string {
 	return "; at the cost of a UAM in " + some(at)
 }
 
-// rest returns the member for the containers that a rule did not place: home if it is open, else a member where the
-// application already is, else the largest member.
+// rest returns the member for the containers that a rule did not place. It is home if home is open, else a member
+// where the application already is, else the largest member.
 func (d *splitDecision) rest() int {
 	if slices.Contains(d.open, d.home) {
 		return d.home

@@ -304,7 +304,7 @@ func (m *work[V]) number(rule *Field, values []Weighed[V], from []*object[V]) V 
 	return m.Form.MakeNumber(first, combine(rule.Rule, numbers, weights))
 }
 
-// list joins lists, or single items that stand for lists of one.
+// list joins lists. A single item counts as a list of one.
 func (m *work[V]) list(rule *Field, values []Weighed[V]) V {
 	type item struct {
 		same []Weighed[V]

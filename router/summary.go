@@ -193,8 +193,8 @@ type Point struct {
 	At          time.Time // the end of the step
 	Containers  float64   // granted per second, by members' reports
 	Submissions float64   // received per second, by this router
-	// GrantP50 and GrantP99 are the seconds from an ask to the grant of a container, for the grants within the step
-	// by members' counts; -1 if there was none.
+	// GrantP50 and GrantP99 are the seconds from an ask to the grant of a container. They cover the grants within the
+	// step, by members' counts; -1 if there was none.
 	GrantP50, GrantP99 float64
 }
 

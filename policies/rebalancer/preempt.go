@@ -20,7 +20,7 @@ const (
 	preemptionMost    = 86400
 )
 
-// readPreemption takes over a queue's preemption budget.
+// readPreemption sets a queue's preemption budget from the document.
 func (q *Queue) readPreemption(doc *limitsJSON) (err error) {
 	if q.Preemption, q.PreemptionPercent, err = amounts(doc.Preemption, Unbounded); err != nil {
 		return err

@@ -269,7 +269,7 @@ func (l *Loop[T]) disown(
 	return l.ask(ctx, at, app, claim)
 }
 
-// mend mends applications that two successive checks found on hold without a record.
+// mend ends holds that two successive checks found without a record.
 func (l *Loop[T]) mend(ctx context.Context, view *subcluster.View, all []Record) {
 	moving := map[creel.ApplicationID]bool{}
 	for _, r := range all {

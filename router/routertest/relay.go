@@ -23,7 +23,7 @@ type Relay struct {
 	conns map[net.Conn]bool
 	cut   bool
 	held  chan struct{} // non-nil: answers wait until it is closed
-	heard func()        // called on the first answer held back
+	heard func()        // called on the first delayed answer
 }
 
 func relay(t testing.TB, to string) *Relay {
@@ -149,15 +149,15 @@ func (r *Relay) Mend() {
 	}
 }
 
-// Hold holds back the member's answers from now on. heard is called on the first such answer: the member has
-// processed a request, and the router has no answer.
+// Hold delays the member's answers until Release. heard is called on the first such answer: the member has processed
+// a request, and the router has no answer.
 func (r *Relay) Hold(heard func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.held, r.heard = make(chan struct{}), heard
 }
 
-// Release sends the answers held back.
+// Release sends the delayed answers.
 func (r *Relay) Release() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,7 +7,7 @@
 // Its guarantees:
 //
 //  1. A submission is forwarded as the client sent it.
-//  2. A recently used home of an application is found without the store. If the home no longer knows the application,
+//  2. A recently used home of an application is found without the store. If the home no longer has the application,
 //     the store is read again before the caller gets an answer (AtHome).
 //  3. A call to several members is sent to all at the same time, and waits for each no longer than its kind of call
 //     allows (Ask).

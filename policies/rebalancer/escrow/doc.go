@@ -37,7 +37,7 @@
 //     counts less than the member's cap.
 //   - A member keeps its cap until its lease is over. The cap counts for Terms.Linger longer, since the containers of
 //     a member that is cut off continue to run.
-//   - A member without demand holds nothing that other members want.
+//   - If other members want more, a member without demand has no cap.
 //   - If the cap is a setting of a ResourceManager without leases (Standing), it counts until a lower setting is
 //     read.
 //

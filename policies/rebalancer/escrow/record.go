@@ -143,8 +143,8 @@ func (r *Record) Leave(members []creel.SubclusterID) {
 	r.AwaitedStanding = slices.DeleteFunc(slices.Clone(r.AwaitedStanding), gone)
 }
 
-// Silent reports whether a member may have left that the record would count or await without a time limit: it has
-// made no request for the time of a lease.
+// Silent reports whether a member may have left, although the record counts or awaits it without a time limit. Such a
+// member has made no request for the time of a lease.
 func (r *Record) Silent(now time.Time) bool {
 	return len(r.AwaitedStanding) > 0 || slices.ContainsFunc(r.Holders, func(h Holder) bool {
 		return h.Standing && !now.Before(h.Ends)

@@ -59,7 +59,7 @@ func Owed(guaranteed, wants, used, total creel.Resource) (owed, lacks float64) {
 }
 
 // CapsHeld checks that the amounts that count in a record sum to at most the maximum. They may sum to more if the
-// maximum was lowered, or if use was higher when it was set; then no part may rise. before is an earlier state of the
+// maximum was lowered, or if use was higher when it was set. Then no part may rise. before is an earlier state of the
 // record, nil if unknown.
 func CapsHeld(before, now *escrow.Record) error {
 	counted := now.Counted()

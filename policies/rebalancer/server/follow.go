@@ -60,7 +60,7 @@ type FollowerCounts struct {
 	Planned        atomic.Int64 // queues whose capacity follows the plan
 }
 
-// Run keeps the plan in force until ctx ends.
+// Run makes rounds until ctx ends.
 func (k *Follower) Run(ctx context.Context) error {
 	if err := k.Begin(ctx); err != nil {
 		return nil // the process is stopping
