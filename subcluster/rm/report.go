@@ -72,6 +72,7 @@ func (m *Machine) newAppView(a *app) *AppView {
 		Launched:     instant(a.launched),
 		Deadline:     instant(a.deadline),
 		Label:        s.Label.Text,
+		LabelGiven:   s.Label.Given,
 		AMLabel:      a.amLabel,
 		Placed:       a.rule,
 		Port:         -1,

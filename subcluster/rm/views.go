@@ -27,16 +27,17 @@ type AppView struct {
 	Diagnostics string
 	// Waits is the reason why its AM has not started. In lists it is set only while the application waits for
 	// activation, because checking all nodes for each application would take too long.
-	Waits     string
-	Held      Hold
-	Progress  float32
-	Unmanaged bool
-	Submitted time.Time
-	Launched  time.Time // first launch of an AM; zero before
-	Finished  time.Time // zero while it runs
-	Deadline  time.Time // lifetime; zero = unlimited
-	Label     string
-	Placed    string // rule that chose the queue
+	Waits      string
+	Held       Hold
+	Progress   float32
+	Unmanaged  bool
+	Submitted  time.Time
+	Launched   time.Time // first launch of an AM; zero before
+	Finished   time.Time // zero while it runs
+	Deadline   time.Time // lifetime; zero = unlimited
+	Label      string
+	LabelGiven bool   // with the application, perhaps as ""
+	Placed     string // rule that chose the queue
 
 	Attempt     creel.AttemptID // current; zero before the first
 	Host        string          // the AM's, "" unknown

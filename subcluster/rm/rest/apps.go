@@ -320,7 +320,9 @@ func (h *Handler) appFields(w *writer, s *appEntry, now time.Time, deselect map[
 		w.Text("logAggregationStatus", a.Logs.String())
 	}
 	w.Bool("unmanagedApplication", a.Unmanaged)
-	w.OptText("appNodeLabelExpression", a.Label)
+	if a.LabelGiven {
+		w.Text("appNodeLabelExpression", a.Label)
+	}
 	if !a.Unmanaged && !deselect["amNodeLabelExpression"] {
 		w.Text("amNodeLabelExpression", a.AMLabel)
 	}

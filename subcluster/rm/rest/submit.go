@@ -169,9 +169,7 @@ func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error
 	if s.Failures != nil {
 		c.AttemptFailuresValidityInterval = proto.Int64(int64(*s.Failures))
 	}
-	if s.AppLabel != "" {
-		c.NodeLabelExpression = &s.AppLabel
-	}
+	c.NodeLabelExpression = &s.AppLabel // as Hadoop: "" is the partition without a label, not the queue's default
 	if s.AMLabel != "" {
 		c.AmContainerResourceRequest = []*yarnpb.ResourceRequestProto{
 			{Priority: yarnpb.FromPriority(0), ResourceName: proto.String("*"),
