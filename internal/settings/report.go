@@ -55,6 +55,18 @@ func (s *Settings) Effective(all bool) []Entry {
 	return out
 }
 
+// HadoopsDefaults are Hadoop's keys that are not set and that creel does not know, with Hadoop's defaults, in order.
+func (s *Settings) HadoopsDefaults() []Property {
+	var out []Property
+	t := registry()
+	for _, name := range t.hadoopKeyNames() {
+		if s.values[name] == nil {
+			out = append(out, Property{Name: name, Value: t.hadoop[name]})
+		}
+	}
+	return out
+}
+
 // shown is a value for display: passwords in URLs and values of secrets are masked.
 func (s *Settings) shown(v *Value) string {
 	row, known := Find(v.Key)

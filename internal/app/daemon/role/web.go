@@ -4,6 +4,8 @@ package role
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/logs"
@@ -129,7 +131,8 @@ func daemonPages(s *settings.Settings, g *groups.Groups) servlets.Config {
 	}
 }
 
-// properties returns the settings in force in the form of /conf.
+// properties returns the settings in force in the form of /conf. Clients ask it for keys that they need themselves, such
+// as those of HDFS, so it has Hadoop's defaults of the others.
 func properties(s *settings.Settings) []servlets.Property {
 	var out []servlets.Property
 	for _, e := range s.Effective(true) {
@@ -142,5 +145,9 @@ func properties(s *settings.Settings) []servlets.Property {
 		}
 		out = append(out, servlets.Property{Name: e.Key, Value: e.Value, Source: source})
 	}
+	for _, p := range s.HadoopsDefaults() {
+		out = append(out, servlets.Property{Name: p.Name, Value: p.Value, Source: "Hadoop's default"})
+	}
+	slices.SortFunc(out, func(a, b servlets.Property) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
