@@ -189,7 +189,8 @@ machine or a shared file system, and has the ResourceManager read it.`,
 	f.register(c)
 	c.Flags().StringVar(&file, "exclude-file", "", "the `FILE` of hosts (default yarn.resourcemanager.nodes.exclude-path)")
 	if graceful {
-		c.Flags().DurationVar(&patience, "timeout", time.Hour, "decommission it with its running containers after this time")
+		c.Flags().
+			DurationVar(&patience, "timeout", time.Hour, "decommission it with its running containers after this time")
 	}
 	return c
 }

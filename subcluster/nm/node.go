@@ -153,7 +153,7 @@ type Node struct {
 	id         *pb.NodeIdProto // of cfg.ID, in every heartbeat
 	used       creel.Resource
 	containers map[creel.ContainerID]*Container
-	order      []*Container                     // live and unacknowledged containers in order of arrival, for heartbeats
+	order      []*Container                     // live and unacknowledged containers by arrival, for heartbeats
 	live       int                              // of these, containers that have not ended
 	deadlines  int                              // of these, containers with a deadline
 	orphans    bool                             // some of these may belong to an ended application

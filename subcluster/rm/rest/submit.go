@@ -349,7 +349,8 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 		_, err = do(h, r, h.s.Submit(h.caller(r), c, server.Forwarding{Claim: claimOf(r)}))
 		var e *refusal
 		if err != nil && !errors.As(err, &e) && !errors.Is(err, creel.ErrBusy) &&
-			!errors.Is(err, creel.ErrUnavailable) && !errors.Is(err, creel.ErrReadOnly) && !errors.Is(err, creel.ErrEnded) &&
+			!errors.Is(err, creel.ErrUnavailable) && !errors.Is(err, creel.ErrReadOnly) &&
+			!errors.Is(err, creel.ErrEnded) &&
 			r.Context().Err() == nil {
 			err = badRequest(
 				cause + err.Error(),
