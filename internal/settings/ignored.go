@@ -180,7 +180,8 @@ var ignoredRows = []ignoredRow{
 		try:     "remove it, on a network that you trust",
 	},
 	{
-		keys: []string{"yarn.*.application-https.policy"}, effect: Stops, key: "yarn.resourcemanager.application-https.policy",
+		keys: []string{"yarn.*.application-https.policy"}, effect: Stops,
+		key:     "yarn.resourcemanager.application-https.policy",
 		when:    func(_ *Settings, v string) bool { return !strings.EqualFold(v, "LENIENT") },
 		also:    []string{"NONE"},
 		example: "STRICT",
@@ -220,7 +221,8 @@ var ignoredRows = []ignoredRow{
 			"yarn.resourcemanager.principal", "yarn.resourcemanager.keytab", "yarn.resourcemanager.principal.**",
 			"yarn.router.kerberos.**", "yarn.router.keytab.**", "yarn.web-proxy.keytab", "yarn.web-proxy.principal",
 			"yarn.*.webapp.spnego-keytab-file", "yarn.*.webapp.spnego-principal",
-			"hadoop.kerberos.**", "hadoop.security.kerberos.**", "hadoop.http.authentication.kerberos.**", "hadoop.security.auth_to_local.**",
+			"hadoop.kerberos.**", "hadoop.security.kerberos.**", "hadoop.http.authentication.kerberos.**",
+			"hadoop.security.auth_to_local.**",
 			"hadoop.security.auth_to_local", "yarn.resourcemanager.proxy-user-privileges.**",
 		},
 		effect: Warns, example: "rm/_HOST@EXAMPLE.ORG", why: noKerberos,
@@ -243,14 +245,16 @@ var ignoredRows = []ignoredRow{
 	},
 	{
 		keys: []string{
-			"hadoop.security.groups.**", "hadoop.security.uid.**", "hadoop.security.dns.**", "hadoop.security.resolver.**",
+			"hadoop.security.groups.**", "hadoop.security.uid.**", "hadoop.security.dns.**",
+			"hadoop.security.resolver.**",
 			"hadoop.security.service.**", "hadoop.token.files", "hadoop.tokens", "hadoop.user.group.metrics.**",
 			"hadoop.caller.context.**",
 		},
 		effect: Lists, roles: onServers, why: "it configures internals of Hadoop's daemons",
 	},
 	{
-		keys: []string{"hadoop.proxyuser.**"}, effect: Warns, roles: onServers, example: "*", key: "hadoop.proxyuser.hue.host",
+		keys: []string{"hadoop.proxyuser.**"}, effect: Warns, roles: onServers, example: "*",
+		key: "hadoop.proxyuser.hue.host",
 		why: "only hadoop.proxyuser.USER.hosts, .groups and .users permit impersonation",
 	},
 	{
@@ -315,7 +319,7 @@ var ignoredRows = []ignoredRow{
 		keys: []string{"yarn.resourcemanager.fs.state-store.uri"}, effect: Stops,
 		when: func(s *Settings, value string) bool {
 			u, err := url.Parse(value)
-			return s.Bool("yarn.resourcemanager.recovery.enabled") && (err != nil || u.Scheme != "" && u.Scheme != "file")
+			return recovers(s, value) && (err != nil || u.Scheme != "" && u.Scheme != "file")
 		},
 		example: "hdfs://nn:8020/rmstate",
 		with:    []string{"yarn.resourcemanager.recovery.enabled=true", "creel.rm.data=/var/lib/creel"},
@@ -325,7 +329,8 @@ var ignoredRows = []ignoredRow{
 	{
 		keys: []string{
 			"yarn.resourcemanager.store.class", "yarn.resourcemanager.fs.state-store.**",
-			"yarn.resourcemanager.leveldb-state-store.**", "yarn.fs-store.**", "yarn.resourcemanager.nodestore-rootdir.**",
+			"yarn.resourcemanager.leveldb-state-store.**", "yarn.fs-store.**",
+			"yarn.resourcemanager.nodestore-rootdir.**",
 			"yarn.resourcemanager.configuration.file-system-based-store",
 		},
 		effect: Lists, why: journalHas,
@@ -373,7 +378,8 @@ var ignoredRows = []ignoredRow{
 		why: "creel rejects all reservations, so no access list of them is checked",
 	},
 	{
-		keys: []string{"yarn.resourcemanager.reservation-system.**"}, effect: Lists, why: "creel rejects all reservations",
+		keys: []string{"yarn.resourcemanager.reservation-system.**"}, effect: Lists,
+		why: "creel rejects all reservations",
 	},
 	{
 		keys: []string{"yarn.resourcemanager.application-tag-based-placement.**"}, effect: Warns, example: "true",
@@ -428,7 +434,8 @@ var ignoredRows = []ignoredRow{
 		why: "Hadoop's NodeManagers read it; creel's are simulated, without files and processes",
 	},
 	{
-		keys: []string{"yarn.client.**", "ipc.client.**", "yarn.app.**"}, effect: Silent, why: "clients and AMs read it",
+		keys: []string{"yarn.client.**", "ipc.client.**", "yarn.app.**"}, effect: Silent,
+		why: "clients and AMs read it",
 	},
 	{
 		keys: []string{"yarn.timeline-service.**", "yarn.sharedcache.**", "yarn.service.**", "yarn.federation.gpg.**",
@@ -586,7 +593,8 @@ func (s *Settings) ignoredWarnings(role Role) (out []string) {
 		}
 		switch p.effect {
 		case Warns:
-			out = append(out, fmt.Sprintf("%s: %s=%s has no effect: %s%s", p.Origin, p.Key, s.shown(p.Value), p.why, hint))
+			out = append(out,
+				fmt.Sprintf("%s: %s=%s has no effect: %s%s", p.Origin, p.Key, s.shown(p.Value), p.why, hint))
 		case Lists:
 			others = append(others, fmt.Sprintf("%s (%s%s)", p.Key, short(p.Origin.String()), hint))
 		}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A name of Hadoop's about rights, secrets, TLS, identity, stores or exclusivity is in the registry, with its status, or
-// has a row of its own. So a new release's name cannot be passed over.
+// A name of Hadoop's about rights, secrets, TLS, identity, stores or exclusivity is in the registry, with its status,
+// or has a row of its own. So a new release's name cannot be passed over.
 func TestSafetyNamesOfHadoopHaveARow(t *testing.T) {
 	checked := 0
 	for _, name := range registry().hadoopKeyNames() {
@@ -186,7 +186,8 @@ func TestIgnoredKeysAreListedOnce(t *testing.T) {
 
 // Keys that hadoop.security.sensitive-config-keys names are masked, as are those that creel always masks.
 func TestSensitiveKeysOfTheOperatorAreMasked(t *testing.T) {
-	s := loadDefines(t, sensitiveKeys+"=pin$,\n  ^our\\.", "our.word=one", "their.pin=two", "their.pins=three", "a.password=four")
+	s := loadDefines(t, sensitiveKeys+"=pin$,\n  ^our\\.",
+		"our.word=one", "their.pin=two", "their.pins=three", "a.password=four")
 	var masked []string
 	for _, e := range s.Effective(false) {
 		if e.Value == "****" {

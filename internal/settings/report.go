@@ -303,11 +303,10 @@ func (s *Settings) Check() Report {
 			fmt.Sprintf("%s: %s=%s is not in force yet: %s", short(e.Origin), e.Key, e.Value, e.Note))
 	}
 	for _, p := range s.passedOver("") {
-		switch p.effect {
-		case Stops:
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %s stops a daemon: %s", short(p.Origin.String()), p.Key, p.why))
-		case Warns:
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %s has no effect: %s", short(p.Origin.String()), p.Key, p.why))
+		effect, ok := map[Effect]string{Stops: "stops a daemon", Warns: "has no effect"}[p.effect]
+		if ok {
+			r.Warnings = append(r.Warnings,
+				fmt.Sprintf("%s: %s %s: %s", short(p.Origin.String()), p.Key, effect, p.why))
 		}
 	}
 	return r

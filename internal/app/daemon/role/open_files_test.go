@@ -35,7 +35,8 @@ func TestOpenSecretFilesAreReported(t *testing.T) {
 	site, secret := filepath.Join(dir, "yarn-site.xml"), filepath.Join(dir, "secret")
 	write := func(url string) *settings.Settings {
 		t.Helper()
-		text := "<configuration><property><name>creel.store.url</name><value>" + url + "</value></property></configuration>"
+		text := "<configuration><property><name>creel.store.url</name><value>" + url +
+			"</value></property></configuration>"
 		for path, text := range map[string]string{site: text, secret: strings.Repeat("s", 32)} {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
@@ -44,7 +45,10 @@ func TestOpenSecretFilesAreReported(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s, err := settings.Load(settings.Sources{ConfDir: dir, Defines: []string{"creel.cluster.secret-file=" + secret}})
+		s, err := settings.Load(settings.Sources{
+			ConfDir: dir,
+			Defines: []string{"creel.cluster.secret-file=" + secret},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
