@@ -415,3 +415,49 @@ func TestQueuesThatTradeRoomFindRest(t *testing.T) {
 		}
 	})
 }
+
+// root.a has all GPUs, of which root.b asks for some, and too little memory: its asks for memory take from root.b, not
+// from itself.
+func TestShortQueueSparesItsOwnContainers(t *testing.T) {
+	const gpu = "yarn.io/gpu"
+	w := newWorld(t, func(c *Config) {
+		c.ResourceTypes = []creel.ResourceType{{Name: gpu}}
+		c.Queues.Calculator = queues.Dominant
+		c.Queues.Preemption = queues.Preemption{
+			On: true, Interval: time.Second, Wait: 2 * time.Second, PerRound: 1, Termination: 1,
+		}
+		c.Queues.Root.Children = nil
+		for _, name := range []string{"a", "b"} {
+			c.Queues.Root.Children = append(c.Queues.Root.Children, queues.Queue{
+				Name: name, Capacity: queues.PercentOf(50), UserFactor: -1, MaxAMPercent: 1,
+			})
+		}
+	})
+	if _, err := w.m.RegisterNode(w.now, &RegisterNode{
+		ID: creel.NodeID{Host: "h", Port: 1}, Resource: creel.NewResource(32<<10, 32, creel.Amount{Name: gpu, Value: 4}),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	gpus, more, other := w.unmanaged("u", "root.a"), w.unmanaged("v", "root.a"), w.unmanaged("u", "root.b")
+	one := ask(1, "*", 1024, 1, 4)
+	one.Resource = one.Resource.With(gpu, 1)
+	w.asks(gpus, one)
+	w.asks(other, ask(1, "*", 1024, 1, 28))
+	one.Priority, one.Count = 2, 2
+	w.asks(other, one)
+	w.asks(more, ask(1, "*", 1024, 1, 8))
+	taken := map[creel.QueuePath]int{}
+	for range 20 {
+		w.now = w.now.Add(500 * time.Millisecond)
+		w.m.Tick(w.now)
+		for _, a := range w.m.Actions(nil) {
+			if x, ok := a.(Preempted); ok && x.What == TakenBack {
+				taken[x.Queue]++
+			}
+		}
+	}
+	if taken["root.a"] != 0 || taken["root.b"] != 8 {
+		t.Errorf("taken for root.a: %v", taken)
+	}
+}

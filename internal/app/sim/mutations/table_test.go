@@ -1172,6 +1172,13 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestScenarios/preempt-dominant",
 	},
 	{
+		name:     "a queue short of memory takes it from its own applications",
+		file:     "subcluster/rm/sched/preempt_choose.go",
+		old:      "!n.rule.within() && k.app.queue == n.queue\n",
+		wrong:    "!MUTANT && !n.rule.within() && k.app.queue == n.queue\n",
+		caughtBy: "subcluster/rm TestShortQueueSparesItsOwnContainers",
+	},
+	{
 		name:     "a child that loses nothing shields its siblings",
 		file:     "subcluster/rm/sched/preempt_capacity.go",
 		old:      "	x.untouched = above(s, &over, &x.spare)\n",
