@@ -238,6 +238,7 @@ var ports = map[string]string{
 func (d *daemon) again(t testing.TB, more ...string) {
 	t.Helper()
 	d.keepPorts()
+	awaitDown(t, d.Name)
 	d.run(t, more...)
 	d.awaitReady(t)
 }

@@ -116,6 +116,26 @@ func serves(t testing.TB, d *daemon) {
 	})
 }
 
+// awaitDown waits until a scrape has met a daemon that has ended, if the test's row is about that: a restart is faster
+// than a scrape.
+func awaitDown(t testing.TB, name string) {
+	t.Helper()
+	watching.mu.Lock()
+	o := watching.operators
+	watching.mu.Unlock()
+	if o == nil || o.row.metric != "up" {
+		return
+	}
+	series := fmt.Sprintf("up{instance=%q}", name)
+	if err := process.Poll(nil, func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return o.targets[name] == "" || slices.Contains(o.series[series], "0")
+	}); err != nil {
+		t.Fatalf("no scrape met %s after its end: %v", name, err)
+	}
+}
+
 var scraper = &http.Client{Timeout: step, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // scrape records one value of each series of the row's metric.
