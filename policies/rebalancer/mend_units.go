@@ -46,8 +46,11 @@ func unit(text string) (unitOf, float64) {
 	return percentUnit, v
 }
 
-// leastWeight is the weight of a queue with a zero share: a weight is above 0.
-const leastWeight = 0.001
+// leastWeight is the weight of a queue with a zero share: a weight is above 0. Hadoop rejects weights above mostWeight.
+const (
+	leastWeight = 0.001
+	mostWeight  = 10_000
+)
 
 // partOf returns a part of memory and cores.
 func partOf(r creel.Resource, by float64) creel.Resource {
@@ -70,8 +73,8 @@ func sameNumber(a, b string) bool {
 	return a == b || ua == ub && ua != amountUnit && math.Abs(va-vb) <= near && b != ""
 }
 
-// texts writes the shares in the unit of their level. Percentages sum to exactly 100, and the weights of unnamed
-// queues stay.
+// texts writes the shares in the unit of their level. Percentages sum to exactly 100. The weights of unnamed queues
+// stay, unless a named one would be above mostWeight.
 func texts(list []child, kind unitOf) []string {
 	out := make([]string, len(list))
 	shares, all, others, rest := make([]float64, len(list)), 0.0, 0.0, 0.0
@@ -93,6 +96,11 @@ func texts(list []child, kind unitOf) []string {
 	}
 	if all == 0 { // all are new: thousandths of 1 would be too coarse
 		all = 100
+	}
+	for i := range list {
+		if list[i].is*all > mostWeight {
+			all = mostWeight / list[i].is
+		}
 	}
 	for i := range list {
 		out[i] = weightText(list[i].is * all)

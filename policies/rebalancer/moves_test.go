@@ -66,7 +66,7 @@ func TestDrainMovesOldestFirstWithinBudget(t *testing.T) {
 		}
 	}
 	text := strings.Join(notes, "\n")
-	for _, want := range []string{"root.only", "3 a minute"} {
+	for _, want := range []string{"root.only", "3 applications a minute"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing is said of %q: %s", want, text)
 		}

@@ -118,8 +118,8 @@ func TestMovesAreUndoneOnce(t *testing.T) {
 	h.conflict = app(2).String()
 	undo("one of them moves again", "it goes back to a", "`creel rebalancer moves`")
 	h.conflict = ""
-	undo("one is under way", "it goes back to a already", "it goes back to a, if")
-	undo("both are, and one is named", "", "it goes back to a already", app(2))
+	undo("one is under way", "it is already moving back to a", "it goes back to a, if")
+	undo("both are, and one is named", "", "it is already moving back to a", app(2))
 	at("undone", "a", "a")
 	undo("again", "it went back to a", "it went back to a")
 	at("not undone again", "a", "a")

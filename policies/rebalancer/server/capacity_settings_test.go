@@ -149,7 +149,7 @@ func TestCapacitiesOfAHadoopMemberFollowThePlan(t *testing.T) {
 			t.Errorf("an agent that was started without a plan in force leaves %v", conf)
 		}
 		end()
-		if !strings.Contains(log.String(), "as configured again") {
+		if !strings.Contains(log.String(), "configured capacities of queues restored") {
 			t.Errorf("nothing is said:\n%s", log)
 		}
 	})
