@@ -30,10 +30,10 @@ type appFilter struct {
 	limit                                                int
 	startedBegin, startedEnd, finishedBegin, finishedEnd *int64
 	deselect                                             map[string]bool
-	routed                                               bool // a router asks
+	routed                                               bool // the caller is a router
 }
 
-// routed reports whether a router asks.
+// routed reports whether the caller is a router.
 func routed(r *http.Request) bool { return r.Header.Get(subcluster.RouterHeader) != "" }
 
 func set(r *http.Request, name string) (out []string) {
@@ -80,7 +80,7 @@ func parseFilter(r *http.Request) (f appFilter, err error) {
 		f.limit = int(min(n, 1<<31))
 	}
 	for _, p := range []struct {
-		name, yarn string // as asked and as YARN names it in its errors
+		name, yarn string // in the query's spelling, and in that of YARN's errors
 		to         **int64
 	}{
 		{"startedTimeBegin", "startedTimeBegin", &f.startedBegin},
@@ -121,7 +121,7 @@ func parseFilter(r *http.Request) (f appFilter, err error) {
 	return f, nil
 }
 
-// most is how many applications the list may have.
+// most is the maximum number of applications in the list.
 func (f *appFilter) most() int {
 	if f.limit > 0 {
 		return f.limit
@@ -129,8 +129,8 @@ func (f *appFilter) most() int {
 	return math.MaxInt
 }
 
-// keeps reports whether the list includes an application. A part of another cluster's application is listed to a
-// router whatever its name and state.
+// keeps reports whether the list includes an application. Routers also list parts of other clusters' applications.
+// Only the filter by user applies to those.
 func (f *appFilter) keeps(a *rm.AppView, part bool) bool {
 	if part {
 		return f.user == "" || a.User == f.user
@@ -150,7 +150,7 @@ func (f *appFilter) keeps(a *rm.AppView, part bool) bool {
 		within(a.Submitted, f.startedBegin, f.startedEnd) && within(a.Finished, f.finishedBegin, f.finishedEnd)
 }
 
-// appEntry is an application with everything that its document needs beside the view.
+// appEntry is an application with the fields of its document that the view lacks.
 type appEntry struct {
 	app      rm.AppView
 	attempt  rm.AttemptView
@@ -215,7 +215,7 @@ func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// appOf reads the application id of a path; its errors are worded as YARN's.
+// appOf reads the application id of a path. Its errors use YARN's wording.
 func appOf(r *http.Request) (creel.ApplicationID, error) {
 	text := param(r, "appid")
 	id, err := creel.ParseApplicationID(text)
@@ -336,7 +336,7 @@ func (h *Handler) appFields(w *writer, s *appEntry, now time.Time, deselect map[
 			}
 			w.List("resourceUsagesByPartition", len(uses), func(w *writer, i int) {
 				u := uses[i]
-				if len(uses) == 1 || u.Label == a.AMLabel { // an AM that waits to start asks for itself, too
+				if len(uses) == 1 || u.Label == a.AMLabel { // a waiting AM requests resources for itself too
 					u.Pending = u.Pending.Add(a.InLine)
 					u.AMUsed = u.AMUsed.Add(a.InLine)
 				}
@@ -345,7 +345,7 @@ func (h *Handler) appFields(w *writer, s *appEntry, now time.Time, deselect map[
 				h.resource(w, "reserved", u.Reserved)
 				h.resource(w, "pending", u.Pending)
 				h.resource(w, "amUsed", u.AMUsed)
-				h.resource(w, "amLimit", creel.Resource{}) // limits are queues'
+				h.resource(w, "amLimit", creel.Resource{}) // only queues have limits
 				h.resource(w, "userAmLimit", creel.Resource{})
 			})
 		})

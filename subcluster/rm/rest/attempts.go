@@ -94,13 +94,13 @@ func attemptOf(r *http.Request) (creel.AttemptID, error) {
 	return id, nil
 }
 
-// findAttempt looks an attempt up, of the application the path names.
+// findAttempt looks up an attempt of the application in the path.
 func (h *Handler) findAttempt(m *rm.Machine, r *http.Request) (app rm.AppView, a rm.AttemptView, err error) {
 	id, err := attemptOf(r)
 	if err != nil {
 		return app, a, err
 	}
-	of, _ := appOf(r) // attemptOf has read it
+	of, _ := appOf(r) // attemptOf has already checked it
 	app, ok := m.App(of)
 	if !ok {
 		return app, a, noApp(of)
@@ -118,7 +118,7 @@ func (h *Handler) findAttempt(m *rm.Machine, r *http.Request) (app rm.AppView, a
 	return app, a, h.inside(m, r, &app)
 }
 
-// attempt writes one attempt, in the words of reports.
+// attempt writes one attempt in the wording of reports.
 func (h *Handler) attempt(w http.ResponseWriter, r *http.Request) {
 	var app rm.AppView
 	var a rm.AttemptView
@@ -156,10 +156,10 @@ func (h *Handler) attempt(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// web is this handler's own address as links name it.
+// web returns this handler's own address, as used in links.
 func (h *Handler) web(r *http.Request) string { return r.Host }
 
-// containers lists the containers of an attempt that have not ended.
+// containers lists an attempt's running containers.
 func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 	var app rm.AppView
 	var list []rm.ContainerView
@@ -217,7 +217,7 @@ func (h *Handler) container(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) containerFields(w *writer, c *rm.ContainerView, user string, now time.Time) {
-	state := creel.ContainerRunning // the scheduler knows only running containers
+	state := creel.ContainerRunning // the scheduler lists only running containers
 	w.Text("containerId", c.ID.String())
 	w.Int("allocatedMB", c.Resource.MemoryMB)
 	w.Int("allocatedVCores", c.Resource.VCores)

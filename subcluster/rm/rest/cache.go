@@ -42,7 +42,7 @@ func (h *Handler) cached(make http.HandlerFunc) http.HandlerFunc {
 					w.Header().Set("ETag", tag)
 				}
 				w.WriteHeader(c.status)
-				w.Write(c.body) // an error here is the client's going away
+				w.Write(c.body) // fails only if the client closed the connection
 				return
 			}
 		}
@@ -50,7 +50,7 @@ func (h *Handler) cached(make http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// entityTag is how HTTP writes a document's tag (RFC 9110, section 8.8.3).
+// entityTag returns a document's tag as an HTTP ETag (RFC 9110, section 8.8.3).
 func entityTag(doc server.Document) string {
 	if doc.Tag == "" {
 		return ""
@@ -58,8 +58,8 @@ func entityTag(doc server.Document) string {
 	return `"` + doc.Tag + `"`
 }
 
-// makeOnce returns the document that another request has cached in the meantime, or makes it. Nothing is sent under
-// the lock, so a slow reader delays no other request. A handler that panics releases the lock.
+// makeOnce returns the document if another request has cached it in the meantime. Otherwise it makes the document.
+// Nothing is sent under the lock, so a slow reader delays no other request. A panicking handler releases the lock.
 func (h *Handler) makeOnce(
 	key string,
 	packed bool,
@@ -82,7 +82,7 @@ func (h *Handler) makeOnce(
 	return server.Document{}, c
 }
 
-// sendCached sends a document, or "not modified" to a client that has it.
+// sendCached sends a document, or "not modified" to a client with the current copy.
 func sendCached(w http.ResponseWriter, r *http.Request, doc server.Document, packed bool) {
 	header, tag := w.Header(), entityTag(doc)
 	header["Content-Type"] = contentType(r)
@@ -95,10 +95,10 @@ func sendCached(w http.ResponseWriter, r *http.Request, doc server.Document, pac
 	if packed {
 		header.Set("Content-Encoding", "gzip")
 	}
-	w.Write(doc.Body) // an error here is the client's going away
+	w.Write(doc.Body) // fails only if the client closed the connection
 }
 
-// locks are a few locks for many keys.
+// locks maps many keys to a few locks.
 type locks struct {
 	seed  maphash.Seed
 	locks [64]sync.Mutex
@@ -108,7 +108,7 @@ func (l *locks) of(key string) *sync.Mutex {
 	return &l.locks[maphash.String(l.seed, key)%uint64(len(l.locks))]
 }
 
-// recorder is a response that is not sent yet.
+// recorder buffers a response.
 type recorder struct {
 	header http.Header
 	status int
@@ -131,8 +131,8 @@ func (c *recorder) Write(b []byte) (int, error) {
 // rates per second.
 const shortDocumentAge = 100 * time.Millisecond
 
-// shortCache is a short document, one for each form, that is given again while the
-// machine was only asked questions.
+// shortCache caches a short document in each form until an operation may change the machine. Queries do not invalidate
+// it.
 type shortCache [2]atomic.Pointer[shortDocument]
 
 type shortDocument struct {
@@ -143,7 +143,7 @@ type shortDocument struct {
 
 func (s *shortCache) form(r *http.Request) *atomic.Pointer[shortDocument] { return &s[formOf(r)] }
 
-// formOf numbers the forms of a document.
+// formOf returns the index of a document's form.
 func formOf(r *http.Request) int {
 	if webdoc.PrefersXML(r) {
 		return 1
@@ -151,7 +151,7 @@ func formOf(r *http.Request) int {
 	return 0
 }
 
-// sendShort sends the document if it is still true.
+// sendShort sends the cached document and returns true, unless the document is out of date.
 func (h *Handler) sendShort(w http.ResponseWriter, r *http.Request, s *shortCache) bool {
 	k := s.form(r).Load()
 	if k == nil || k.moves != h.s.Moves() || time.Since(k.made) > shortDocumentAge {

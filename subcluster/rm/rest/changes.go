@@ -18,29 +18,29 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// Routers cache a list of all members' applications for all their clients. To spare them a full fetch each second,
-// this ResourceManager numbers the changes of its lines and sends the changes since a number. A router receives all
-// of an application, and its list of viewers.
+// Routers cache a list of all members' applications for all their clients. A full fetch each second would be expensive.
+// So this ResourceManager numbers the changes of its lines, and sends the changes since a number. A router receives
+// each application with all fields and its list of viewers.
 
 // changes numbers the changes of the applications' lines.
 type changes struct {
 	mu    sync.Mutex
-	life  string // of this process: numbers of another one mean nothing here
+	life  string // identifies this process; numbers of other processes do not apply
 	seed  maphash.Seed
-	last  uint64 // change
+	last  uint64 // number of the last change
 	round uint64 // number of comparisons of all applications
 	lines map[creel.ApplicationID]*lineState
-	gone  []goneLine // the newest last
+	gone  []goneLine // newest last
 	from  uint64     // removals before this number are forgotten
 }
 
 // lineState is an application's line with the number of its last change.
 type lineState struct {
 	line subcluster.AppLine
-	view *rm.AppView // of one that is over: the same while nothing changed
+	view *rm.AppView // view of an ended application; the same while unchanged
 	sum  uint64
 	at   uint64
-	look uint64 // the round that saw it last
+	look uint64 // the last round with this application
 }
 
 type goneLine struct {
@@ -48,7 +48,7 @@ type goneLine struct {
 	at uint64
 }
 
-// keptGone bounds the applications that are remembered as forgotten.
+// keptGone limits the number of recorded removals.
 const keptGone = 10_000
 
 // appChanges serves the lines that changed since ?since=, to routers.
@@ -84,7 +84,7 @@ func (h *Handler) appChanges(w http.ResponseWriter, r *http.Request) {
 	h.sendDocument(w, r, doc)
 }
 
-// number looks at all applications, in the machine's goroutine and under mu.
+// number compares all applications with their last lines. It runs in the machine's goroutine and under mu.
 func (h *Handler) number(m *rm.Machine) {
 	c := &h.changes
 	if c.lines == nil {
@@ -111,7 +111,7 @@ func (h *Handler) number(m *rm.Machine) {
 		line.Viewers, line.Hidden = may, h.s.HidesApps()
 		b, err := json.Marshal(&line)
 		if err != nil {
-			continue // texts and numbers: there is none
+			continue // cannot fail: the line has only texts and numbers
 		}
 		n.view = a
 		if sum := maphash.Bytes(c.seed, b); sum != n.sum || n.at == 0 {

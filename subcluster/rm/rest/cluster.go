@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// version is the Hadoop release of these documents and protocols; clients compare it.
+// version is the Hadoop release of these documents and protocols. Clients compare it with theirs.
 const version = "3.4.2"
 
 func (h *Handler) info(w http.ResponseWriter, r *http.Request) {
@@ -111,7 +111,7 @@ func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 		w.Int("activeNodes", m.ActiveNodes)
 		w.Int("shutdownNodes", m.ShutdownNodes)
 		w.Int("containerAssignedPerSecond", m.ContainersPerSecond)
-		if !fair { // FairScheduler knows no partitions
+		if !fair { // FairScheduler has no partitions
 			h.resource(w, "totalUsedResourcesAcrossPartition", v.AllUsed)
 			h.resource(w, "totalClusterResourcesAcrossPartition", v.AllTotal)
 			h.resource(w, "totalReservedResourcesAcrossPartition", v.AllReserved)
@@ -183,8 +183,8 @@ type nodeUse struct {
 	physicalCores        int64
 }
 
-// usage sums the nodes' measurements, at most once a second: it looks at every
-// node. It runs in the machine's goroutine.
+// usage sums the nodes' measurements, at most once a second because it reads every node. It runs in the machine's
+// goroutine.
 func (h *Handler) usage(m *rm.Machine, now time.Time) nodeUse {
 	if now.Sub(h.useAt) < time.Second && !h.useAt.IsZero() {
 		return h.use
@@ -210,7 +210,7 @@ func (h *Handler) userinfo(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// overview is the scheduler on one line.
+// overview describes the scheduler on one line.
 func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	var least, most creel.Resource
 	var priority int32

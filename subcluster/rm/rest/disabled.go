@@ -70,7 +70,7 @@ func (h *Handler) refusing(err error) http.HandlerFunc {
 
 const notRecorded = "scheduling activities are not recorded; /ws/v1/cluster/scheduler/app-activities/<application id> shows why an application waits"
 
-// activities answers for an unknown node as Hadoop's ResourceManager does.
+// activities responds for an unknown node as Hadoop's ResourceManager does.
 func (h *Handler) activities(w http.ResponseWriter, r *http.Request) {
 	node, diagnostic := r.URL.Query().Get("nodeId"), notRecorded
 	if node != "" {

@@ -32,8 +32,7 @@ type refusal struct {
 
 func (e *refusal) Error() string { return e.message }
 
-// The words of a bad request or an unknown thing carry the class of their
-// cause, as Hadoop prints it.
+// The messages for a bad request or an unknown object begin with the class of their cause, as in Hadoop.
 const cause = "java.lang.Exception: "
 
 func badRequest(message string) error {
@@ -48,14 +47,14 @@ func notFound(message string) error {
 	return &refusal{http.StatusNotFound, classNotFound, cause + message}
 }
 
-// noRoute answers an unknown path: no RemoteException, as in Hadoop.
+// noRoute responds to an unknown path. As in Hadoop, the response is not a RemoteException.
 func noRoute(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain;charset=utf-8")
 	w.WriteHeader(http.StatusNotFound)
-	io.WriteString(w, "404 not found: "+r.URL.Path+"\n") // an error here is the client's going away
+	io.WriteString(w, "404 not found: "+r.URL.Path+"\n") // fails only if the client closed the connection
 }
 
-// wrongMethod answers as Jersey's mapper does: 503 in place of the usual 405.
+// wrongMethod responds as Jersey's mapper does: 503 in place of the usual 405.
 func (h *Handler) wrongMethod(w http.ResponseWriter, r *http.Request) {
 	h.refuse(w, r, &refusal{http.StatusServiceUnavailable, classWeb, r.Method + " is not a method of " + r.URL.Path})
 }
@@ -66,7 +65,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if !errors.As(err, &e) {
 		e = &refusal{http.StatusServiceUnavailable, classYarn, err.Error()}
 		switch {
-		case errors.Is(err, server.ErrUnclear): // routers read 503 as refused, and 500 as unclear
+		case errors.Is(err, server.ErrUnclear): // for routers 503 is a refusal, and 500 is unclear
 			e.status = http.StatusInternalServerError
 		case errors.Is(err, creel.ErrApplicationNotFound),
 			errors.Is(err, creel.ErrAttemptNotFound),

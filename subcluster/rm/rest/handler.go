@@ -35,12 +35,12 @@ import (
 type Config struct {
 	StaticUser string // hadoop.http.staticuser.user: the user of requests without a name, dr.who
 	LoginUser  string // user of this process; the operating system's user when empty
-	MaxBody    int64  // bytes of a request, 8 MiB
-	// NoSubmissions refuses applications: yarn.webapp.enable-rest-app-submissions=false.
+	MaxBody    int64  // limit of a request's body in bytes, 8 MiB if 0
+	// NoSubmissions rejects applications: yarn.webapp.enable-rest-app-submissions=false.
 	NoSubmissions bool
-	// ProxyHosts are hosts of AMs' pages besides those on which they run; * is any.
+	// ProxyHosts are additional hosts of AMs' pages, besides those on which the AMs run; * is any host.
 	ProxyHosts []string
-	// ProxyTimeout is for how long the web proxy waits for an AM; 0: without end.
+	// ProxyTimeout limits the web proxy's wait for an AM; 0 is no limit.
 	ProxyTimeout time.Duration
 	// Resources are the resource types beyond memory and vcores.
 	Resources    []ResourceType
@@ -78,10 +78,10 @@ type Handler struct {
 	metricsDoc    shortCache
 	routedMetrics shortCache // for routers
 	changes       changes
-	infoDoc       [2]atomic.Pointer[[]byte] // JSON and XML; nothing of it changes
-	sizes         sync.Map                  // of the last document by its root's name, for the next one's buffer
+	infoDoc       [2]atomic.Pointer[[]byte] // JSON and XML; never changes
+	sizes         sync.Map                  // size of the last document by its root's name, for the next buffer
 
-	// Touched within Query only: the machine has one owner at a time.
+	// Only code within Query uses these: the machine has one owner at a time.
 	use   nodeUse
 	useAt time.Time
 }
@@ -160,7 +160,7 @@ func (h *Handler) Mount(r chi.Router) {
 	r.With(h.identify).HandleFunc("/proxy/{appid}/*", h.proxy)
 }
 
-// param is a part of the path, decoded: clients may write a node's colon as %3A.
+// param returns a decoded part of the path: clients may write a node's colon as %3A.
 func param(r *http.Request, name string) string {
 	text := chi.URLParam(r, name)
 	if plain, err := url.PathUnescape(text); err == nil {
@@ -213,7 +213,7 @@ func (h *Handler) who(r *http.Request) (user, real string) {
 	return user, ""
 }
 
-// remote is a client's address; one that is none is left out of the audit line.
+// remote returns a client's address. An invalid address is left out of the audit line.
 func remote(r *http.Request) netip.AddrPort {
 	a, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return a
@@ -229,12 +229,12 @@ func (h *Handler) caller(r *http.Request) server.Caller {
 	return c
 }
 
-// do performs an Op and waits for its answer.
+// do performs an Op and waits for its result.
 func do[T any](h *Handler, r *http.Request, op server.Op[T]) (T, error) {
 	return server.Do(r.Context(), h.s, h.caller(r), op)
 }
 
-// read has the machine's owner run a question.
+// read runs a query in the machine's owner.
 func (h *Handler) read(ctx context.Context, f func(m *rm.Machine, now time.Time)) error {
 	return h.s.Query(ctx, f)
 }
@@ -251,7 +251,7 @@ func contentType(r *http.Request) []string {
 	return asJSON
 }
 
-// reply writes a document in the form the client asked for.
+// reply writes a document in the form that the client requested.
 func (h *Handler) reply(
 	w http.ResponseWriter,
 	r *http.Request,
@@ -264,9 +264,8 @@ func (h *Handler) reply(
 	send(w, r, status, h.document(r, root, form, fields))
 }
 
-// document makes a document in the form the client asked for. Its buffer begins
-// as large as the last one of its kind was: to grow a long one costs as much as
-// to write it.
+// document makes a document in the form that the client requested. The buffer's first size is that of the last document
+// of its kind. To grow the buffer of a long document costs as much as to write the document.
 func (h *Handler) document(r *http.Request, root string, form regime, fields func(w *writer)) []byte {
 	size := 4 << 10
 	if last, ok := h.sizes.Load(root); ok {
@@ -286,11 +285,11 @@ func (h *Handler) text(w http.ResponseWriter, r *http.Request, status int, s str
 	send(w, r, status, []byte(s))
 }
 
-// worthPacking is the size from which compressing saves more than it costs.
+// worthPacking is the minimum size in bytes at which compression pays off.
 const worthPacking = 8 << 10
 
 var packers = sync.Pool{New: func() any {
-	z, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // the level is a valid one
+	z, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // cannot fail: the level is valid
 	return z
 }}
 
@@ -299,7 +298,7 @@ func send(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	w.Header()["Vary"] = varyEncoding
 	if len(body) < worthPacking || !webdoc.TakesGzip(r) {
 		w.WriteHeader(status)
-		w.Write(body) // an error here is the client's going away
+		w.Write(body) // fails only if the client closed the connection
 		return
 	}
 	w.Header().Set("Content-Encoding", "gzip")
@@ -311,7 +310,7 @@ func send(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	z.Close()
 }
 
-// sendDocument answers with a document as JSON.
+// sendDocument sends a document as JSON.
 func (h *Handler) sendDocument(w http.ResponseWriter, r *http.Request, doc any) {
 	b, err := json.Marshal(doc)
 	if err != nil {

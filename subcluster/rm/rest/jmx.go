@@ -72,7 +72,7 @@ func (h *Handler) machineBeans(m *rm.Machine, now time.Time) []servlets.Bean {
 	return append(out, counts)
 }
 
-// queueBean is QueueMetrics of one queue; its name holds the path part by part.
+// queueBean is the QueueMetrics bean of one queue. Its name lists the parts of the path.
 func queueBean(q *rm.QueueView) servlets.Bean {
 	name := "QueueMetrics"
 	for i, part := range q.Path.Parts() {
@@ -124,7 +124,7 @@ func queueBean(q *rm.QueueView) servlets.Bean {
 	return b
 }
 
-// liveNodes is a document within the document: a string that holds JSON.
+// liveNodes is a JSON document, as a string within the outer document.
 func liveNodes(m *rm.Machine) string {
 	type live struct {
 		HostName           string

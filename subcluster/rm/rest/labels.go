@@ -104,7 +104,7 @@ func (h *Handler) labelsToNodes(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// queryList reads a parameter that may be repeated or a list with commas.
+// queryList reads a parameter that may be repeated or list values with commas.
 func queryList(r *http.Request, name string) (out []string) {
 	for _, list := range r.URL.Query()[name] {
 		for item := range strings.SplitSeq(list, ",") {
@@ -181,7 +181,7 @@ func (h *Handler) labelsOfNode(w http.ResponseWriter, r *http.Request) {
 	h.labelInfos(w, r, out, func(*writer, *rm.LabelView) {})
 }
 
-// labelledNode reads a node id; one without a port is every node of the host.
+// labelledNode reads a node id. An id without a port stands for every node of the host.
 func labelledNode(text string) (creel.NodeID, error) {
 	if !strings.Contains(text, ":") && text != "" {
 		return creel.NodeID{Host: text}, nil
@@ -253,7 +253,7 @@ func (h *Handler) replaceLabelsOfNode(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// changeLabels carries out a change of labels. The answer is empty.
+// changeLabels applies a change of labels. The response is empty.
 func (h *Handler) changeLabels(w http.ResponseWriter, r *http.Request, what string, change func() error) {
 	who := h.caller(r)
 	err := h.s.Administer(who, what, change)

@@ -16,8 +16,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// AppsDoc is /api/v1/apps: all applications, in the order in which they came, or with
-// ?limit= a page of those that match, the newest first.
+// AppsDoc is /api/v1/apps: all applications in the order of their submission. With ?limit= it is a page of the matching
+// applications, newest first.
 type AppsDoc struct {
 	Apps []subcluster.AppLine `json:"apps"`
 	// Matching counts the applications of all pages by state; Next is the cursor of the next page.
@@ -90,7 +90,7 @@ type lineFilter struct {
 	hasAfter    bool
 }
 
-// stateGroups are the names of several states, as routers' list takes them, too.
+// stateGroups are names for several states. Routers' list accepts them too.
 var stateGroups = map[string][]creel.ApplicationState{
 	"running": {creel.AppRunning},
 	"waiting": {creel.AppNew, creel.AppNewSaving, creel.AppSubmitted, creel.AppAccepted},
@@ -126,7 +126,7 @@ func readLineFilter(r *http.Request) (f lineFilter, err error) {
 	return f, nil
 }
 
-// pageLimit is how many items a page has, 0 where the query asks for no page.
+// pageLimit returns the number of items on a page, 0 if the query requests no page.
 func pageLimit(r *http.Request) (int, error) {
 	text := r.URL.Query().Get("limit")
 	if text == "" {
@@ -155,8 +155,8 @@ func (f *lineFilter) keeps(a *rm.AppView) bool {
 	return false
 }
 
-// page returns the applications of a page, the newest first, and the cursor of the next
-// page; and counts all that match, among those that are listed at all.
+// page returns a page of applications, newest first, and the cursor of the next page. It counts all matching
+// applications among the listed ones.
 func (f *lineFilter) page(m *rm.Machine, doc *AppsDoc, listed func(*rm.AppView) bool) (
 	found []*rm.AppView, next string,
 ) {
@@ -175,7 +175,7 @@ func (f *lineFilter) page(m *rm.Machine, doc *AppsDoc, listed func(*rm.AppView) 
 	}
 	slices.SortFunc(found, newest)
 	if f.hasAfter {
-		last, _ := m.App(f.after) // one that is forgotten was the last: nothing follows
+		last, _ := m.App(f.after) // a forgotten application was the last: nothing follows
 		found = slices.DeleteFunc(found, func(a *rm.AppView) bool { return newest(a, &last) <= 0 })
 	}
 	if len(found) > f.limit {
@@ -189,11 +189,11 @@ func (f *lineFilter) page(m *rm.Machine, doc *AppsDoc, listed func(*rm.AppView) 
 type NodesDoc struct {
 	Nodes    []subcluster.NodeLine `json:"nodes"`
 	Matching int64                 `json:"matching"`
-	States   map[string]int64      `json:"states"` // of those that match but for their state
+	States   map[string]int64      `json:"states"` // of all nodes that match the filters other than state
 	Next     string                `json:"next,omitempty"`
 }
 
-// nodeLines serves a page of the nodes, for a subcluster may have fifty thousand.
+// nodeLines serves a page of the nodes, because a subcluster may have 50,000.
 func (h *Handler) nodeLines(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, err := pageLimit(r)

@@ -9,17 +9,17 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
-// LogsDoc is how far nodes are with the logs of an application.
+// LogsDoc is the progress of log aggregation for an application, by node.
 type LogsDoc struct {
 	Application string `json:"application"`
 	Status      string `json:"status"` // of all nodes together, by YARN's names
-	// Nodes are those that wait, gather, failed or were late, at most so many as a page of a list has; once all is
-	// over, those that succeeded are forgotten.
+	// Nodes are the nodes that wait, gather, failed or were late, at most one page of them. Succeeded nodes are dropped
+	// after all nodes are done.
 	Nodes []NodeLogs `json:"nodes"`
 	Count int        `json:"count"` // of all such nodes
 }
 
-// NodeLogs is one node with its last messages.
+// NodeLogs is one node with its latest messages.
 type NodeLogs struct {
 	Node     string   `json:"node"`
 	Status   string   `json:"status"`

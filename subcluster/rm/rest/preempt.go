@@ -12,8 +12,8 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// preemption serves creel's own document about the containers that would be taken back for one queue. It requires
-// administration of the queue, because it names other users' applications.
+// preemption serves creel's own document about the containers to be preempted for one queue. The caller must administer
+// the queue, because the document names other users' applications.
 func (h *Handler) preemption(w http.ResponseWriter, r *http.Request) {
 	who := h.caller(r)
 	var doc subcluster.Preemption

@@ -27,7 +27,7 @@ import (
 // page needs and the cookies that it set itself. It never receives the browser's credentials for this
 // ResourceManager.
 
-// passed are the request's headers that an AM gets to see.
+// passed are the request headers that the proxy forwards to an AM.
 var passed = []string{
 	"User-Agent",
 	"Accept",
@@ -119,7 +119,7 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// amURL reads the address an AM gave, with or without a scheme.
+// amURL parses the address that an AM reported, with or without a scheme.
 func amURL(text string) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
@@ -291,7 +291,7 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView,
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			if r.Context().Err() == context.Canceled {
-				return // the client is gone
+				return // the client closed the connection
 			}
 			sentence(
 				w,
@@ -303,9 +303,8 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView,
 	p.ServeHTTP(w, r)
 }
 
-// throughProxy returns where a browser goes that the AM at target sends to a location:
-// to a page of the same server by way of the proxy, for that server is not reached from
-// everywhere; anywhere else as it stands.
+// throughProxy returns the target of a redirect by the AM at target. A page of the AM's own server becomes a path of
+// the proxy, because not every browser can reach that server. Any other location is unchanged.
 func throughProxy(location string, target *url.URL, id creel.ApplicationID) string {
 	to, err := target.Parse(location)
 	if err != nil || to.Scheme != target.Scheme || to.Host != target.Host {
@@ -320,7 +319,7 @@ func throughProxy(location string, target *url.URL, id creel.ApplicationID) stri
 			return location
 		}
 	}
-	// An AM that knows of the proxy names its pages as browsers do.
+	// An AM that supports the proxy uses the browser's paths for its pages.
 	if path != base && !strings.HasPrefix(path, base+"/") {
 		path = base + "/" + strings.TrimPrefix(path, "/")
 	}
@@ -328,15 +327,15 @@ func throughProxy(location string, target *url.URL, id creel.ApplicationID) stri
 	return path + out.String()
 }
 
-// pageHeaders are on the ResourceManager's own pages, as on the router's: nothing
-// of elsewhere runs in them, and no other site shows them in a frame.
+// pageHeaders are on the ResourceManager's own pages, as on the router's. They block foreign scripts in the pages, and
+// frames of other sites around them.
 func pageHeaders(w http.ResponseWriter) {
 	header := w.Header()
 	header.Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'self'")
 	header["X-Frame-Options"], header["X-Content-Type-Options"] = sameOrigin, noSniff
 }
 
-// sentence is a page of one line.
+// sentence writes a page of one line.
 func sentence(w http.ResponseWriter, status int, s string) {
 	pageHeaders(w)
 	w.Header().Set("Content-Type", "text/html;charset=utf-8")
@@ -344,5 +343,5 @@ func sentence(w http.ResponseWriter, status int, s string) {
 	io.WriteString(
 		w,
 		"<html>\n  <h1>\n    "+template.HTMLEscapeString(s)+"\n  </h1>\n</html>\n",
-	) // an error here is the client's going away
+	) // fails only if the client closed the connection
 }

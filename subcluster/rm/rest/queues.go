@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// percent writes a share of a queue as 0..100. Java multiplies floats, which shows in the last digit.
+// percent writes a share of a queue as 0..100. Java multiplies floats, which affects the last digit.
 func percent(w *writer, name string, v float64) { w.Float(name, float64(float32(v)*100)) }
 
 // bounds are the smallest and the largest container of the cluster.
@@ -27,8 +27,7 @@ func (h *Handler) bounded(w *writer, name string, v creel.Resource, b bounds) {
 	})
 }
 
-// configured writes an amount that is configured; where none is, YARN's nothing bears the
-// bounds of a container.
+// configured writes a configured amount. YARN writes a missing amount with the bounds of a container.
 func (h *Handler) configured(w *writer, name string, v creel.Resource, b bounds) {
 	if v.IsZero() {
 		h.bounded(w, name, v, b)
@@ -219,8 +218,8 @@ func creation(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) string {
 	return "static"
 }
 
-// share is the part of its parent that a queue is promised; one that has a weight has
-// none of its own, but where capacities are given type by type.
+// share returns the queue's promised part of its parent. A queue with a weight returns 0, unless capacities are set per
+// resource type.
 func share(q *sched.QueueView) float64 {
 	if q.Spec.Capacity.Unit == queues.Weight && !q.Vectors {
 		return 0
@@ -228,8 +227,8 @@ func share(q *sched.QueueView) float64 {
 	return q.Capacity
 }
 
-// computed is an amount that is neither configured nor counted: under the calculator that
-// knows memory alone it has one core.
+// computed returns an amount that is neither configured nor counted. Under the memory-only calculator it has at most
+// one core.
 func computed(q *sched.QueueView, r creel.Resource) creel.Resource {
 	if q.MemoryOnly {
 		return creel.NewResource(r.MemoryMB, min(r.MemoryMB, 1))
@@ -237,8 +236,7 @@ func computed(q *sched.QueueView, r creel.Resource) creel.Resource {
 	return r
 }
 
-// amountsOf are the amounts that are configured for a queue: a maximum that is not is the
-// parent's.
+// amountsOf returns the amounts configured for a queue. A missing maximum is the parent's.
 func amountsOf(q *sched.QueueView, all map[creel.QueuePath]*rm.QueueView) (least, most creel.Resource) {
 	least, most = q.Spec.Capacity.Resource, q.Spec.MaxCapacity.Resource
 	if p := all[q.Parent]; p != nil && most.IsZero() && !least.IsZero() {
@@ -247,8 +245,7 @@ func amountsOf(q *sched.QueueView, all map[creel.QueuePath]*rm.QueueView) (least
 	return least, most
 }
 
-// effective are the amounts that a queue has: in a cluster without nodes those that are
-// configured.
+// effective returns the amounts in force for a queue. In a cluster without nodes the minimum is the configured one.
 func effective(q *sched.QueueView, all map[creel.QueuePath]*rm.QueueView) (least, most creel.Resource) {
 	if root := all[creel.RootQueue]; root != nil && root.Max.IsZero() && !q.Vectors {
 		least, _ = amountsOf(q, all)
@@ -348,9 +345,8 @@ func (h *Handler) capacities(w *writer, q *rm.QueueView, all map[creel.QueuePath
 	})
 }
 
-// partitionsOf are the rows of a queue's capacities: the nodes without a label, then those
-// of the labels that it has capacities for (made on demand: that it may use), and of those
-// that lent it something.
+// partitionsOf returns the rows of a queue's capacities. The first is for nodes without a label. Others are for labels
+// in which the queue has capacities (a dynamic queue: access) or uses resources.
 func partitionsOf(q *rm.QueueView) []sched.PartitionView {
 	out := []sched.PartitionView{{QueueView: q.QueueView}}
 	for i := range q.Partitions {
@@ -365,7 +361,7 @@ func partitionsOf(q *rm.QueueView) []sched.PartitionView {
 	return out
 }
 
-// usesOf are the rows of its use: of a parent those where something is used.
+// usesOf returns the rows of a queue's use. A parent omits labels without use or requests.
 func usesOf(q *rm.QueueView) []sched.PartitionView {
 	all := partitionsOf(q)
 	if q.Leaf {
@@ -429,11 +425,11 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 			h.resource(w, "reserved", p.Reserved)
 			h.resource(w, "pending", p.Pending.Add(p.InLine))
 			if !q.Leaf {
-				return // AMs are counted where they run
+				return // AMs are counted in leaves
 			}
 			h.resource(w, "amUsed", p.AMUsed)
 			h.resource(w, "amLimit", computed(&p.QueueView, p.AMLimit))
-			ofUser := creel.Resource{} // until there is one
+			ofUser := creel.Resource{} // zero without users
 			if len(q.Users) > 0 {
 				ofUser = p.UserAMLimit
 			}
@@ -444,7 +440,7 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	h.resource(w, "minEffectiveCapacity", least)
 	h.resource(w, "maxEffectiveCapacity", most)
 	h.resource(w, "maximumAllocation", q.MaxAllocation)
-	if p := q.Planned; p != nil { // creel's own: in force in place of minEffectiveCapacity
+	if p := q.Planned; p != nil { // creel's own: replaces minEffectiveCapacity while in force
 		w.Object("planned", func(w *writer) {
 			percent(w, "absoluteCapacity", p.Share)
 			h.resource(w, "effectiveCapacity", p.Amount)
@@ -476,7 +472,7 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 		w.List("user", len(q.Users), func(w *writer, i int) {
 			u := &q.Users[i]
 			limit, ofAMs := u.Limit, u.AMLimit
-			if u.Running == 0 { // none was ever asked of the user
+			if u.Running == 0 { // no limit was computed for the user
 				limit, ofAMs = creel.Resource{}, creel.Resource{}
 			}
 			w.Text("username", u.Name)
@@ -554,7 +550,7 @@ func (h *Handler) fairQueue(
 	b bounds,
 ) {
 	w.Int("maxApps", int64(cmp.Or(q.Spec.MaxParallelApps, math.MaxInt32)))
-	if q.Spec.Minimum.Unit == queues.Unset { // Hadoop's nothing bears the bounds of a container
+	if q.Spec.Minimum.Unit == queues.Unset { // Hadoop writes a missing minimum with a container's bounds
 		h.bounded(w, "minResources", q.Minimum, b)
 	} else {
 		h.resource(w, "minResources", q.Minimum)
@@ -565,7 +561,7 @@ func (h *Handler) fairQueue(
 	h.resource(w, "amMaxResources", q.AMLimit)
 	if most := q.Spec.MaxCapacity.Unit; q.Leaf && total.IsZero() && q.Spec.Minimum.Unit == queues.Unset &&
 		(most == queues.Percent || most == queues.PerType) {
-		// A part of no cluster is nothing, and YARN cuts the demand by that nothing.
+		// A share of an empty cluster is 0, and YARN limits the demand to that 0.
 		h.bounded(w, "demandResources", q.Demand, b)
 	} else {
 		h.resource(w, "demandResources", q.Demand)

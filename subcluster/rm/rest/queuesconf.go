@@ -37,8 +37,8 @@ func (h *Handler) mountQueuesConf(r chi.Router) {
 		"Scheduler Configuration format only supported by MutableConfScheduler", h.formatQueues))
 }
 
-// confOnly admits administrators, and everybody while ACLs are off. If the configuration comes from files, it answers
-// with otherwise.
+// confOnly admits administrators, and all users while ACLs are off. If the configuration comes from files, the response
+// is otherwise.
 func (h *Handler) confOnly(otherwise string, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -82,8 +82,8 @@ func (h *Handler) formatQueues(w http.ResponseWriter, r *http.Request) {
 	h.text(w, r, http.StatusOK, "Configuration under store successfully formatted.")
 }
 
-// mutationDoc is a requested change, by its JSON and XML names. Hadoop's command writes it without the root's name;
-// the form with it is accepted too.
+// mutationDoc is a requested change, by its JSON and XML names. Hadoop's command omits the root's name in JSON. The
+// form with that name is accepted too.
 type mutationDoc struct {
 	XMLName xml.Name                    `json:"-" xml:"sched-conf"`
 	Remove  webdoc.Many[string]         `json:"remove-queue" xml:"remove-queue"`
@@ -114,10 +114,10 @@ func (d *mutationDoc) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// word is a text that may stand as a number or a flag in JSON; null is none.
+// word is a text; in JSON it may also be a number or a flag. Null is an empty text.
 type word string
 
-// UnmarshalJSON reads any of them.
+// UnmarshalJSON reads any of these forms.
 func (v *word) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '"' {
 		return json.Unmarshal(b, (*string)(v))
@@ -188,8 +188,8 @@ func (h *Handler) validateQueues(w http.ResponseWriter, r *http.Request) {
 	h.confDocument(w, r, values)
 }
 
-// refuseConf writes why the configuration stays as it is: a plain sentence, where it is
-// about the change; a RemoteException where the call could not be read or taken.
+// refuseConf writes the reason for a rejected change. It is a plain sentence if the change itself is at fault. Other
+// errors, such as an unreadable body, are RemoteExceptions.
 func (h *Handler) refuseConf(w http.ResponseWriter, r *http.Request, before string, err error) {
 	var e *refusal
 	if !errors.As(err, &e) && (errors.Is(err, creel.ErrInvalidRequest) || errors.Is(err, creel.ErrNotPermitted) ||
@@ -200,8 +200,7 @@ func (h *Handler) refuseConf(w http.ResponseWriter, r *http.Request, before stri
 	h.refuse(w, r, err)
 }
 
-// confChanges lists the changes of the queues' configuration that can be undone, the newest
-// last.
+// confChanges lists the changes of the queues' configuration that can be undone, newest last.
 func (h *Handler) confChanges(w http.ResponseWriter, r *http.Request) {
 	h.confOnly("the queues come from files: "+
 		"set yarn.scheduler.configuration.store.class to fs or memory for calls to change them",
@@ -220,7 +219,7 @@ func (h *Handler) confChanges(w http.ResponseWriter, r *http.Request) {
 		})(w, r)
 }
 
-// undoConf takes one of them back.
+// undoConf undoes one change of the queues' configuration.
 func (h *Handler) undoConf(w http.ResponseWriter, r *http.Request) {
 	h.confOnly("the queues come from files: there is nothing to undo",
 		func(w http.ResponseWriter, r *http.Request) {

@@ -33,8 +33,8 @@ func (h *Handler) newApplication(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// claimOf returns the number of the claim under which a router forwards a
-// submission (package router), 0 if none did.
+// claimOf returns the claim number of a submission that a router forwards (package router). It returns 0 without a
+// claim.
 func claimOf(r *http.Request) int64 {
 	claim, err := strconv.ParseInt(r.Header.Get("X-Creel-Claim"), 10, 64)
 	if err != nil {
@@ -43,7 +43,7 @@ func claimOf(r *http.Request) int64 {
 	return max(claim, 0)
 }
 
-// body reads a request's body within its bound.
+// body reads a request's body, up to its limit.
 func (h *Handler) body(w http.ResponseWriter, r *http.Request) (webdoc.Body, error) {
 	b, err := webdoc.Read(w, r, h.conf.MaxBody)
 	return b, unreadable(err)
@@ -58,7 +58,7 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request, to any) error {
 	return unreadable(b.Decode(to))
 }
 
-// unreadable is the refusal of a body that cannot be read; nil of nil.
+// unreadable returns the error for an unreadable body; nil if err is nil.
 func unreadable(err error) error {
 	var big *http.MaxBytesError
 	switch {
@@ -135,7 +135,7 @@ type localResource struct {
 	Timestamp  webdoc.Long `json:"timestamp" xml:"timestamp"`
 }
 
-// context turns the document into the message a client would have sent by RPC.
+// context converts the document to the message of a submission by RPC.
 func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error) {
 	id, err := creel.ParseApplicationID(s.ID)
 	if err != nil {
@@ -213,12 +213,12 @@ var accessTypes = map[string]yarnpb.ApplicationAccessTypeProto{
 	"MODIFY_APP": yarnpb.ApplicationAccessTypeProto_APPACCESS_MODIFY_APP,
 }
 
-// unknownWord rejects a word that is none of a list. Hadoop reads some as null, with which the launch fails later.
+// unknownWord rejects a word that is not in a list. Hadoop reads some such words as null, and the launch fails later.
 func unknownWord(of, word, known string) error {
 	return badRequest(cause + "Unknown " + of + ": " + strconv.Quote(word) + " is not " + known)
 }
 
-// lower is how tags are kept: they compare without case.
+// lower converts tags to lower case: comparisons ignore case.
 func lower(tags []string) []string {
 	out := make([]string, len(tags))
 	for i, t := range tags {
@@ -287,8 +287,7 @@ func decodeBase64(s string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(s)
 }
 
-// message reads a local resource. A URL without a port carries -1, which Java
-// takes as none.
+// message converts a local resource. A URL without a port has port -1, which Java reads as "no port".
 func (l *localResource) message() (*yarnpb.LocalResourceProto, error) {
 	u, err := url.Parse(l.URL)
 	if err != nil || l.URL == "" {
@@ -354,7 +353,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 			r.Context().Err() == nil {
 			err = badRequest(
 				cause + err.Error(),
-			) // any rejection of a submission by a ResourceManager is a bad request here
+			) // here any rejection by a ResourceManager is a bad request
 		}
 	}
 	if err != nil {

@@ -43,7 +43,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	h.sendDocument(w, r, doc)
 }
 
-// waitOf writes a reason by its fields, those that its kind has.
+// waitOf writes a reason with the fields of its kind.
 func waitOf(y rm.Why) *subcluster.Wait {
 	w := &subcluster.Wait{
 		Code: y.Limit.Code(), Queue: y.Where, Asked: y.Waiting, Text: y.Text, Unlock: y.Try, Before: y.Before,

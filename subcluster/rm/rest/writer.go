@@ -9,25 +9,25 @@ import (
 	"unicode/utf8"
 )
 
-// writer builds one document, as JSON or as XML. Calls nest: everything written within the function passed to Object
-// or List belongs to it. In the root form of JSON the name of the outermost object is written or dropped as YARN does
-// for the class (Document).
+// writer builds one document, as JSON or as XML. Calls nest: the function passed to Object or List writes the content
+// of that element. In JSON the root form decides whether the name of the outermost object is written, as YARN does for
+// the class (Document).
 type writer struct {
 	buf   []byte
 	xml   bool
-	comma bool // JSON: a field stands before the next one
+	comma bool // JSON: the next field needs a comma
 	quote bool // JSON regime C: numbers and flags are strings
 	xsi   bool // XML: the namespace of type markers is declared
 }
 
-// regime is how the JSON of a class looks in YARN 3.4, which has two ways of
-// writing it and keeps the root's name for one of them only.
+// regime is the JSON form of a class in YARN 3.4. YARN has two ways to write JSON, and only one of them writes the
+// root's name.
 type regime uint8
 
 const (
-	rooted  regime = iota // numbers bare, lists are arrays, the root's name kept
+	rooted  regime = iota // bare numbers, lists as arrays, with the root's name
 	natural               // the same without the root's name
-	mapped                // everything is a string, a list of one its element, nothing is null; no root
+	mapped                // texts only; a list of one is its element; no nulls, no root
 )
 
 // document is one whole document with its root.
@@ -61,7 +61,7 @@ func (w *writer) name(name string) {
 func (w *writer) open(name string)  { w.buf = append(append(append(w.buf, '<'), name...), '>') }
 func (w *writer) close(name string) { w.buf = append(append(append(w.buf, '<', '/'), name...), '>') }
 
-// body writes the fields of an object within its braces or tags.
+// body writes the fields of an object between its braces or tags.
 func (w *writer) body(name string, fields func(w *writer)) {
 	if w.xml {
 		at := len(w.buf)
@@ -95,8 +95,7 @@ func (w *writer) Object(name string, fields func(w *writer)) {
 	w.body(name, fields)
 }
 
-// Typed writes an object of a subclass, named as YARN names it: a field in
-// JSON, an attribute in XML.
+// Typed writes an object of a subclass. YARN's name of the subclass is a field in JSON, an attribute in XML.
 func (w *writer) Typed(name, class string, fields func(w *writer)) {
 	if w.xml {
 		w.typed(name, class, fields)
@@ -110,7 +109,7 @@ func (w *writer) typed(name, class string, fields func(w *writer)) {
 	if !w.xsi {
 		w.buf = append(w.buf, ` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"`...)
 		w.xsi = true
-		defer func() { w.xsi = false }() // the declaration holds within this element
+		defer func() { w.xsi = false }() // the declaration applies within this element
 	}
 	w.buf = append(append(append(w.buf, ` xsi:type="`...), class...), '"', '>')
 	fields(w)
@@ -137,8 +136,7 @@ func (w *writer) TypedList(name string, n int, class func(i int) string, fields 
 	}
 }
 
-// Null writes a map that YARN leaves null in regime C: null in JSON, an empty
-// element in XML.
+// Null writes a map that is null in regime C of YARN: null in JSON, an empty element in XML.
 func (w *writer) Null(name string) { w.Object(name, func(*writer) {}) }
 
 // Map writes the entries of a map.
@@ -152,8 +150,7 @@ func (w *writer) Map(name string, n int, entry func(i int) (key string, value st
 	})
 }
 
-// List writes n objects: an array in JSON, repeated elements in XML. An empty
-// list is left out, as in YARN.
+// List writes n objects: an array in JSON, repeated elements in XML. As in YARN, it omits an empty list.
 func (w *writer) List(name string, n int, fields func(w *writer, i int)) {
 	if n == 0 {
 		return
@@ -252,18 +249,18 @@ func (w *writer) Bool(name string, v bool) {
 	w.bare(name, func(b []byte) []byte { return strconv.AppendBool(b, v) })
 }
 
-// Float writes a number that always has a point, as Java prints a float.
+// Float writes a number, always with a decimal point, as Java prints a float.
 func (w *writer) Float(name string, v float64) {
 	w.bare(name, func(b []byte) []byte { return appendFloat(b, v) })
 }
 
 func appendFloat(b []byte, v float64) []byte { return appendNumber(b, v, 32) }
 
-// appendNumber writes a number of so many bits as Java does. A number that is infinite, NaN or out of range is
-// written as 0, because JSON has no form for it.
+// appendNumber writes a number of the given bits as Java does. It writes 0 for NaN, infinite and out-of-range numbers,
+// because JSON has no form for them.
 func appendNumber(b []byte, v float64, bits int) []byte {
 	if bits == 32 {
-		v = float64(float32(v)) // beyond MaxFloat32 an infinity, which FormatFloat would write
+		v = float64(float32(v)) // infinite beyond MaxFloat32; FormatFloat would write that
 	}
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return append(b, "0.0"...)
@@ -281,20 +278,19 @@ func appendNumber(b []byte, v float64, bits int) []byte {
 	return append(b, ".0"...)
 }
 
-// appendScientific writes the very large and very small, as 1.0E7.
+// appendScientific writes very large and very small numbers, as 1.0E7.
 func appendScientific(b []byte, v float64, bits int) []byte {
 	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'E', -1, bits), "E")
 	if !strings.Contains(mantissa, ".") {
 		mantissa += ".0"
 	}
-	n, _ := strconv.Atoi(exponent) // FormatFloat wrote it
+	n, _ := strconv.Atoi(exponent) // cannot fail: FormatFloat wrote it
 	return append(append(append(b, mantissa...), 'E'), strconv.Itoa(n)...)
 }
 
 const hex = "0123456789abcdef"
 
-// appendJSON quotes s. Bytes that are no UTF-8 become the replacement
-// character, as in encoding/json.
+// appendJSON quotes s. Bytes that are not UTF-8 become the replacement character, as in encoding/json.
 func appendJSON(b []byte, s string) []byte {
 	b = append(b, '"')
 	start := 0
@@ -332,7 +328,7 @@ func appendJSON(b []byte, s string) []byte {
 	return append(append(b, s[start:]...), '"')
 }
 
-// appendXML escapes s. Characters that XML 1.0 forbids are left out.
+// appendXML escapes s. It omits characters that XML 1.0 forbids.
 func appendXML(b []byte, s string) []byte {
 	for _, r := range s {
 		switch {

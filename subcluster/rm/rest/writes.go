@@ -31,7 +31,7 @@ func (h *Handler) refuseWrite(w http.ResponseWriter, r *http.Request, what strin
 		return
 	}
 	if !errors.As(err, &e) {
-		err = &refusal{http.StatusServiceUnavailable, classYarn, err.Error()} // a YarnException, whatever its kind
+		err = &refusal{http.StatusServiceUnavailable, classYarn, err.Error()} // a YarnException for any kind
 	}
 	h.refuse(w, r, err)
 }
@@ -51,7 +51,7 @@ func (h *Handler) state(w http.ResponseWriter, r *http.Request) {
 	h.stateReply(w, r, http.StatusOK, &s.app)
 }
 
-// setState kills: 202 while the end is under way, 200 when it is final.
+// setState kills an application. It responds 202 while the kill is in progress, and 200 when the state is final.
 func (h *Handler) setState(w http.ResponseWriter, r *http.Request) {
 	s, _, err := h.view(r)
 	if err != nil {
