@@ -4,8 +4,8 @@ package hrpc
 
 import "sync"
 
-// Buffers come in a few sizes, each with its pool. An active connection reads into the smallest; an idle connection
-// has none.
+// Buffers come in a few sizes, each with its pool. An active connection reads into the smallest size. An idle
+// connection uses no buffer.
 const (
 	tinyBuffer   = 2 << 10 // for a connection's first read: the handshake
 	smallBuffer  = 16 << 10
@@ -48,7 +48,7 @@ func getBuffer(n int) []byte {
 	return make([]byte, 0, n)
 }
 
-// putBuffer takes a buffer back; it must not be used afterwards. Buffers of other sizes (grown by append, or too
+// putBuffer returns a buffer to its pool; the caller must not use it afterwards. Other sizes (grown by append, or too
 // large for the pools) are left to the GC.
 func putBuffer(b []byte) {
 	switch cap(b) {
@@ -69,8 +69,7 @@ func putBuffer(b []byte) {
 	}
 }
 
-// growBuffer makes room for n more bytes behind b, which the caller must own
-// and not use any more but through the result.
+// growBuffer makes room for n more bytes after b. The caller must own b, and use only the result afterwards.
 func growBuffer(b []byte, n int) []byte {
 	if len(b)+n <= cap(b) {
 		return b

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// AuthMethod is how a connection proved its user.
+// AuthMethod is the way in which a connection proved its user.
 type AuthMethod int8
 
 // Simple is a user name without proof; Token is SASL DIGEST-MD5 with a token.
@@ -49,8 +49,8 @@ type TraceInfo struct {
 	SpanContext []byte
 }
 
-// Call is one call as its handler sees it. It is read only. The context of a
-// handler is cancelled when its connection ends or the server is stopped hard.
+// Call is one call from its handler's view. It is read only. The handler's context is cancelled when its connection
+// ends or the server is stopped hard.
 type Call struct {
 	Identity      *Identity // shared by all calls of the connection
 	Remote        netip.AddrPort
@@ -66,22 +66,21 @@ type Call struct {
 	callState
 }
 
-// CallFrom finds the call a handler's context belongs to, or nil.
+// CallFrom returns the call of a handler's context, or nil.
 func CallFrom(ctx context.Context) *Call {
 	c, _ := ctx.Value(callKey{}).(*Call)
 	return c
 }
 
-// Later lets a handler answer after it returned, without holding a goroutine:
-// the handler takes it before it returns, and returns ErrLater. reply must be called exactly once, from
-// any goroutine; it encodes and sends without blocking. When the connection
-// has ended meanwhile the answer goes nowhere. The context stays valid until
-// reply was called.
+// Later lets a handler answer after it has returned, without occupying a goroutine. The handler calls Later before it
+// returns, then returns ErrLater. Exactly one call of reply is required, from any goroutine; it encodes and sends
+// without blocking. If the connection has ended by then, the answer is dropped. The context stays valid until reply is
+// called.
 func Later(ctx context.Context) (reply func(response proto.Message, err error)) {
 	return CallFrom(ctx).later()
 }
 
-// LaterSending is Later for callers that may spend time on sending: reply makes the system call itself, and wakes no
+// LaterSending is Later for callers that can spend time on sending: reply makes the system call itself, and wakes no
 // other goroutine.
 func LaterSending(ctx context.Context) (reply func(response proto.Message, err error)) {
 	c := CallFrom(ctx)
@@ -90,7 +89,7 @@ func LaterSending(ctx context.Context) (reply func(response proto.Message, err e
 	return reply
 }
 
-// LaterRaw is Later for raw handlers. The response bytes are copied by reply.
+// LaterRaw is Later for raw handlers. reply copies the response bytes.
 func LaterRaw(ctx context.Context) (reply func(response []byte, err error)) {
 	return CallFrom(ctx).laterRaw()
 }

@@ -16,11 +16,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Client makes calls. It keeps one connection per (address, login, protocol),
-// opened at the first call and again after it failed, closed when idle.
+// Client makes calls. It uses one connection per (address, login, protocol). It opens the connection at the first call,
+// reopens it after a failure, and closes it when idle.
 type Client struct {
 	cfg    ClientConfig
-	id     string // 16 random bytes, as Hadoop's clients have
+	id     string // 16 random bytes, like the id of a Hadoop client
 	lastID atomic.Uint32
 	wg     sync.WaitGroup
 	base   context.Context // ends with Close
@@ -30,13 +30,13 @@ type Client struct {
 
 	mu       sync.Mutex // guards the maps, at connect and disconnect
 	conns    map[connKey]*clientConn
-	refusals map[connKey]*RemoteError // of the last refusalTime
+	refusals map[connKey]*RemoteError // received within the last refusalTime
 	closed   bool
 }
 
-// refusalTime is how long a client remembers that a server rejected its user, for impersonation or at all
-// (AuthorizationException): calls fail with that answer and do not dial. It bounds the cost of a crowd of rejected
-// callers for both sides, and the delay until a client notices a change of the server's rules.
+// refusalTime is how long a client caches a server's rejection of its user, for impersonation or at all
+// (AuthorizationException). Until then calls fail with that answer and do not dial. This bounds the cost of many
+// rejected callers on both sides. It also bounds the delay until a client sees a change of the server's rules.
 const refusalTime = time.Second
 
 // connKey is the set of properties that calls must share to use one connection.
@@ -78,8 +78,7 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	return c
 }
 
-// NewClient makes a Client with a random client id. It starts nothing; the
-// first call does. Close it.
+// NewClient makes a Client with a random client id. It starts nothing before the first call. The caller must close it.
 func NewClient(cfg ClientConfig) *Client {
 	var id [16]byte
 	rand.Read(id[:])
@@ -89,8 +88,7 @@ func NewClient(cfg ClientConfig) *Client {
 	return c
 }
 
-// Close ends all connections, fails the calls that wait with ErrClosed and
-// waits for the client's goroutines.
+// Close ends all connections, fails waiting calls with ErrClosed, and waits for the client's goroutines.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -107,17 +105,17 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Connections is how many connections are open or being opened.
+// Connections returns the number of connections that are open or being opened.
 func (c *Client) Connections() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.conns)
 }
 
-// nextID counts calls of the whole client in 31 bits, as Hadoop's clients do.
+// nextID numbers the calls of the whole client in 31 bits, like Hadoop's clients.
 func (c *Client) nextID() int32 { return int32(c.lastID.Add(1) & 0x7fffffff) }
 
-// Peer names a target once, so that a call need not. It holds no resource.
+// Peer prepares a target for repeated calls. It occupies no resource.
 func (c *Client) Peer(t Target) *Peer {
 	if t.Version == 0 {
 		t.Version = 1
@@ -135,19 +133,17 @@ type Peer struct {
 	client *Client
 	target Target
 	key    connKey
-	conn   atomic.Pointer[clientConn] // the last one, usually alive
-	only   bool                       // there is no other: its login cannot be made again
+	conn   atomic.Pointer[clientConn] // the last connection, usually alive
+	only   bool                       // no other connection is possible: the login cannot be repeated
 }
 
 // Target is the target that the Peer was made for.
 func (p *Peer) Target() Target { return p.target }
 
-// Call sends a request and waits for its answer, decoded into response, which
-// should be empty. The error is a *RemoteError, a *TransportError, or wraps
-// ctx's. When ctx ends first the call is abandoned: the server may still serve
-// it, its answer is dropped. When the server does not let the login's user in
-// (AuthorizationException), the calls of the next second get the same error
-// without asking again.
+// Call sends a request, waits for its answer, and decodes it into response, which should be empty. The error is a
+// *RemoteError, a *TransportError, or wraps ctx's error. If ctx ends first, the call is abandoned: the server may still
+// serve it, and its answer is dropped. If the server rejects the login's user (AuthorizationException), calls within
+// the next second return the same error without a request.
 func (p *Peer) Call(ctx context.Context, method string, request, response proto.Message) error {
 	_, err := p.do(ctx, method, request, nil, false, response)
 	return err
@@ -198,7 +194,7 @@ func (p *Peer) send(
 	isRaw bool,
 	response proto.Message,
 ) ([]byte, error) {
-	if ctx.Err() != nil { // the server would serve a call that its caller has given up
+	if ctx.Err() != nil { // otherwise the server would serve an abandoned call
 		return nil, &TransportError{Op: "write", Address: p.target.Address, Err: context.Cause(ctx)}
 	}
 	w := waiters.Get().(*waiter)
@@ -227,9 +223,9 @@ func (p *Peer) send(
 				w.put()
 				return nil, err
 			}
-			continue // it died meanwhile and nothing was sent: a new one
+			continue // the connection died and sent nothing: use a new one
 		}
-		cc.w.post(frame, waiting > 1) // a failure reaches us through the waiter
+		cc.w.post(frame, waiting > 1) // a failure arrives through the waiter
 		putBuffer(frame)
 		return cc.await(ctx, id, method, w)
 	}
@@ -264,7 +260,7 @@ func (p *Peer) encode(
 	return b, nil
 }
 
-// connect returns a connection that is ready, making one when there is none.
+// connect returns a ready connection, and opens one if there is none.
 func (p *Peer) connect(ctx context.Context) (*clientConn, error) {
 	if cc := p.conn.Load(); cc != nil && cc.alive() {
 		return cc, nil
@@ -303,11 +299,11 @@ func (p *Peer) connect(ctx context.Context) (*clientConn, error) {
 			p.conn.Store(cc)
 			return cc, nil
 		}
-		c.forget(cc) // usually its goroutine did
+		c.forget(cc) // usually its goroutine has done so
 	}
 }
 
-// noteRefusal remembers for a moment that a server rejects the user of a connection.
+// noteRefusal records for refusalTime that a server rejects the user of a connection.
 func (c *Client) noteRefusal(key connKey, e *RemoteError) {
 	c.mu.Lock()
 	c.refusals[key] = e

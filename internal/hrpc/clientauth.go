@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// handshake is the client's half: the connection header, SASL when there is a
-// token, the connection context. The server answers neither header nor context,
-// so that without SASL nothing is waited for and all leaves with the first call.
+// handshake is the client's half: the connection header, SASL if there is a token, the connection context. The server
+// answers neither header nor context. So without SASL the client waits for nothing, and sends all of it with the first
+// call.
 func (cc *clientConn) handshake() error {
 	login := &cc.target.Login
 	context := connectionContext{effectiveUser: login.User, realUser: login.RealUser, protocol: cc.target.Protocol}
@@ -74,7 +74,7 @@ func (cc *clientConn) answerOffers(token *Credential, m *saslMessage, again bool
 	}
 	initiate := &saslMessage{state: saslInitiate, hasToken: true, auths: []saslAuth{offer}}
 	text := offer.challenge
-	if text == "" { // the challenge comes only now
+	if text == "" { // the challenge follows in a separate packet
 		if m, err = cc.ask(initiate); err != nil {
 			return false, err
 		}
@@ -101,7 +101,7 @@ func (cc *clientConn) answerOffers(token *Credential, m *saslMessage, again bool
 	if m, err = cc.ask(initiate); err != nil {
 		return false, err
 	}
-	if m.state == saslNegotiate && !again { // the server relays to another server, whose challenge this is
+	if m.state == saslNegotiate && !again { // the server relays this challenge from another server
 		return cc.answerOffers(token, m, true)
 	}
 	if m.state != saslSuccess || string(m.token) != "rspauth="+d.rspauth() {
@@ -114,7 +114,7 @@ func (cc *clientConn) answerOffers(token *Credential, m *saslMessage, again bool
 	return true, nil
 }
 
-// ask sends a SASL packet and waits for the server's.
+// ask sends a SASL packet and waits for the server's packet.
 func (cc *clientConn) ask(m *saslMessage) (*saslMessage, error) {
 	cc.w.send(appendSaslFrame(nil, m, true)) // on failure the server may report the reason
 	frame, err := cc.fr.next(maxHandshakeFrame)
@@ -143,6 +143,6 @@ func (cc *clientConn) ask(m *saslMessage) (*saslMessage, error) {
 	if err := answer.decode(body); err != nil {
 		return nil, err
 	}
-	answer.token = slices.Clone(answer.token) // the frame's buffer is read into again
+	answer.token = slices.Clone(answer.token) // the frame's buffer will be overwritten
 	return &answer, nil
 }

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// clientConn is one connection of a Client. Its goroutine dials, shakes hands,
-// then reads answers, pings and closes it when idle; callers write.
+// clientConn is one connection of a Client. Its goroutine dials, shakes hands, reads answers, sends pings, and closes
+// the connection when idle. Callers write.
 type clientConn struct {
 	client  *Client
 	key     connKey
@@ -29,7 +29,7 @@ type clientConn struct {
 	seal    *integrity
 	inner   []byte
 	ready   chan struct{} // closed when the handshake is over
-	refused error         // set before ready is closed: there is no connection
+	refused error         // set before ready is closed: no connection was made
 	login   *RelayedLogin // owner of the connection, see relay.go; nil for creel's own calls
 	dead    atomic.Bool
 	broken  atomic.Pointer[error] // writing failed
@@ -40,13 +40,13 @@ type clientConn struct {
 	cause error  // why it is dead
 }
 
-// waiter is a call that waits for its answer.
+// waiter is a call waiting for its answer.
 type waiter struct {
 	response proto.Message
 	isRaw    bool
 	raw      []byte
 	err      error
-	done     chan struct{} // one token when the rest is set
+	done     chan struct{} // receives one token when the other fields are set
 }
 
 var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan struct{}, 1)} }}
@@ -64,8 +64,8 @@ func (cc *clientConn) alive() bool { return !cc.dead.Load() }
 
 func putLength(frame []byte) { binary.BigEndian.PutUint32(frame, uint32(len(frame)-4)) }
 
-// register adds w as the waiter of a call's answer and returns how many calls now wait. 0 without an error means that
-// the connection is dead.
+// register adds w as the waiter of a call's answer, and returns the number of waiting calls. 0 without an error means
+// that the connection is dead.
 func (cc *clientConn) register(id int32, w *waiter) (waiting int, err error) {
 	cc.mu.Lock()
 	defer cc.mu.Unlock()
@@ -96,7 +96,7 @@ func (c *Client) kindOf(class string) error {
 	return c.cfg.KindOf(class)
 }
 
-// claim removes the waiter of a call. The caller has to fill it.
+// claim removes the waiter of a call. The caller must fill it.
 func (cc *clientConn) claim(id int32) *waiter {
 	cc.mu.Lock()
 	w := cc.calls[id]
@@ -114,7 +114,7 @@ func (cc *clientConn) await(ctx context.Context, id int32, method string, w *wai
 			w.put()
 			return nil, fmt.Errorf("hrpc: %s at %s: no answer: %w", method, cc.target.Address, context.Cause(ctx))
 		}
-		<-w.done // it is being decoded
+		<-w.done // the reader is decoding the answer
 	}
 	raw, err := w.raw, w.err
 	w.put()
@@ -136,7 +136,7 @@ func (cc *clientConn) waitRoom(ctx context.Context) error {
 	}
 }
 
-// fail ends the connection and all calls that wait on it. Only the first does.
+// fail ends the connection and all its waiting calls. Only the first call of fail has an effect.
 func (cc *clientConn) fail(op string, err error) {
 	cc.mu.Lock()
 	if cc.cause != nil {
@@ -166,7 +166,7 @@ func (cc *clientConn) fail(op string, err error) {
 	}
 }
 
-// run is the life of a connection.
+// run serves a connection from the dial to its end.
 func (cc *clientConn) run() {
 	defer cc.client.wg.Done()
 	op, err := cc.open()
@@ -187,7 +187,7 @@ func (cc *clientConn) run() {
 	cc.fr.dropBuffer()
 }
 
-// open dials and shakes hands.
+// open dials and performs the handshake.
 func (cc *clientConn) open() (op string, err error) {
 	if err := cc.dial(); err != nil {
 		return "dial", err
@@ -201,7 +201,7 @@ func (cc *clientConn) open() (op string, err error) {
 	return "", nil
 }
 
-// dial opens the connection; the handshake gets the rest of ConnectTime.
+// dial opens the connection; the rest of ConnectTime remains for the handshake.
 func (cc *clientConn) dial() error {
 	ctx, cancel := context.WithTimeout(cc.client.base, cc.client.cfg.ConnectTime)
 	defer cancel()
@@ -228,23 +228,22 @@ func (cc *clientConn) dial() error {
 	return nil
 }
 
-// writeFailed waits a moment for the reader to find the reason: a server reports it before it closes a connection.
+// writeFailed waits a moment for the reader to read the reason: a server reports it before it closes a connection.
 func (cc *clientConn) writeFailed(err error) {
 	cc.broken.Store(&err)
 	cc.nc.SetReadDeadline(time.Now().Add(lingerTime))
 }
 
-// read takes answers until the connection ends. The socket's read deadline is
-// a tick: at each the connection is looked at, so that nothing per call touches
-// a timer.
+// read receives answers until the connection ends. The socket's read deadline is a tick. At each tick read checks the
+// connection, so that no call needs a timer.
 func (cc *clientConn) read() error {
 	cfg := &cc.client.cfg
 	tick := max(min(cfg.IdleTime, cfg.PingInterval)/4, time.Millisecond)
 	if cfg.DeadTime > 0 {
 		tick = max(min(tick, cfg.DeadTime/4), time.Millisecond)
 	}
-	quietSince := time.Now()  // nothing was asked and nothing came since
-	silentSince := quietSince // something waits and nothing came since
+	quietSince := time.Now()  // since then no call was sent or waiting, and no byte came
+	silentSince := quietSince // since then a call waited and no byte came
 	lastPing := quietSince
 	var lastBytes, lastSent uint64
 	cc.nc.SetReadDeadline(quietSince.Add(tick))
@@ -291,7 +290,7 @@ func (cc *clientConn) read() error {
 			cc.w.send(appendPing(nil, cc.client.id))
 		}
 		cc.nc.SetReadDeadline(now.Add(tick))
-		if cc.broken.Load() != nil { // it set a deadline that ours replaced
+		if cc.broken.Load() != nil { // its deadline was replaced by the one above
 			cc.nc.SetReadDeadline(now.Add(lingerTime))
 		}
 	}
@@ -299,7 +298,7 @@ func (cc *clientConn) read() error {
 
 var errIdle = errors.New("idle")
 
-// retire marks the connection dead unless a call came at the last moment.
+// retire marks the connection dead unless a call was registered at the last moment.
 func (cc *clientConn) retire() bool {
 	cc.mu.Lock()
 	if len(cc.calls) > 0 || cc.cause != nil {
@@ -314,7 +313,7 @@ func (cc *clientConn) retire() bool {
 	return true
 }
 
-// packet hands one answer to its call.
+// packet delivers one answer to its call.
 func (cc *clientConn) packet(frame []byte) error {
 	header, rest, err := delimited(frame)
 	if err != nil {
@@ -383,7 +382,7 @@ func (cc *clientConn) answer(h *responseHeader, rest []byte) error {
 	}
 	w := cc.claim(h.callID)
 	if w == nil {
-		return nil // its caller gave up
+		return nil // its caller has abandoned it
 	}
 	body, _, err := delimited(rest)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TokenFunc looks up a token. From the identifier's bytes it finds the password (usually an HMAC of the identifier)
-// and the identity, of which hrpc fills Method and TokenIdentifier. An error rejects the connection as
+// TokenFunc looks up a token by the identifier's bytes. It returns the password (usually an HMAC of the identifier) and
+// the identity; hrpc fills its Method and TokenIdentifier. An error rejects the connection as
 // SecretManager$InvalidToken unless it is an *Error.
 type TokenFunc func(identifier []byte) (password []byte, who Identity, err error)
 
@@ -20,51 +20,48 @@ type TokenFunc func(identifier []byte) (password []byte, who Identity, err error
 type Config struct {
 	Services []Service
 
-	// Simple lets clients in by user name alone (hadoop.security.authentication
-	// = simple). Tokens, when set, offers TOKEN by DIGEST-MD5. A port with only
-	// Tokens refuses connections without SASL, as Hadoop's scheduler and NM ports do.
+	// Simple accepts clients by user name alone (hadoop.security.authentication = simple). Tokens, if set, offers TOKEN
+	// by DIGEST-MD5. A port with only Tokens rejects connections without SASL, like Hadoop's scheduler and NM ports.
 	Simple bool
 	Tokens TokenFunc
-	// Relay, if set, is called first: it returns a login at the server that issued the token, which verifies the
-	// client for this server, and the client's resulting identity; or nil.
+	// Relay, if set, is called first. It returns a login at the server that issued the token, and the client's
+	// resulting identity; or nil. That server verifies the client for this one.
 	Relay func(identifier []byte) (at *RelayedLogin, identity func() Identity, err error)
 
-	// Integrity demands auth-int of SASL clients and wraps every packet after
-	// it (hadoop.rpc.protection = integrity). Default: authentication only.
+	// Integrity requires auth-int of SASL clients and wraps every packet after the exchange (hadoop.rpc.protection =
+	// integrity). Default: authentication only.
 	Integrity bool
 
-	// Impersonate is asked when a client names a real user beside the effective
-	// one (hadoop.proxyuser.*). Nil refuses.
+	// Impersonate is called when a client names a real user beside the effective one (hadoop.proxyuser.*). Nil rejects
+	// such clients.
 	Impersonate func(real, effective string, remote netip.Addr) error
 
-	// Authorize is asked once per connection (security.*.protocol.acl). Nil
-	// lets every identity in.
+	// Authorize is called once per connection (security.*.protocol.acl). Nil accepts every identity.
 	Authorize func(who *Identity, protocol string, remote netip.Addr) error
 
-	// ErrorOf converts a handler's error into the answer. It is not called for *Error values. Nil, or a nil result:
-	// java.lang.RuntimeException with the error's text.
+	// ErrorOf converts a handler's error into the answer. It is not called for *Error values. Nil, or a nil result,
+	// becomes java.lang.RuntimeException with the error's text.
 	ErrorOf func(error) *Error
 
 	Interceptors []Interceptor
 	Logger       *slog.Logger // nil: silent
 
 	MaxFrame int // ipc.maximum.data.length, 128 MiB: bytes of one request frame
-	// of requests that are not complete or not answered, above 1 KiB each, in all connections together, 1 GiB
+	// 1 GiB: bytes of incomplete or unanswered requests, above 1 KiB each, over all connections
 	MaxRequestBytes int64
 	MaxConnections  int // ipc.server.max.connections, 50,000 (Hadoop: no limit)
-	MaxPerAddress   int // connections of one address, 0: no limit of its own
-	// calls in flight in all, 65,536 (Hadoop: handlers * ipc.server.handler.queue.size)
+	MaxPerAddress   int // connections of one address, 0: no separate limit
+	// calls in flight on all connections, 65,536 (Hadoop: handlers * ipc.server.handler.queue.size)
 	MaxCalls        int
 	MaxCallsPerConn int // calls in flight on one connection, 4,096
-	// answers queued on one connection that does not read, 16 MiB; it is not read above this
+	// 16 MiB of answers queued on one connection whose client does not read; above it the server stops reading
 	MaxReplyBytes      int
-	MaxReplyBytesTotal int64         // the same over all connections, 1 GiB; above it connections that queue are closed
+	MaxReplyBytesTotal int64         // the same over all connections, 1 GiB; above it such connections are closed
 	HandshakeTime      time.Duration // from accept to the accepted connection context, 20 s
-	IdleTime           time.Duration // close connections idle for so long, 20 s (2 * ipc.client.connection.maxidletime)
-	// ...only while at least so many are open, ipc.client.idlethreshold 4000; negative: always
+	IdleTime           time.Duration // close connections idle this long, 20 s (2 * ipc.client.connection.maxidletime)
+	// ...only while at least this many are open, ipc.client.idlethreshold 4000; negative: always
 	IdleThreshold int
-	// close a connection that takes no byte of a queued answer, or sends none of a
-	// begun frame, for so long, 60 s
+	// close a connection that for this time accepts no byte of a queued answer, or sends none of a begun frame, 60 s
 	StallTime time.Duration
 	DrainTime time.Duration // Run's wait for calls in flight after its context ended, 10 s
 }
@@ -102,7 +99,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports the first thing in a Config that cannot be served.
+// Validate reports the first unusable value in a Config.
 func (c Config) Validate() error {
 	if !c.Simple && c.Tokens == nil {
 		return errors.New("hrpc: no client could connect: set Simple, Tokens or both")

@@ -17,39 +17,38 @@ import (
 )
 
 // conn is a server's connection. Its goroutine reads, serves inline calls and closes it. Fields without a lock or an
-// atomic belong to that goroutine. Before a possibly long wait the goroutine is replaced by a new one with a minimal
-// stack.
+// atomic belong to that goroutine. Before a possibly long wait a new goroutine with a minimal stack replaces it.
 type conn struct {
 	s      *Server
 	nc     net.Conn
 	remote netip.AddrPort
-	ctx    context.Context // of its calls; the server's until the handshake is done
+	ctx    context.Context // of its calls; until the handshake is done the server's
 	cancel context.CancelFunc
 	fr     frameReader
 	w      writer
 
-	born    uint32        // s.epoch at accept
-	seen    atomic.Uint32 // s.epoch when bytes came last
+	born    uint32        // s.epoch when the connection was accepted
+	seen    atomic.Uint32 // s.epoch when bytes last arrived
 	ready   atomic.Bool   // the handshake is done
-	partial atomic.Bool   // waits within a frame
-	began   atomic.Uint32 // s.epoch when that frame was first waited for
+	partial atomic.Bool   // waits for the rest of a frame
+	began   atomic.Uint32 // s.epoch when the wait for that frame began
 	whole   bool          // a frame was completed since then
-	deep    atomic.Bool   // its goroutine has served, and has the stack of that
+	deep    atomic.Bool   // its goroutine has served calls, and its stack has grown
 	share   *share        // of the bytes of requests
 
 	stage    stage
 	sasl     *saslExchange // nil without SASL and after the handshake
-	upstream *RelayedLogin // where the login of this one was relayed to, or nil
+	upstream *RelayedLogin // the relayed login of this connection, or nil
 	who      *Identity
 	protocol string // of the connection context
 	seal     *integrity
-	inner    []byte // unwrapped bytes of a frame that is not complete (auth-int)
+	inner    []byte // unwrapped bytes of an incomplete frame (auth-int)
 	held     int64  // taken from fr.shared for inner
 
-	batch     []byte   // answers of inline calls, written when no frame is left
-	spare     *Call    // of the last inline call, used again
+	batch     []byte   // answers of inline calls, written when no frame remains
+	spare     *Call    // the Call of the last inline call, for reuse
 	route     route    // of the last call
-	allowed   *service // the last one Authorize let in
+	allowed   *service // the last service that Authorize permitted
 	caller    []byte   // the last caller context, encoded and decoded
 	callerCtx CallerContext
 	calls     uint64
@@ -57,8 +56,8 @@ type conn struct {
 
 	mu       sync.Mutex    // guards changes of the next three
 	inFlight atomic.Int32  // calls accepted and not answered, without the inline one
-	gone     bool          // its calls are not counted any more
-	settled  chan struct{} // closed when none is in flight, for drain
+	gone     bool          // its calls are no longer counted
+	settled  chan struct{} // closed when no call is in flight, for drain
 }
 
 func newConn(s *Server, nc net.Conn) (*conn, error) {
@@ -96,7 +95,7 @@ func fatalf(callID int32, detail Detail, class, format string, args ...any) *fat
 	return &fatal{says: e, callID: callID, retry: -1}
 }
 
-// drawOn moves the connection's request bytes to the account of a holder.
+// drawOn moves the connection's request bytes to a holder's share.
 func (c *conn) drawOn(one *share) error {
 	held := c.fr.held + c.held
 	c.fr.shared.give(held)
@@ -111,11 +110,10 @@ func (c *conn) drawOn(one *share) error {
 	return nil
 }
 
-// run is the goroutine of a connection: it waits for bytes, on a stack that nothing
-// has grown yet, and serves them. It ends with the connection, or when another one
-// has taken over.
+// run is the goroutine of a connection. It waits for bytes on a small stack, then serves them. It ends with the
+// connection, or when another goroutine replaces it.
 func (c *conn) run() {
-	_ = sockwait.Wait(c.fr.raw) // the next read finds the same error
+	_ = sockwait.Wait(c.fr.raw) // the next read returns the same error
 	if c.serve() {
 		go c.run()
 		return
@@ -125,8 +123,8 @@ func (c *conn) run() {
 	c.s.wg.Done()
 }
 
-// serve serves incoming calls. It reports whether to continue on a new stack: before the first call, and after an
-// idle period.
+// serve serves incoming calls. It reports whether to continue on a new stack: before the first call, and after an idle
+// period.
 func (c *conn) serve() (again bool) {
 	c.fr.restart = true
 	c.deep.Store(false)
@@ -152,9 +150,9 @@ func (c *conn) serve() (again bool) {
 			c.drain()
 			c.nc.Close()
 		}()
-		for err != nil && errors.Is(err, os.ErrDeadlineExceeded) { // the sweeper's, late
+		for err != nil && errors.Is(err, os.ErrDeadlineExceeded) { // from a late deadline of the sweeper
 			c.nc.SetReadDeadline(time.Time{})
-			err = c.readCalls() // detects that the peer closed; rejects others as busy
+			err = c.readCalls() // detects a close by the peer; rejects other calls as busy
 		}
 	}
 	var f *fatal
@@ -176,29 +174,29 @@ func (c *conn) serve() (again bool) {
 	return false
 }
 
-// giveWay has a goroutine that waits on a deep stack replaced by one on a small one.
-// It may be called at any time.
+// giveWay makes a goroutine that waits on a deep stack start a replacement on a small one. It may be called at any
+// time.
 func (c *conn) giveWay() { c.nc.SetReadDeadline(time.Unix(1, 0)) }
 
-// gaveWay reports whether err means that giveWay was called, and undoes it.
+// gaveWay reports whether giveWay caused err, and clears its deadline.
 func (c *conn) gaveWay(err error) bool {
 	if c.s.draining.Load() || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
 	}
 	c.nc.SetReadDeadline(time.Time{})
-	if c.s.draining.Load() { // it may be this one's deadline that went
+	if c.s.draining.Load() { // the cleared deadline may be that of drain
 		c.nc.SetReadDeadline(time.Unix(1, 0))
 	}
 	return true
 }
 
-// close ends the connection and forgets its calls: their answers go nowhere.
+// close ends the connection and drops its calls: their answers are not sent.
 func (c *conn) close() {
 	c.nc.Close()
 	if c.upstream != nil {
 		c.upstream.Close()
 	}
-	c.w.fail(net.ErrClosed) // first: a handler that sees the end of its context encodes no answer
+	c.w.fail(net.ErrClosed) // first: a handler whose context has ended encodes no answer
 	if c.cancel != nil {
 		c.cancel()
 	}
@@ -290,7 +288,7 @@ func (c *conn) flush() error {
 	return err
 }
 
-// waitReader waits while the peer has too many answers to read yet.
+// waitReader waits while too many answers are queued for the peer.
 func (c *conn) waitReader() error {
 	if room := c.w.waitRoom(c.s.cfg.MaxReplyBytes); room == nil {
 		return nil
@@ -308,7 +306,8 @@ func (c *conn) waitReader() error {
 	}
 }
 
-// refuseFrame answers "busy" to a call whose frame exceeds the memory available to all connections, and discards it.
+// refuseFrame answers "busy" to a call whose frame exceeds the memory available to all connections. It discards the
+// frame.
 func (c *conn) refuseFrame() error {
 	var h requestHeader
 	header, _, err := delimited(c.fr.buf[min(c.fr.r+4, c.fr.w):c.fr.w])
@@ -340,15 +339,14 @@ func (c *conn) overBudget() *Error {
 		c.s.requests.used.Load(), c.share.used.Load())
 }
 
-// touch notes that bytes came.
+// touch records that bytes arrived.
 func (c *conn) touch() {
 	if now := c.s.epoch.Load(); now != c.seen.Load() {
 		c.seen.Store(now)
 	}
 }
 
-// drain waits until the calls in flight are answered and the answers written,
-// or the server is stopped hard.
+// drain waits until the calls in flight are answered and the answers written, or the server is stopped hard.
 func (c *conn) drain() {
 	c.mu.Lock()
 	if c.inFlight.Load() > 0 {
@@ -388,7 +386,7 @@ func (c *conn) waitWritten(deadline time.Time) bool {
 	return false
 }
 
-// begin counts a call that another goroutine answers, or that is answered later, and its memory.
+// begin counts a call, and its memory, if another goroutine answers it or the answer comes later.
 func (c *conn) begin(bytes int) {
 	if bytes > uncounted {
 		c.share.force(int64(bytes))
@@ -416,5 +414,5 @@ func (c *conn) end(bytes int) {
 	c.mu.Unlock()
 }
 
-// idle reports whether no call is in progress and no answer is unsent.
+// idle reports whether the connection has no call in progress and no unsent answer.
 func (c *conn) idle() bool { return c.inFlight.Load() == 0 && c.w.idle() }

@@ -43,8 +43,7 @@ func (d *digest) a1() [md5.Size]byte {
 	return md5.Sum([]byte(string(inner[:]) + ":" + d.nonce + ":" + d.cnonce))
 }
 
-// value computes the client's response (method "AUTHENTICATE") or the server's
-// rspauth (method "").
+// value computes the client's response (method "AUTHENTICATE") or the server's rspauth (method "").
 func (d *digest) value(method string) string {
 	a1 := d.a1()
 	a2 := method + ":" + digestURI
@@ -57,12 +56,12 @@ func (d *digest) value(method string) string {
 func (d *digest) response() string { return d.value("AUTHENTICATE") }
 func (d *digest) rspauth() string  { return d.value("") }
 
-// challengeText is the server's first message, in the order a JDK writes it.
+// challengeText is the server's first message, in the order of a JDK.
 func challengeText(nonce, qop string) string {
 	return `realm="` + digestRealm + `",nonce="` + nonce + `",qop="` + qop + `",charset=utf-8,algorithm=md5-sess`
 }
 
-// responseText is the client's answer, in the order a JDK writes it.
+// responseText is the client's answer, in the order of a JDK.
 func (d *digest) responseText() string {
 	return fmt.Sprintf(
 		`charset=utf-8,username="%s",realm="%s",nonce="%s",nc=00000001,cnonce="%s",digest-uri="%s",maxbuf=%d,response=%s,qop=%s`,
@@ -79,7 +78,7 @@ func (d *digest) responseText() string {
 
 var errDirectives = errors.New("malformed DIGEST-MD5 message")
 
-// directives splits `key=value,key="quoted \" value"` and hands each pair on.
+// directives splits `key=value,key="quoted \" value"` and passes each pair to a function.
 func directives(text string, each func(key, value string) error) error {
 	for rest := text; ; {
 		rest = strings.TrimLeft(rest, ", \t\r\n")
@@ -128,7 +127,7 @@ func quoted(s string) (value, rest string, err error) {
 	return "", "", errDirectives
 }
 
-// challenge is the content of a server's first message that a client needs.
+// challenge is the part of a server's first message that a client needs.
 type challenge struct {
 	nonce string
 	qops  []string
@@ -161,14 +160,14 @@ func parseChallenge(text string) (c challenge, err error) {
 	return c, err
 }
 
-// answer is the content of a client's response that a server needs.
+// answer is the part of a client's response that a server needs.
 type answer struct {
 	digest
 	identifier []byte
 	response   string
 }
 
-// parseResponse checks everything of a response that needs no password.
+// parseResponse checks a response as far as possible without a password.
 func parseResponse(text, nonce, qop string) (a answer, err error) {
 	a.qop = qopAuth
 	uri, nc, realm := "", "", ""

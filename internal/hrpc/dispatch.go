@@ -20,10 +20,10 @@ type callState struct {
 
 	conn       *conn
 	method     *method
-	answerTail string // of the header of its good answer
+	answerTail string // end of a successful answer's header
 	dones      []func(proto.Message, error)
-	taken      bool // Later was taken
-	sends      bool // and the answering goroutine makes the system call
+	taken      bool // the handler called Later
+	sends      bool // the answering goroutine also makes the system call
 	counted    bool // conn.begin was called
 	answered   atomic.Bool
 }
@@ -67,7 +67,7 @@ func (c *conn) plainPacket(frame []byte) error {
 	return h.fatalf(DetailFatalInvalidHeader, ClassRPCServer, "unknown call id %d", h.callID)
 }
 
-// call decodes a call's header and has it served.
+// call decodes a call's header and dispatches the call.
 func (c *conn) call(h *requestHeader, rest []byte) error {
 	header, request, err := delimited(rest)
 	if err != nil {
@@ -91,8 +91,8 @@ func (c *conn) call(h *requestHeader, rest []byte) error {
 	return c.dispatch(h.callID, request, h)
 }
 
-// dispatch serves a call of the connection's route, or answers with an error. h is nil when the header contains only
-// the route.
+// dispatch serves a call of the connection's route, or answers with an error. h is nil if the header contains only the
+// route.
 func (c *conn) dispatch(callID int32, rest []byte, h *requestHeader) error {
 	c.calls++
 	svc, m := c.route.service, c.route.method
@@ -146,8 +146,7 @@ func (c *conn) dispatch(callID int32, rest []byte, h *requestHeader) error {
 	return nil
 }
 
-// find looks the method up. The result is cached with the header's bytes: a call mostly has the header of the
-// previous one.
+// find looks up the method. It caches the result with the header's bytes: most calls repeat the previous call's header.
 func (c *conn) find(h *callHeader) (*service, *method, *Error) {
 	svc := c.s.services[string(h.protocol)]
 	if svc == nil {
@@ -186,8 +185,7 @@ func (c *conn) find(h *callHeader) (*service, *method, *Error) {
 	return svc, m, nil
 }
 
-// annotate decodes the caller context, mostly the same on a connection, and the
-// trace.
+// annotate decodes the trace and the caller context, which rarely changes within a connection.
 func (c *conn) annotate(call *Call, h *requestHeader) error {
 	if len(h.caller) > 0 {
 		if !bytes.Equal(h.caller, c.caller) {
@@ -225,7 +223,7 @@ func (c *conn) serveInline(call *Call, body []byte) {
 		out.err = err
 	}
 	if call.taken {
-		return // the function of Later has it
+		return // the function returned by Later will answer
 	}
 	if c.batch == nil {
 		c.batch = getBuffer(0)
@@ -244,7 +242,7 @@ func (c *conn) serveInline(call *Call, body []byte) {
 	c.spare = call
 }
 
-// serveApart serves a call on a goroutine of its own.
+// serveApart serves a call on its own goroutine.
 func (c *conn) serveApart(call *Call, body []byte) {
 	call.counted = true
 	c.begin(call.RequestBytes)
@@ -254,14 +252,14 @@ func (c *conn) serveApart(call *Call, body []byte) {
 		return
 	}
 	var held []byte
-	if call.method.Raw != nil { // the frame's buffer goes on to the next frame
+	if call.method.Raw != nil { // the next frame will reuse the buffer
 		held = append(getBuffer(len(body)), body...)
 	}
 	c.s.wg.Add(1)
 	c.s.workers.Give(work{call, request, held})
 }
 
-// work is a call for a goroutine of its own.
+// work is a call to be served on its own goroutine.
 type work struct {
 	call    *Call
 	request proto.Message
@@ -300,7 +298,7 @@ func (c *Call) decode(body []byte) (proto.Message, error) {
 	return request, nil
 }
 
-// run calls the interceptors and the handler. A panic is an error of the call.
+// run calls the interceptors and the handler. A panic becomes an error of the call.
 func (c *Call) run(request proto.Message, body []byte) (out outcome) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -373,7 +371,7 @@ func (c *Call) finish(out outcome) {
 		return
 	}
 	if c.conn.w.dead() {
-		c.notify(out) // encoding is skipped: the answer may be a long list
+		c.notify(out) // no encoding: the answer may be a long list
 		c.conn.end(c.RequestBytes)
 		return
 	}
@@ -424,7 +422,7 @@ func (c *Call) encode(b []byte, out outcome) []byte {
 	return b
 }
 
-// errorOf turns a handler's error into an answer that leaves the connection open.
+// errorOf converts a handler's error into an answer that leaves the connection open.
 func (s *Server) errorOf(err error) *Error {
 	var e *Error
 	switch {

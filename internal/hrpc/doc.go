@@ -22,25 +22,25 @@
 //
 // # Server
 //
-// A [Server] is made from a [Config] whose Services are tables of methods. Run accepts until its context ends, then
-// drains. One goroutine reads each connection. A [Method] marked Inline is served on that goroutine, and the answers
-// of calls that arrived together leave in one write. Any other method runs in its own goroutine. A handler that
-// answers upon a later event calls [Later] and returns [ErrLater]; its call then uses neither. A client that does not
-// read blocks nothing: answers are sent without blocking, and unsent bytes are queued up to a limit. Above the limit
-// the connection is not read any more and finally closed.
+// A [Server] is made from a [Config] whose Services are tables of methods. Run accepts connections until its context
+// ends, then drains. One goroutine reads each connection. It serves calls of a [Method] marked Inline itself, and the
+// answers of calls that arrived together leave in one write. Any other method runs in its own goroutine. A handler that
+// answers upon a later event calls [Later] and returns [ErrLater]; its call then occupies no goroutine. A client that
+// does not read blocks nothing: answers are sent without blocking, and unsent bytes are queued up to a limit. Above the
+// limit the server stops reading the connection, and finally closes it.
 //
 // [CallFrom] returns the [Call] of a handler's context, with the details of its caller.
 //
-// Over a limit a server answers org.apache.hadoop.ipc.RetriableException, which Hadoop's clients treat as "busy, try
+// Above a limit a server answers org.apache.hadoop.ipc.RetriableException. Hadoop's clients treat it as "busy, try
 // again". Config names the setting of each limit.
 //
-// An [Interceptor] is called before and after each call's handler; package telemetry below has interceptors for
-// traces, metrics and audit.
+// An [Interceptor] is called before and after each call's handler. The package telemetry below contains interceptors
+// for traces, metrics and audit.
 //
 // # Client
 //
-// A [Client] has one connection for each (address, login, protocol) and multiplexes calls on it. [Client.Peer] names
+// A [Client] opens one connection for each (address, login, protocol) and multiplexes calls on it. [Client.Peer] names
 // such a triple. [Peer.Call] sends a call and waits for its answer or the end of its context. An error sent by the
-// server is a [RemoteError]. A failed connection is a [TransportError], which states whether the call may have
-// reached the server.
+// server is a [RemoteError]. A failed connection is a [TransportError], which states whether the call may have reached
+// the server.
 package hrpc

@@ -7,8 +7,7 @@ import (
 	"fmt"
 )
 
-// Java class names hrpc itself answers with, or recognises. Nested classes are
-// written with $, as Class.getName does.
+// Names of Java classes that hrpc sends or recognises. Nested classes are written with $, as by Class.getName.
 const (
 	ClassRetriable        = "org.apache.hadoop.ipc.RetriableException"
 	ClassStandby          = "org.apache.hadoop.ipc.StandbyException"
@@ -28,8 +27,7 @@ const (
 // Detail is RpcErrorCodeProto: the kind of failure of an error answer.
 type Detail int32
 
-// The numbers of RpcErrorCodeProto. From DetailFatalUnknown on the connection
-// ends with the answer.
+// The numbers of RpcErrorCodeProto. From DetailFatalUnknown on, the answer ends the connection.
 const (
 	DetailNone                          Detail = 0
 	DetailApplication                   Detail = 1
@@ -46,11 +44,11 @@ const (
 	DetailFatalUnauthorized             Detail = 15
 )
 
-// Fatal reports whether a connection ends with an answer of this detail.
+// Fatal reports whether an answer of this detail ends the connection.
 func (d Detail) Fatal() bool { return d >= DetailFatalUnknown }
 
-// Error is an error as a server answers it. A handler may return one (wrapped or not); any other error goes through
-// Config.ErrorOf.
+// Error is an error that a server sends as an answer. A handler may return one, wrapped or not. Config.ErrorOf converts
+// any other error.
 type Error struct {
 	Class   string // Java class name, getName() form
 	Message string
@@ -59,21 +57,21 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Class + ": " + e.Message }
 
-// Errorf makes an application error of a Java class.
+// Errorf makes an application error with a Java class.
 func Errorf(class, format string, args ...any) *Error {
 	return &Error{Class: class, Message: fmt.Sprintf(format, args...), Detail: DetailApplication}
 }
 
-// Busy makes the error Hadoop's clients take as "busy, try again".
+// Busy makes an error that Hadoop's clients treat as "busy, try again".
 func Busy(format string, args ...any) *Error { return Errorf(ClassRetriable, format, args...) }
 
-// ErrLater is returned by a handler that called Later: the answer will come through the function that Later returned.
+// ErrLater is the error of a handler that called Later: the function returned by Later will send the answer.
 var ErrLater = errors.New("hrpc: the answer comes later")
 
-// ErrClosed is wrapped by errors of calls on a Client that was closed.
+// ErrClosed is wrapped by errors of calls on a closed Client.
 var ErrClosed = errors.New("hrpc: client is closed")
 
-// RemoteError is an error answered by a server. Kind is the result of ClientConfig.KindOf for the class; errors.Is
+// RemoteError is an error answered by a server. Kind is the result of ClientConfig.KindOf for the class, and errors.Is
 // finds it.
 type RemoteError struct {
 	Class   string
@@ -90,9 +88,8 @@ func (e *RemoteError) Unwrap() error { return e.Kind }
 // Retriable reports whether the server answered "busy, try again".
 func (e *RemoteError) Retriable() bool { return e.Class == ClassRetriable }
 
-// TransportError is a connection that could not be made or that failed. Sent
-// false means that the call did not reach the server, so that repeating it is
-// safe for any method.
+// TransportError is a failure to open or use a connection. If Sent is false, the call did not reach the server, so any
+// method can be repeated safely.
 type TransportError struct {
 	Op      string // "dial", "handshake", "read", "write"
 	Address string

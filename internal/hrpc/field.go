@@ -10,12 +10,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// errMalformed is every codec's error for bytes that are no message of its type; callers add the message's name.
+// errMalformed is the error of every codec for undecodable bytes; callers add the message's name.
 var errMalformed = errors.New("malformed protobuf")
 
-// fields walks over the fields of one encoded message without copying. It
-// exists because the headers are decoded for every call: a generated message
-// would cost an allocation per call for a dozen small fields.
+// fields iterates over the fields of one encoded message without copying. The headers are decoded for every call. A
+// generated message would cost an allocation per call for a dozen small fields.
 type fields struct {
 	rest  []byte
 	num   uint64
@@ -24,7 +23,7 @@ type fields struct {
 	err   error
 }
 
-// next moves to the next field; at the end, or when err is set, it is false.
+// next moves to the next field. It returns false at the end, or if err is set.
 func (f *fields) next() bool {
 	if len(f.rest) == 0 {
 		return false
@@ -57,7 +56,7 @@ func (f *fields) next() bool {
 			return f.fail()
 		}
 		f.value = uint64(binary.LittleEndian.Uint32(b))
-	default: // groups: creel has none, a future field might
+	default: // groups: creel's messages contain none, a future field might
 		n = protowire.ConsumeFieldValue(protowire.Number(f.num), protowire.Type(tag&7), b)
 		if n < 0 {
 			return f.fail()
@@ -72,8 +71,7 @@ func (f *fields) fail() bool {
 	return false
 }
 
-// uvarint is binary.Uvarint without its loop for values below 16,384: nearly
-// every size and tag.
+// uvarint is binary.Uvarint without its loop for values below 16,384, which nearly every size and tag is.
 func uvarint(b []byte) (uint64, int) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), 1

@@ -46,7 +46,7 @@ func (b *budget) give(n int64) {
 	}
 }
 
-// fits reports whether n bytes could be taken now.
+// fits reports whether n bytes are available now.
 func (b *budget) fits(n int64) bool {
 	for ; b != nil; b = b.from {
 		if b.used.Load()+n > b.limit {
@@ -59,23 +59,23 @@ func (b *budget) fits(n int64) bool {
 // force takes n bytes even beyond the limit.
 func (b *budget) force(n int64) { b.give(-n) }
 
-// frameReader cuts frames from a socket. It reads only when the socket is ready. So a connection between frames has
-// no buffer, and one within a barely started frame has little more. A large frame's buffer grows with the received
-// bytes, not with the announced length. Memory used while waiting for the rest of a frame is taken from a budget,
-// except for the little that every connection may have.
+// frameReader cuts frames from a socket. It reads only when the socket is ready. So a connection between frames uses no
+// buffer, and one at the start of a frame uses little more. The buffer of a large frame grows with the received bytes,
+// not with the announced length. While the rest of a frame is awaited, its memory is taken from a budget, except for a
+// small amount that every connection may use.
 type frameReader struct {
 	raw    syscall.RawConn
 	onRead func(fd uintptr) bool // readReady, bound once
 
-	buf    []byte // nil while idle; buf[r:w] is not consumed yet
+	buf    []byte // nil while idle; buf[r:w] is not yet consumed
 	parked bool   // buf is trimmed to its content while the rest of the frame is awaited
 	r, w   int
 	err    error   // of the last read
 	shared *budget // for buffers above uncounted
 	held   int64   // bytes taken from shared
-	bytes  uint64  // read in all
+	bytes  uint64  // total of read bytes
 
-	// restart has reads that find nothing return errNothingYet instead of waiting.
+	// restart makes a read without available bytes return errNothingYet instead of waiting.
 	restart bool
 }
 
@@ -129,14 +129,13 @@ func (f *frameReader) readReady(fd uintptr) bool {
 }
 
 const (
-	// maxParked is the most of an incomplete frame that is copied out of the buffer it
-	// was read into, in bytes.
+	// maxParked is the largest part of an incomplete frame, in bytes, that is copied to a buffer of its own size.
 	maxParked = smallBuffer / 4
 	// uncounted is how many bytes each connection, and each call, may use outside all budgets.
 	uncounted = 1 << 10
 )
 
-// park trims the buffer while the socket has no data, and counts it.
+// park trims the buffer while the socket has no data, and charges it to the budget.
 func (f *frameReader) park() error {
 	switch {
 	case f.r == f.w:
@@ -178,7 +177,7 @@ func (f *frameReader) dropBuffer() {
 	}
 }
 
-// fill blocks for at least one more byte.
+// fill blocks until at least one more byte arrives.
 func (f *frameReader) fill() error {
 	if f.buf != nil && f.w == len(f.buf) && !f.parked {
 		return errFrameSize // callers make room first
@@ -190,14 +189,14 @@ func (f *frameReader) fill() error {
 	return f.err
 }
 
-// room makes the buffer able to hold a frame of which size bytes (with the
-// length) are announced and buf[r:w] is there.
+// room makes the buffer large enough for a frame that announces size bytes (including the length), of which buf[r:w]
+// has arrived.
 func (f *frameReader) room(size int) error {
 	if f.r == f.w && len(f.buf) > smallBuffer {
-		f.dropBuffer() // a large frame is done with
+		f.dropBuffer() // the large frame is finished
 	}
 	if f.buf == nil || f.parked || f.r+size <= len(f.buf) {
-		return nil // a parked buffer is replaced when bytes come
+		return nil // a parked buffer is replaced when bytes arrive
 	}
 	if f.r > 0 {
 		f.w = copy(f.buf, f.buf[f.r:f.w])
@@ -209,7 +208,7 @@ func (f *frameReader) room(size int) error {
 	n := min(size, 4*len(f.buf))
 	var b []byte
 	if n > largeBuffer && f.shared != nil {
-		b = make([]byte, n) // the counted size must not exceed the need
+		b = make([]byte, n) // the allocation must not exceed the charged size
 	} else {
 		b = getBuffer(n)
 		b = b[:cap(b)]
@@ -224,13 +223,12 @@ func (f *frameReader) room(size int) error {
 	return nil
 }
 
-// announced is the length of the frame at hand, of which four bytes are here.
+// announced is the length of the current frame, whose first four bytes have arrived.
 func (f *frameReader) announced() int {
 	return int(int32(binary.BigEndian.Uint32(f.buf[f.r:])))
 }
 
-// buffered returns the next frame when it is here already. It is valid until
-// the next call of buffered or next.
+// buffered returns the next frame if it has already arrived. It is valid until the next call of buffered or next.
 func (f *frameReader) buffered(limit int) (frame []byte, ok bool, err error) {
 	if f.w-f.r < 4 {
 		return nil, false, nil
@@ -248,8 +246,8 @@ func (f *frameReader) buffered(limit int) (frame []byte, ok bool, err error) {
 	return frame, true, nil
 }
 
-// next returns the next frame, waiting for it. The error is io.EOF at the end
-// between frames and io.ErrUnexpectedEOF within one.
+// next waits for the next frame and returns it. The error is io.EOF at the end between frames and io.ErrUnexpectedEOF
+// within one.
 func (f *frameReader) next(limit int) ([]byte, error) {
 	for {
 		frame, ok, err := f.buffered(limit)
@@ -278,7 +276,7 @@ func (f *frameReader) more() error {
 	return err
 }
 
-// peek waits for n bytes and returns them; they stay.
+// peek waits for n bytes and returns them without consuming them.
 func (f *frameReader) peek(n int) ([]byte, error) {
 	for f.w-f.r < n {
 		if err := f.room(n); err != nil {
@@ -294,8 +292,7 @@ func (f *frameReader) peek(n int) ([]byte, error) {
 // partial reports whether a part of a frame has been read.
 func (f *frameReader) partial() bool { return f.w > f.r }
 
-// skip begins to discard the frame at hand, however long: it returns how many
-// of its bytes have still to come.
+// skip begins to discard the current frame, however long. It returns the number of its bytes that have not yet arrived.
 func (f *frameReader) skip() (left int) {
 	left = 4 + int(binary.BigEndian.Uint32(f.buf[f.r:]))
 	return f.skipMore(left)

@@ -27,22 +27,21 @@ const (
 	stageDone
 )
 
-// saslExchange is where a server's half of the SASL exchange stands.
+// saslExchange is the progress of a server's half of the SASL exchange.
 type saslExchange struct {
 	offered bool // NEGOTIATE was answered
 	asked   bool // CHALLENGE was sent, RESPONSE is due
 	nonce   string
-	proven  *Identity // after it: the identity proved by a token
+	proven  *Identity // after the exchange: the identity proved by a token
 
-	// Of a login that another server checks, see relay.go.
+	// For a login that another server checks, see relay.go.
 	relay      *RelayedLogin
 	identifier []byte
 	identity   func() Identity
 }
 
-// handshake reads everything before the first call: the connection header, the
-// SASL exchange, the connection context. After errNothingYet it may be called
-// again, and goes on where it stood.
+// handshake reads everything before the first call: the connection header, the SASL exchange, the connection context.
+// After errNothingYet it may be called again, and continues from the same point.
 func (c *conn) handshake() error {
 	for {
 		var err error
@@ -114,7 +113,7 @@ func (c *conn) readHeader() (auth byte, err error) {
 		return 0, err
 	}
 	if v := b[4]; v != rpcVersion {
-		if v < rpcVersion { // such a client would not understand our answer
+		if v < rpcVersion { // such a client would not understand this server's answer
 			return 0, errors.New("the client speaks an older Hadoop RPC")
 		}
 		return 0, fatalf(idUnauthorized, DetailFatalVersionMismatch, ClassVersionMismatch,
@@ -149,7 +148,7 @@ func (h *requestHeader) open(frame []byte) (rest []byte, err error) {
 	return rest, nil
 }
 
-// fatalf is an answer to this packet that ends the connection.
+// fatalf makes an answer to this packet that ends the connection.
 func (h *requestHeader) fatalf(detail Detail, class, format string, args ...any) *fatal {
 	f := fatalf(h.callID, detail, class, format, args...)
 	f.retry, f.clientID = h.retryCount, string(h.clientID)
@@ -263,7 +262,7 @@ func (c *conn) readSasl() error {
 		denied := func(class, format string, args ...any) error {
 			return h.fatalf(DetailFatalUnauthorized, class, format, args...)
 		}
-		if c.s.cfg.Tokens == nil { // only SIMPLE: let the client drop SASL
+		if c.s.cfg.Tokens == nil { // only SIMPLE: make the client drop SASL
 			if err := c.sayOf(&saslMessage{state: saslSuccess}); err != nil {
 				return err
 			}
@@ -347,7 +346,7 @@ func (c *conn) sayOf(m *saslMessage) error {
 	return c.flush()
 }
 
-// offers is the answer to a NEGOTIATE; it already contains the challenge.
+// offers is the answer to NEGOTIATE; it already contains the challenge.
 func (s *Server) offers(challenge string) *saslMessage {
 	m := &saslMessage{state: saslNegotiate, auths: []saslAuth{{
 		method: "TOKEN", mechanism: "DIGEST-MD5",
@@ -360,7 +359,7 @@ func (s *Server) offers(challenge string) *saslMessage {
 	return m
 }
 
-// finishToken verifies the client's response; the context comes next.
+// finishToken verifies the client's response; the context follows.
 func (c *conn) finishToken(h *requestHeader, text, qop string) error {
 	a, err := parseResponse(text, c.sasl.nonce, qop)
 	if err != nil {
@@ -403,7 +402,7 @@ func (c *conn) finishToken(h *requestHeader, text, qop string) error {
 	return nil
 }
 
-// refusedToken answers a token that is not known, or cannot be looked up.
+// refusedToken answers an unknown token, or a token whose lookup failed.
 func (h *requestHeader) refusedToken(err error) error {
 	class := ClassInvalidToken
 	var e *Error

@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// Call ids that are no calls.
+// Call ids that do not number calls.
 const (
-	idUnauthorized = -1 // answers about the connection itself
+	idUnauthorized = -1 // answers that concern the connection itself
 	idContext      = -3
 	idPing         = -4
 	idSasl         = -33
@@ -78,13 +78,11 @@ func (h *requestHeader) decode(b []byte) error {
 	return nil
 }
 
-// usualHeader is how nearly every request header begins: kind protobuf, final
-// packet, and the tag of the call id.
+// usualHeader is the beginning of nearly every request header: kind protobuf, final packet, and the tag of the call id.
 const usualHeader = "\x08\x02\x10\x00\x18"
 
-// decodeUsual decodes the header that nearly every packet has: usualHeader,
-// call id, client id, retry count, in this order and no more. It is a quarter
-// of the general way's cost.
+// decodeUsual decodes the header of nearly every packet: usualHeader, call id, client id and retry count, in this order
+// and nothing else. It costs a quarter of the general decoder.
 func (h *requestHeader) decodeUsual(b []byte) bool {
 	if len(b) < len(usualHeader) || string(b[:len(usualHeader)]) != usualHeader {
 		return false
@@ -282,19 +280,19 @@ func (h *responseHeader) decode(b []byte) error {
 	return nil
 }
 
-// appendSuccessHeader appends the delimited header of a good answer.
+// appendSuccessHeader appends the delimited header of a successful answer.
 func appendSuccessHeader(b []byte, callID, retryCount int32, clientID string) []byte {
 	return appendSuccess(b, callID, answerTail(clientID, retryCount))
 }
 
-// answerTail is the part of a successful answer's header after its call id: the same for all calls of one client.
+// answerTail is the part of a successful answer's header after its call id. It is the same for all calls of one client.
 func answerTail(clientID string, retryCount int32) string {
 	b := []byte{2 << 3, statusSuccess, 3 << 3, rpcVersion}
 	b = appendBytesField(b, 7, clientID)
 	return string(appendVarintField(b, 8, zigzag(retryCount)))
 }
 
-// appendSuccess is appendSuccessHeader for callers that have the answerTail.
+// appendSuccess is appendSuccessHeader for callers that already know the answerTail.
 func appendSuccess(b []byte, callID int32, tail string) []byte {
 	start := len(b)
 	b = append(b, 0, 1<<3)
@@ -302,12 +300,12 @@ func appendSuccess(b []byte, callID int32, tail string) []byte {
 	return fixSize(append(b, tail...), start)
 }
 
-// maxErrorText bounds the text of an error answer: a message built from a hostile request must not become a hostile
-// answer.
+// maxErrorText bounds the text of an error answer, in bytes. A message built from a hostile request must not become a
+// hostile answer.
 const maxErrorText = 16 << 10
 
-// appendErrorFrame appends the whole frame of an error answer, which has no
-// body: Java clients drop the connection on any byte after the header.
+// appendErrorFrame appends the whole frame of an error answer. It has no body: Java clients drop the connection on any
+// byte after the header.
 func appendErrorFrame(b []byte, callID, retryCount int32, clientID string, e *Error) []byte {
 	detail, status := e.Detail, uint64(statusError)
 	if detail == DetailNone {
@@ -388,7 +386,7 @@ func appendContextFrame(b []byte, clientID string, c connectionContext) []byte {
 	return b
 }
 
-// appendPing appends a ping, which no server answers.
+// appendPing appends a ping. No server answers pings.
 func appendPing(b []byte, clientID string) []byte {
 	frame := len(b)
 	b = append(b, 0, 0, 0, 0)

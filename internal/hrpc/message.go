@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The methods vtprotobuf generates: messages that have them are encoded
-// straight into the buffer that goes to the socket.
+// The methods that vtprotobuf generates. Messages with these methods are encoded directly into the buffer for the
+// socket.
 type vtMarshaler interface {
 	SizeVT() int
 	MarshalToSizedBufferVT([]byte) (int, error)
@@ -25,8 +25,8 @@ var errTooLarge = errors.New("message is larger than 128 MiB, the largest a Hado
 
 const maxMessage = 128<<20 - 4096 // leaves room for the headers
 
-// appendMessage appends a delimited message to a buffer of the caller's. A nil message is an empty one,
-// which is one byte 00.
+// appendMessage appends a delimited message to the caller's buffer. A nil message is encoded as an empty one: one byte
+// 00.
 func appendMessage(b []byte, m proto.Message) ([]byte, error) {
 	if m == nil {
 		return append(b, 0), nil
@@ -80,7 +80,7 @@ func unmarshal(b []byte, m proto.Message) error {
 	return proto.Unmarshal(b, m)
 }
 
-// validText makes a text fit for a protobuf string of bounded size.
+// validText converts a text to a valid protobuf string of bounded size.
 func validText(s string) string {
 	if len(s) > maxErrorText {
 		s = s[:maxErrorText]

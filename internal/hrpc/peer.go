@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Credential is a token as a client holds it.
+// Credential is a token on the client's side.
 type Credential struct {
 	Identifier []byte
 	Password   []byte
@@ -25,7 +25,7 @@ type Login struct {
 	Credential *Credential
 }
 
-// Target is a client's server, protocol and login.
+// Target is a server with its protocol, and the client's login.
 type Target struct {
 	Address  string // host:port
 	Protocol string // declaringClassProtocolName
@@ -36,25 +36,23 @@ type Target struct {
 // ClientConfig configures a Client. Zero values take the defaults. The comment of a value names the corresponding
 // Hadoop key, if one exists.
 type ClientConfig struct {
-	// KindOf turns a remote class into a Go sentinel that errors.Is finds in
-	// the RemoteError. Nil, or a nil answer: none.
+	// KindOf converts a remote class to a Go sentinel that errors.Is finds in the RemoteError. Nil, or a nil result:
+	// none.
 	KindOf func(class string) error
 
 	Interceptors []ClientInterceptor
 	Logger       *slog.Logger // nil: silent
 
-	// Dial opens a connection; nil dials TCP. The connection must be one of
-	// package net's stream sockets.
+	// Dial opens a connection; nil dials TCP. The connection must be one of package net's stream sockets.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 
 	ConnectTime  time.Duration // ipc.client.connect.timeout, 20 s: dial and handshake
 	PingInterval time.Duration // ipc.ping.interval, 60 s: silence while calls wait before a ping is sent
-	// silence while calls wait before the connection is given up, 0: never (the answer may take long; contexts
-	// end calls)
+	// close a connection after this silence while calls wait, 0: never (the answer may take long; contexts end calls)
 	DeadTime time.Duration
 	IdleTime time.Duration // ipc.client.connection.maxidletime, 10 s: close a connection with no call
-	// give up a connection that accepts no byte of a request for this time, or, if Dial is nil, whose machine
-	// acknowledges none, 60 s
+	// close a connection that accepts no byte of a request for this time, 60 s; if Dial is nil, also one whose machine
+	// acknowledges none
 	StallTime       time.Duration
 	MaxResponse     int // ipc.maximum.response.length, 128 MiB
 	MaxPending      int // bytes of requests queued on one connection before callers wait, 16 MiB
@@ -70,12 +68,11 @@ type CallOptions struct {
 
 type optionsKey struct{}
 
-// WithOptions sets the header fields of calls made with the context.
+// WithOptions sets the header fields of calls that use the returned context.
 func WithOptions(ctx context.Context, o CallOptions) context.Context {
 	return context.WithValue(ctx, optionsKey{}, &o)
 }
 
-// ClientInterceptor sees a call before it is sent and may change its options
-// (a trace, a caller context). done, when not nil, is called once with the
-// outcome.
+// ClientInterceptor sees a call before it is sent, and may change its options (a trace, a caller context). done, if not
+// nil, is called once with the outcome.
 type ClientInterceptor func(ctx context.Context, target *Target, method string, options *CallOptions) (done func(error))

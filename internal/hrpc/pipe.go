@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Pipe is a connection owned by one goroutine, with many calls in flight: calls put into it are sent together when an
-// answer is taken that has not arrived yet. A call costs neither a goroutine nor a lock, as a load generator needs.
-// Callers that need one answer use a [Peer]. One goroutine may Put and Flush while another calls Receive. Only the
-// receiving goroutine may Close; the other calls Break.
+// Pipe is a connection owned by one goroutine, with many calls in flight. Calls put into it are sent together when the
+// receiver takes an answer that has not yet arrived. A call costs neither a goroutine nor a lock, as a load generator
+// needs. Callers that need one answer use a [Peer]. One goroutine may Put and Flush while another calls Receive. Only
+// the receiving goroutine may call Close; other goroutines call Break.
 type Pipe struct {
 	cc     *clientConn
 	out    []byte
@@ -22,11 +22,11 @@ type Pipe struct {
 	ctx    context.Context
 }
 
-// maxPipeOut is how many bytes of calls are kept back at most.
+// maxPipeOut is the largest number of unsent bytes of calls.
 const maxPipeOut = bigBuffer
 
-// Pipe opens a connection. It ends when ctx does, or with Close. Of protections
-// of the packets after the handshake (auth-int) it knows none.
+// Pipe opens a connection. It ends with ctx or at Close. It does not support protection of the packets after the
+// handshake (auth-int).
 func (c *Client) Pipe(ctx context.Context, t Target) (*Pipe, error) {
 	if t.Version == 0 {
 		t.Version = 1
@@ -48,7 +48,7 @@ func (c *Client) Pipe(ctx context.Context, t Target) (*Pipe, error) {
 	return &Pipe{cc: cc, ctx: ctx, unhook: context.AfterFunc(ctx, func() { cc.nc.Close() })}, nil
 }
 
-// end closes a connection without a reader.
+// end closes a connection that has no reader.
 func (cc *clientConn) end(err error) {
 	if cc.nc != nil {
 		cc.nc.Close()
@@ -60,15 +60,15 @@ func (cc *clientConn) end(err error) {
 // Break ends the connection for the goroutine that calls Receive, which then closes it. Any goroutine may call it.
 func (p *Pipe) Break() { p.cc.nc.Close() }
 
-// Close ends the connection; answers that have not been taken are lost. No other goroutine may be in a call of the
-// pipe, because its buffers are released.
+// Close ends the connection and drops answers that were not taken. No other goroutine may be in a call of the pipe,
+// because Close releases its buffers.
 func (p *Pipe) Close() {
 	p.unhook()
 	p.cc.end(ErrClosed)
 }
 
-// Put makes a call with an encoded request. Its id, not negative, comes back with
-// its answer; two calls on their way need different ones.
+// Put makes a call with an encoded request. Its id must not be negative, and its answer carries the same id. Two calls
+// in flight need different ids.
 func (p *Pipe) Put(id int32, method string, request []byte) error {
 	t := &p.cc.target
 	start := len(p.out)
@@ -87,7 +87,7 @@ func (p *Pipe) Put(id int32, method string, request []byte) error {
 	return nil
 }
 
-// Flush sends the calls that were put and are kept back.
+// Flush sends the calls that were put but not yet sent.
 func (p *Pipe) Flush() error {
 	if len(p.out) == 0 {
 		return nil
@@ -107,9 +107,8 @@ func (p *Pipe) Buffered() bool {
 	return n >= 0 && f.w-f.r >= 4+n
 }
 
-// Take returns the next answer, in the server's order, and sends buffered calls before it waits. The body is valid
-// until the next call. refused is the server's error for the call, a *RemoteError; err means that the connection is
-// unusable.
+// Take returns the next answer, in the server's order. It sends buffered calls before it waits. The body is valid until
+// the next call. refused is the server's error for the call, a *RemoteError. err means that the connection is unusable.
 func (p *Pipe) Take() (id int32, body []byte, refused, err error) {
 	if !p.Buffered() {
 		if err := p.Flush(); err != nil {
@@ -146,8 +145,8 @@ func (p *Pipe) Receive() (id int32, body []byte, refused, err error) {
 	return h.callID, nil, cc.remoteError(&h), nil
 }
 
-// failed is a failure of the connection as callers see it: the end of the
-// context before all, then a write that failed earlier.
+// failed is the caller's view of a connection's failure. The end of the context takes precedence, then an earlier
+// failure of a write.
 func (p *Pipe) failed(op string, err error) error {
 	switch {
 	case err == nil:

@@ -9,13 +9,12 @@ import (
 	"sync"
 )
 
-// RelayedLogin is a connection whose login another party makes. A client of creel's server presents a token whose
-// password creel does not know; the server that issued it does. So creel forwards that server's challenge to its
-// client and the client's answer back. Then the connection is authenticated as the client, and calls on it are made
-// in the client's name.
+// RelayedLogin is a connection whose login another party makes. A client presents a token to creel's server. creel does
+// not have the password; the issuing server does. So creel forwards that server's challenge to its client, and the
+// client's answer back. Then the connection is authenticated as the client, and carries calls in the client's name.
 //
-// It needs the protection "authentication" at that server: with auth-int and auth-conf each packet is sealed with a
-// key derived from the password. When the connection ends, only the client can make another.
+// That server's protection must be "authentication": auth-int and auth-conf seal each packet with a key derived from
+// the password. When the connection ends, only the client can make another.
 type RelayedLogin struct {
 	cc        *clientConn
 	offer     saslAuth
@@ -26,7 +25,7 @@ type RelayedLogin struct {
 
 var errRelayEnded = errors.New("the login was of a client's connection, which has ended")
 
-// Relay opens a connection to the server at address and gets its challenge. Close it.
+// Relay opens a connection to the server at address and receives its challenge. The caller must close it.
 func (c *Client) Relay(address, protocol string) (*RelayedLogin, error) {
 	target := &Target{Address: address, Protocol: protocol, Version: 1}
 	key := connKey{address: address, protocol: protocol, token: fmt.Sprintf("relayed %d", c.nextID())}
@@ -76,14 +75,14 @@ func (l *RelayedLogin) negotiate() error {
 	return nil
 }
 
-// Address is the server's.
+// Address is the server's address.
 func (l *RelayedLogin) Address() string { return l.cc.target.Address }
 
-// Challenge is the server's, as it wrote it.
+// Challenge is the server's challenge, unchanged.
 func (l *RelayedLogin) Challenge() string { return l.offer.challenge }
 
 // Answer sends the client's answer to the server and returns the server's reply for the client. The error is a
-// *RemoteError if the server rejects it. Afterwards calls can be made (Peer) until Ended.
+// *RemoteError if the server rejects it. Afterwards Peer can make calls until Ended.
 func (l *RelayedLogin) Answer(text string) (final []byte, err error) {
 	cc := l.cc
 	m, err := cc.ask(&saslMessage{
@@ -123,7 +122,7 @@ func (l *RelayedLogin) run() {
 	l.cc.fr.dropBuffer()
 }
 
-// Peer makes calls as the client that has logged in.
+// Peer makes calls in the name of the logged-in client.
 func (l *RelayedLogin) Peer() *Peer {
 	p := &Peer{client: l.cc.client, target: l.cc.target, key: l.cc.key, only: true}
 	p.conn.Store(l.cc)
@@ -137,22 +136,22 @@ func (l *RelayedLogin) Ended() <-chan struct{} { return l.ended }
 func (l *RelayedLogin) Close() {
 	l.closeOnce.Do(func() {
 		l.cc.fail("close", errRelayEnded)
-		if !l.started { // else its reader sees the end
+		if !l.started { // otherwise its reader notices the end
 			close(l.ended)
 		}
 	})
 }
 
-// beginRelay has the server that issued a token check this client in our place: the
-// client gets that server's challenge after ours, in a second list of offers.
+// beginRelay makes the issuing server of a token check this client. The client gets that server's challenge in a second
+// list of offers, after creel's own.
 func (c *conn) beginRelay(l *RelayedLogin, identifier []byte, identity func() Identity) error {
-	c.upstream = l // close ends it
+	c.upstream = l // close will end it
 	x := c.sasl
 	x.relay, x.identifier, x.identity = l, identifier, identity
 	return c.sayOf(c.s.offers(l.Challenge()))
 }
 
-// finishRelay forwards the client's answer to that challenge, and the reply back; the context comes next.
+// finishRelay forwards the client's answer to that challenge, and the reply back; the context follows.
 func (c *conn) finishRelay(h *requestHeader, m *saslMessage) error {
 	l, x := c.upstream, c.sasl
 	denied := func(class, format string, args ...any) error {
@@ -179,7 +178,7 @@ func (c *conn) finishRelay(h *requestHeader, m *saslMessage) error {
 		return denied(remote.Class, "%s", remote.Message)
 	}
 	if err != nil {
-		return err // as if that server had closed the connection: the client comes again
+		return err // as if that server had closed the connection: the client reconnects
 	}
 	c.s.wg.Add(1)
 	go func() {

@@ -7,21 +7,21 @@ import (
 	"encoding/binary"
 )
 
-// route is the content of a call's packet other than its call id and its request: the caller and the method. The
-// calls of a connection mostly differ only in those two. So a connection stores the route of its last call, and the
-// bytes that such a packet has between id and request. The next packet with the same bytes is read by one comparison,
-// instead of decoding two headers.
+// route is the content of a call's packet without its call id and its request: the caller and the method. Most calls of
+// a connection differ only in those two. So a connection stores the route of its last call, and that packet's bytes
+// between id and request. One comparison then replaces the decoding of two headers if the next packet repeats those
+// bytes.
 type route struct {
 	clientID string
 	retry    int32
-	answer   string // the end of its good answers' header, see answerTail
+	answer   string // the end of its successful answers' header, see answerTail
 
 	header  []byte // RequestHeaderProto, and its service and method
 	service *service
-	method  *method // nil: there was no call that could be served
+	method  *method // nil: there was no servable call
 
 	tail     []byte // from the client id to the end of header, as Hadoop's clients and ours write it
-	inHeader int    // how many bytes of tail belong to RpcRequestHeaderProto
+	inHeader int    // number of tail's bytes in RpcRequestHeaderProto
 }
 
 // setCaller records the caller.
@@ -41,7 +41,7 @@ func (r *route) setMethod(header []byte, s *service, m *method) {
 	r.expect()
 }
 
-// expect writes the tail that the next call has when it is like this one.
+// expect writes the tail of a next call that is like this one.
 func (r *route) expect() {
 	r.tail = appendBytesField(r.tail[:0], 4, r.clientID)
 	r.tail = appendVarintField(r.tail, 5, zigzag(r.retry))
@@ -50,11 +50,10 @@ func (r *route) expect() {
 	r.tail = append(r.tail, r.header...)
 }
 
-// repeated takes a packet apart that differs from the last call's in its id and
-// its request only. Any other packet, one with a trace or a caller context too,
-// is not ok and has to be decoded.
+// repeated splits a packet that differs from the last call's only in its id and its request. For any other packet, such
+// as one with a trace or a caller context, ok is false: it must be decoded.
 func (r *route) repeated(frame []byte) (callID int32, request []byte, ok bool) {
-	const before = 1 + len(usualHeader) // a byte of size, and the bytes before the call id
+	const before = 1 + len(usualHeader) // a byte for the size, and the bytes before the call id
 	if r.method == nil || len(frame) <= before || string(frame[1:before]) != usualHeader {
 		return 0, nil, false
 	}

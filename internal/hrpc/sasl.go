@@ -17,8 +17,8 @@ const (
 	saslWrap      = 5
 )
 
-// saslAuth is one SaslAuth: an offer of the server, or the client's choice,
-// which is the offer without its challenge. Presence is part of it.
+// saslAuth is one SaslAuth: an offer of the server, or the client's choice. The choice repeats the offer without its
+// challenge. A field's presence matters.
 type saslAuth struct {
 	method, mechanism, protocol, serverID, challenge string
 	hasProtocol, hasServerID, hasChallenge           bool
@@ -129,7 +129,7 @@ func appendSaslFrame(b []byte, m *saslMessage, client bool) []byte {
 	return b
 }
 
-// maxSealed is how many plain bytes one WRAP packet carries: a peer with the default buffer of 64 KiB can open it.
+// maxSealed is the number of plain bytes in one WRAP packet: a peer with the default buffer of 64 KiB can open it.
 const maxSealed = digestMaxBuffer - sealSize
 
 // appendWrapped seals plain frames into WRAP packets.

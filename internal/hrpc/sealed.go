@@ -4,8 +4,8 @@ package hrpc
 
 import "encoding/binary"
 
-// Under auth-int every packet travels inside SASL WRAP packets, whose joined contents are a stream of ordinary
-// frames: one WRAP may contain several frames or a part of one.
+// Under auth-int every packet travels inside SASL WRAP packets. Their joined contents are a stream of ordinary frames:
+// one WRAP may contain several frames or a part of one.
 
 // openWrapped decodes the SASL message of a packet and opens its token.
 func openWrapped(rest []byte, i *integrity) ([]byte, error) {
@@ -23,7 +23,7 @@ func openWrapped(rest []byte, i *integrity) ([]byte, error) {
 	return i.open(m.token)
 }
 
-// cutFrame cuts a frame off the front of joined contents.
+// cutFrame removes a frame from the front of joined contents.
 func cutFrame(b []byte, limit int) (frame, rest []byte, ok bool, err error) {
 	if len(b) < 4 {
 		return nil, b, false, nil
@@ -114,8 +114,8 @@ func (c *conn) dropInner() {
 	c.held = 0
 }
 
-// nextSealed waits for the first frame inside WRAP packets, the connection
-// context. Java clients may put more behind it, which stays in c.inner.
+// nextSealed waits for the first frame inside WRAP packets, the connection context. Java clients may append more bytes
+// to it, which remain in c.inner.
 func (c *conn) nextSealed() ([]byte, error) {
 	for {
 		frame, rest, ok, err := cutFrame(c.inner, maxHandshakeFrame)

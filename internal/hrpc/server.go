@@ -27,7 +27,7 @@ type Server struct {
 	hardStop context.CancelFunc
 	ran      atomic.Bool
 	draining atomic.Bool
-	epoch    atomic.Uint32 // ticks of the sweeper: a clock that costs a load
+	epoch    atomic.Uint32 // ticks of the sweeper: a clock that one atomic load reads
 	wg       sync.WaitGroup
 	requests *budget
 	shares   *shares // of requests
@@ -46,7 +46,7 @@ type Server struct {
 	refusedLine, slowLine ratelog.Line
 }
 
-// service is a Service as dispatch wants it.
+// service is a Service prepared for dispatch.
 type service struct {
 	protocol string
 	version  uint64
@@ -66,8 +66,8 @@ type counters struct {
 // Stats is a server's activity and memory, for observable instruments.
 type Stats struct {
 	Connections   int    // open now
-	CallsInFlight int64  // accepted and not answered, without those served inline right now
-	RequestBytes  int64  // held of requests that are not complete, or not answered, above 1 KiB each
+	CallsInFlight int64  // accepted and not answered, without current inline calls
+	RequestBytes  int64  // of incomplete or unanswered requests, above 1 KiB each
 	ReplyBytes    int64  // queued on connections that do not read
 	Accepted      uint64 // connections since the start
 	Refused       uint64 // connections above a limit
@@ -79,7 +79,7 @@ type Stats struct {
 	BytesIn       uint64 // read from connections, counted when their batch is done
 }
 
-// NewServer checks a Config and makes a Server of it. It starts nothing.
+// NewServer checks a Config and makes a Server from it. It starts nothing.
 func NewServer(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -129,10 +129,10 @@ func (s *Server) Stats() Stats {
 	}
 }
 
-// Run accepts connections from the listener and serves them until ctx ends, then drains: it stops reading, waits up
-// to Config.DrainTime for the calls in flight and their answers, cancels the rest, closes everything and returns nil.
-// It waits for every handler: a handler that ignores its context blocks Run. Run closes the listener. A Server runs
-// once.
+// Run accepts connections from the listener and serves them until ctx ends, then drains. To drain, it stops reading and
+// waits up to Config.DrainTime for the calls in flight and their answers. Then it cancels the rest, closes everything
+// and returns nil. It waits for every handler: a handler that ignores its context blocks Run. Run closes the listener.
+// A Server runs once.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	defer listener.Close()
 	if !s.ran.CompareAndSwap(false, true) {
@@ -168,7 +168,7 @@ func (s *Server) accept(ctx context.Context, listener net.Listener) error {
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("hrpc: accept: %w", err)
-		default: // out of files, or a connection that died in the queue
+		default: // no free file descriptors, or a connection that died in the queue
 			s.cfg.Logger.Warn("accept failed", "error", err, "pause", pause)
 			select {
 			case <-ctx.Done():
@@ -179,7 +179,7 @@ func (s *Server) accept(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-// admit starts serving a connection, or refuses it above a limit.
+// admit starts serving a connection, or rejects it above a limit.
 func (s *Server) admit(nc net.Conn) {
 	s.stats.accepted.Add(1)
 	c, err := newConn(s, nc)
@@ -210,7 +210,7 @@ func (s *Server) admit(nc net.Conn) {
 		return
 	}
 	c.ctx = s.base
-	_ = c.drawOn(s.shares.join(address, "")) // it holds nothing yet
+	_ = c.drawOn(s.shares.join(address, "")) // it occupies no memory yet
 	s.wg.Add(1)
 	go c.run()
 }
@@ -226,12 +226,12 @@ func (s *Server) forget(c *conn) {
 }
 
 const (
-	maxRefusing = 128         // refused connections that get an answer, at a time
+	maxRefusing = 128         // rejected connections that receive an answer at the same time
 	lingerTime  = time.Second // for a peer to read an answer that ends its connection
 )
 
-// refuse answers a client with "busy". The client must get the chance to read that, which takes a goroutine for a
-// moment. When too many are rejected at a time the others are only closed, which clients treat as "try again" too.
+// refuse answers a client with "busy". A goroutine waits a moment for the client to read the answer. If too many
+// clients are rejected at the same time, further connections are only closed. Clients treat that as "try again" too.
 func (s *Server) refuse(nc net.Conn, busy *Error) {
 	s.stats.refused.Add(1)
 	if count, write := s.refusedLine.Happened(time.Now()); write {
@@ -258,14 +258,14 @@ func (s *Server) refuse(nc net.Conn, busy *Error) {
 	}()
 }
 
-// linger lets the peer read the answer: closing a socket with unread bytes would reset the connection and discard the
-// answer.
+// linger waits for the peer to read the answer. Closing a socket with unread bytes would reset the connection and
+// discard the answer.
 func linger(nc net.Conn) {
 	if half, ok := nc.(interface{ CloseWrite() error }); ok {
 		half.CloseWrite()
 	}
 	nc.SetReadDeadline(time.Now().Add(lingerTime))
-	var b [512]byte // io.Discard would use 8 KiB for as long as the peer is silent
+	var b [512]byte // io.Discard would use 8 KiB during the peer's silence
 	for n, most := 0, 1<<20; n < most; {
 		m, err := nc.Read(b[:])
 		if err != nil {
@@ -275,7 +275,7 @@ func linger(nc net.Conn) {
 	}
 }
 
-// drain ends reading on all connections and bounds the wait for their calls.
+// drain stops reading on all connections and bounds the wait for their calls.
 func (s *Server) drain() {
 	s.draining.Store(true)
 	s.mu.Lock()
@@ -292,16 +292,16 @@ func (s *Server) drain() {
 	timer.Stop()
 }
 
-// slowFrames is how many StallTimes a frame may take while its bytes keep arriving: a peer that sends a byte now and
-// then must not occupy a large buffer for ever. At the defaults the largest frame may arrive at 450 kB a second.
+// slowFrames is the number of StallTimes that a frame may take while its bytes keep arriving. A peer that sends single
+// bytes slowly must not occupy a large buffer for ever. At the defaults the largest frame may arrive at 450 kB a
+// second.
 const slowFrames = 5
 
-// shallowTime is how long a connection may be silent until the stack that its calls have grown is freed: longer than
-// the interval between two heartbeats of an AM or a node.
+// shallowTime is the silence after which a connection frees the stack that its calls have grown. It exceeds the
+// interval between two heartbeats of an AM or a node.
 const shallowTime = 3 * time.Second
 
-// sweep closes connections that overstay a time limit. It runs on ticks, so
-// that a connection needs no timer of its own.
+// sweep closes connections that exceed a time limit. It runs on ticks, so that no connection needs a timer.
 func (s *Server) sweep(ctx context.Context) {
 	shortest := min(s.cfg.HandshakeTime, s.cfg.IdleTime, s.cfg.StallTime)
 	tick := min(max(shortest/8, 5*time.Millisecond), time.Second)

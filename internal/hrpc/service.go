@@ -8,14 +8,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Handler serves one method on decoded messages. The request belongs to the
-// handler. The response is encoded after the handler returns (or after the
-// function of Later was called) and must not change until then.
+// Handler serves one method on decoded messages. The request belongs to the handler. The response is encoded after the
+// handler returns, or after the function of Later is called. It must not change until then.
 type Handler func(ctx context.Context, request proto.Message) (proto.Message, error)
 
-// RawHandler serves a method on encoded messages: a proxy, a router that
-// forwards untouched. The request bytes are valid until the handler returns;
-// the response bytes are copied when it returns.
+// RawHandler serves a method on encoded messages, for example in a proxy or in a router that forwards bytes. The
+// request bytes are valid until the handler returns. The response bytes are copied when it returns.
 type RawHandler func(ctx context.Context, request []byte) ([]byte, error)
 
 // Method is one row of a service's table. Exactly one of Serve (with
@@ -25,33 +23,30 @@ type Method struct {
 	Serve      Handler
 	Raw        RawHandler
 
-	// FreeRequest, when set, gets the request back (to a pool that NewRequest
-	// draws from) after the answer is encoded. The handler must not keep the
-	// request or parts of it; the response may have parts of it. It is not
-	// called for a call that took Later: its handler knows when.
+	// FreeRequest, if set, receives the request after the answer is encoded, and can return it to the pool of
+	// NewRequest. The handler must not retain the request or parts of it. The response may contain parts of it. It is
+	// not called if the handler called Later: that handler frees the request itself.
 	FreeRequest func(proto.Message)
 
-	// Inline serves the call on the goroutine that reads its connection: no
-	// hand-off, and answers of calls that came together leave together. For
-	// methods that never block. Unless it took Later, an inline handler must
-	// not keep its context after it returns: the Call in it is used again.
+	// Inline serves the call on the goroutine that reads its connection. This avoids a switch of goroutines, and
+	// answers of calls that arrived together leave together. Only methods that never block may use it. Unless it called
+	// Later, an inline handler must not retain its context after it returns: the Call in it is reused.
 	Inline bool
 }
 
-// Service is a protocol as one port serves it.
+// Service is a protocol that a port serves.
 type Service struct {
 	Protocol string // declaringClassProtocolName, also named in the connection context
 	Version  uint64 // clientProtocolVersion; 1 for every YARN protocol
 	Methods  map[string]Method
 
-	// Other, when set, serves the methods that Methods does not name.
+	// Other, if set, serves the methods that Methods does not name.
 	Other *Method
 }
 
-// Interceptor is called before a call's handler: for audit, metrics, tracing, rejection. The next interceptor and the
-// handler get the context it returns (nil: unchanged). done, when not nil, is called exactly once with the outcome
-// just before the answer is encoded, even if the answer comes later or the connection has ended. An error rejects the
-// call.
+// Interceptor is called before a call's handler, for audit, metrics, tracing or rejection. The next interceptor and the
+// handler get the returned context (nil: unchanged). done, if not nil, is called exactly once with the outcome, just
+// before the answer is encoded. That includes later answers and ended connections. An error rejects the call.
 //
 // request is the decoded message, or nil for a raw method.
 type Interceptor func(ctx context.Context, call *Call, request proto.Message) (

@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// A user at an address may occupy a quarter of the request memory of all connections, and an address a half, whatever
-// user names it sends. So no client can shut the others out by announcing large frames. Both may always occupy two
-// frames of the largest size, as far as memory for all connections is left. Connections of an address before the end
-// of their handshake have little: an honest one uses some hundred bytes for a moment.
+// A user at an address may occupy a quarter of the request memory of all connections. An address may occupy a half,
+// whatever user names it sends. So no client can shut the others out by announcing large frames. Both may always occupy
+// two frames of the largest size, if the memory for all connections suffices. Before the end of their handshake,
+// connections of an address get little: an honest one uses some hundred bytes for a moment.
 const (
 	userShare    = 4
 	addressShare = 2
@@ -31,7 +31,7 @@ type holder struct {
 	user    string
 }
 
-// share is a holder's part, as long as it has connections.
+// share is a holder's part while it has connections.
 type share struct {
 	budget
 	holder
@@ -42,7 +42,7 @@ func newShares(all *budget, maxFrame int) *shares {
 	return &shares{all: all, maxFrame: int64(maxFrame), of: map[holder]*share{}}
 }
 
-// join returns the share that a connection draws on, without a user during its handshake. Each join needs a leave.
+// join returns the share for a connection of a user; during the handshake the user is empty. Each join needs a leave.
 func (s *shares) join(address netip.Addr, user string) *share {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,7 +6,7 @@ package hrpc
 
 import "syscall"
 
-// readSocket reads without blocking; again means that there is nothing yet.
+// readSocket reads without blocking; again means that no byte is available yet.
 func readSocket(fd uintptr, b []byte) (n int, again bool, err error) {
 	for {
 		n, err = syscall.Read(int(fd), b)
@@ -20,7 +20,7 @@ func readSocket(fd uintptr, b []byte) (n int, again bool, err error) {
 	}
 }
 
-// writeSocket writes as much as the socket accepts without blocking.
+// writeSocket writes as many bytes as the socket accepts without blocking.
 func writeSocket(fd uintptr, b []byte) (n int, err error) {
 	for n < len(b) {
 		m, err := syscall.Write(int(fd), b[n:])

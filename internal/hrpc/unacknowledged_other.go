@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// DropUnacknowledged leaves a net.Dialer as it is: only Linux does more.
+// DropUnacknowledged leaves a net.Dialer unchanged: only Linux supports the limit.
 func DropUnacknowledged(time.Duration) func(network, address string, c syscall.RawConn) error {
 	return nil
 }

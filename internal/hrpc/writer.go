@@ -13,9 +13,9 @@ import (
 )
 
 // writer sends frames on a socket for many goroutines without blocking any of them. A goroutine that finds no active
-// writer becomes the writer. It writes its own frame as far as the socket accepts it at once, then frames that others
-// queued meanwhile, so that simultaneous frames are sent together. Bytes that the socket does not accept are left to
-// a goroutine that runs as long as the socket is full.
+// writer becomes the writer. It writes its own frame as far as the socket accepts it at once. Then it writes frames
+// that others queued meanwhile, so that simultaneous frames are sent together. A separate goroutine sends the bytes
+// that the socket did not accept, and runs while the socket is full.
 //
 // The lock guards the queue and is never held across a system call.
 type writer struct {
@@ -32,16 +32,16 @@ type writer struct {
 	wrap func(dst, plain []byte) []byte
 
 	mu       sync.Mutex
-	pending  []byte        // queued behind the one that writes
-	queued   int           // bytes pending or left by a full socket
+	pending  []byte        // queued behind the active writer
+	queued   int           // bytes pending, or not accepted by a full socket
 	writing  bool          // a goroutine is writing
-	draining bool          // it is the goroutine, because the socket is full
-	charged  int64         // taken from shared while draining
+	draining bool          // the separate goroutine writes, because the socket is full
+	charged  int64         // bytes taken from shared while draining
 	err      error         // the first failure; the writer is dead
 	room     chan struct{} // closed when the queue has shrunk or the writer died
 	roomAt   int
 
-	// Owned by the one that writes.
+	// Owned by the active writer.
 	out    []byte
 	n      int
 	outErr error
@@ -60,7 +60,7 @@ func (w *writer) writeReady(fd uintptr) bool {
 	return true
 }
 
-// hold queues bytes that leave with the next send.
+// hold queues bytes for the next send.
 func (w *writer) hold(b []byte) {
 	w.mu.Lock()
 	w.pending = append(w.pending, b...)
@@ -68,12 +68,12 @@ func (w *writer) hold(b []byte) {
 	w.mu.Unlock()
 }
 
-// send writes or queues b, which the caller has back on return. It does not
-// block. It returns the bytes now queued.
+// send writes or queues b without blocking; the caller owns b again on return. It returns the number of bytes now
+// queued.
 func (w *writer) send(b []byte) (queued int, err error) { return w.post(b, false) }
 
-// post is send. With company, others are about to send too: the writer lets them run first, so that one system call
-// sends everything.
+// post is send with a hint. company means that other goroutines are about to send too. The writer lets them run first,
+// so that one system call sends everything.
 func (w *writer) post(b []byte, company bool) (queued int, err error) {
 	w.mu.Lock()
 	if company && !w.writing && w.err == nil {
@@ -81,7 +81,7 @@ func (w *writer) post(b []byte, company bool) (queued int, err error) {
 		w.mu.Unlock()
 		runtime.Gosched()
 		w.mu.Lock()
-		w.writing = false // and frames queued meanwhile are sent before b
+		w.writing = false // frames queued meanwhile are sent before b
 	}
 	if w.err != nil {
 		w.mu.Unlock()
@@ -107,8 +107,8 @@ func (w *writer) post(b []byte, company bool) (queued int, err error) {
 	return w.flush(b)
 }
 
-// queue puts b behind the one that writes. False means that too much is queued
-// for peers that do not read. The lock is held.
+// queue appends b to the queue of the active writer. False means that too many bytes are queued for peers that do not
+// read. The caller holds the lock.
 func (w *writer) queue(b []byte) bool {
 	if w.draining {
 		if !w.shared.take(int64(len(b))) {
@@ -121,7 +121,7 @@ func (w *writer) queue(b []byte) bool {
 	return true
 }
 
-// later queues b and leaves the writing to a goroutine. It is for answers by the owner of some state, which should
+// later queues b and leaves the writing to a goroutine. Goroutines that own some state use it for answers: they should
 // not spend time on system calls.
 func (w *writer) later(b []byte) {
 	w.mu.Lock()
@@ -151,12 +151,12 @@ func (w *writer) flushQueued() {
 	putBuffer(b)
 }
 
-// maxRounds bounds how long a goroutine writes frames queued by others.
+// maxRounds bounds the rounds in which a goroutine writes frames of others.
 const maxRounds = 8
 
 // flush writes b and frames queued meanwhile. The caller is the active writer.
 func (w *writer) flush(b []byte) (int, error) {
-	mine := false // whether b is ours to put back
+	mine := false // whether flush must return b to a pool
 	for {
 		plain := b
 		if w.wrap != nil {
@@ -174,7 +174,7 @@ func (w *writer) flush(b []byte) (int, error) {
 		left := b[w.n:]
 		w.out = nil
 		w.mu.Lock()
-		if w.err != nil { // no goroutine may start any more
+		if w.err != nil { // no further goroutine may start
 			err := w.err
 			w.mu.Unlock()
 			return 0, err
@@ -220,10 +220,10 @@ func (w *writer) putBack(b, plain []byte, mine bool) {
 	}
 }
 
-// drain writes the queue, blocking, until it is empty. rest is already sealed if there is a wrap.
+// drain writes the queue, blocking, until it is empty. rest is already sealed if wrap is set.
 func (w *writer) drain(rest []byte) {
 	defer w.wg.Done()
-	const chunk = 256 << 10 // one deadline each; one that passes with a part written is no stall
+	const chunk = 256 << 10 // bytes per deadline; a deadline after a partial write is no stall
 	for {
 		for b := rest; len(b) > 0; {
 			w.conn.SetWriteDeadline(time.Now().Add(w.stall))
@@ -263,7 +263,7 @@ func (w *writer) drain(rest []byte) {
 	}
 }
 
-// charge takes n queued bytes from the shared budget: the socket is full.
+// charge takes n queued bytes from the shared budget when the socket is full.
 func (w *writer) charge(n int) bool {
 	if !w.shared.take(int64(n)) {
 		return false
@@ -293,8 +293,8 @@ func (w *writer) wake() {
 	}
 }
 
-// waitRoom returns a channel that is closed once at most n bytes are queued
-// (n = 0: everything is written) or the writer died; nil when that is so now.
+// waitRoom returns a channel that is closed once at most n bytes are queued or the writer died (n = 0: everything is
+// written). It returns nil if that is already true.
 func (w *writer) waitRoom(n int) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -315,7 +315,7 @@ func (w *writer) idle() bool {
 	return !w.writing && w.queued == 0
 }
 
-// dead reports whether the writer has failed: it sends nothing any more.
+// dead reports whether the writer has failed: it sends nothing more.
 func (w *writer) dead() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

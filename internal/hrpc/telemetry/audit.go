@@ -16,13 +16,13 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 )
 
-// Subject reports whether a call changes something, and the changed object: an application's id, a queue, or "".
+// Subject reports whether a call changes something, and names the changed object: an application's id, a queue, or "".
 // request is nil for a raw method.
 type Subject func(call *hrpc.Call, request proto.Message) (what string, changes bool)
 
-// Audit writes one line for each call that changes something, when it is answered: user, address, object, result, and
-// the call's id, which a client's log contains too. The handler's notes (audit.NoteOf) override the results of
-// subject and the answer.
+// Audit writes one line for each call that changes something, when it is answered. The line contains user, address,
+// object, result, and the call's id, which also appears in the client's log. The handler's notes (audit.NoteOf)
+// override the results of subject and the answer.
 func Audit(logger *slog.Logger, subject Subject) hrpc.Interceptor {
 	return func(
 		ctx context.Context,
@@ -58,7 +58,7 @@ func Audit(logger *slog.Logger, subject Subject) hrpc.Interceptor {
 	}
 }
 
-// result is how a call ended, in one word.
+// result is the outcome of a call in one word.
 func result(err error) string {
 	var e *hrpc.Error
 	switch {

@@ -14,14 +14,14 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 )
 
-// buckets are the upper bounds of latencies, in seconds: from an answer out of
-// memory to one that waited for another cluster.
+// buckets are the upper bounds of latencies, in seconds. They range from an answer from memory to one that waited for
+// another cluster.
 var buckets = []float64{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}
 
-// Metrics counts the calls of one server's methods: a few atomic additions for
-// each, read when they are scraped. It is a prometheus.Collector.
+// Metrics counts the calls of one server's methods with a few atomic additions per call. A scrape reads the counters.
+// It is a prometheus.Collector.
 type Metrics struct {
-	methods map[name]*method // fixed from the start, so that no client can add to it
+	methods map[name]*method // fixed at creation, so that no client can add to it
 	other   *method          // raw methods that are served under any name
 	server  func() hrpc.Stats
 
@@ -36,7 +36,7 @@ type method struct {
 	inFlight atomic.Int64
 	failed   atomic.Uint64
 	nanos    atomic.Int64
-	counts   []atomic.Uint64 // one for each bucket, and one above
+	counts   []atomic.Uint64 // one for each bucket, and one above the last
 }
 
 type stat struct {
@@ -45,9 +45,8 @@ type stat struct {
 	read func(hrpc.Stats) float64
 }
 
-// NewMetrics makes the counters of the services' methods. port names the port, in the label door
-// they are served on, as a label. Set Server before the first scrape to have the
-// server's own figures too.
+// NewMetrics makes the counters of the services' methods. The label door contains port, the name of the port that
+// serves them. Call Server before the first scrape to include the server's own metrics.
 func NewMetrics(port string, services []hrpc.Service) *Metrics {
 	labels := prometheus.Labels{"door": port}
 	desc := func(name, help string, by ...string) *prometheus.Desc {
@@ -145,7 +144,7 @@ func (m *Metrics) Interceptor() hrpc.Interceptor {
 	}
 }
 
-// Describe is a prometheus.Collector's.
+// Describe implements prometheus.Collector.
 func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 	out <- m.seconds
 	out <- m.failed
@@ -155,7 +154,7 @@ func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. Methods without calls are left out.
+// Collect implements prometheus.Collector. Methods without calls are omitted.
 func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	for _, of := range m.methods {
 		m.collect(of, out)

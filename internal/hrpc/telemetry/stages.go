@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Kept is the span in a context, encoded to be stored with an application, so that later events, in other processes
-// and after restarts, become its child spans. It is nil if the span is not sampled, or there is none.
+// Kept encodes the span of a context, to be stored with an application. Later events become its child spans, even in
+// other processes and after restarts. It is nil without a span, or if the span is not sampled.
 func Kept(ctx context.Context) []byte {
 	sc := trace.SpanContextFromContext(ctx)
 	if !sc.IsValid() || !sc.IsSampled() {
@@ -21,8 +21,9 @@ func Kept(ctx context.Context) []byte {
 	return TraceInfo(sc).SpanContext
 }
 
-// Stages creates the spans of an application's stages below its stored span: each begins at the end of the previous
-// one, so that the trace shows where time was spent. All methods do nothing on nil, and are safe for concurrent use.
+// Stages creates the spans of an application's stages below its stored span. Each span begins at the end of the
+// previous one, so that the trace shows where time was spent. All methods do nothing on nil, and are safe for
+// concurrent use.
 type Stages struct {
 	tracer trace.Tracer
 	parent trace.SpanContext
@@ -33,8 +34,7 @@ type Stages struct {
 	seen map[string]bool
 }
 
-// NewStages begins at a moment. It is nil where kept is no sampled span, or without a
-// provider.
+// NewStages begins the first stage at from. It returns nil without a provider, or if kept is not a sampled span.
 func NewStages(p trace.TracerProvider, kept []byte, from time.Time, attrs ...attribute.KeyValue) *Stages {
 	c, ok := traceparent(kept)
 	if p == nil || !ok || !c.TraceFlags.IsSampled() {
@@ -45,7 +45,7 @@ func NewStages(p trace.TracerProvider, kept []byte, from time.Time, attrs ...att
 	}
 }
 
-// Reached ends a stage, the first time that it is reached.
+// Reached ends a stage at the first call for it.
 func (s *Stages) Reached(stage string, attrs ...attribute.KeyValue) {
 	if s == nil {
 		return
@@ -63,7 +63,7 @@ func (s *Stages) Reached(stage string, attrs ...attribute.KeyValue) {
 	s.last = now
 }
 
-// Skip counts a stage as reached, without a span: it was before a restart.
+// Skip marks stages as reached, without a span: they ended before a restart.
 func (s *Stages) Skip(stages ...string) {
 	if s == nil {
 		return
@@ -75,7 +75,7 @@ func (s *Stages) Skip(stages ...string) {
 	}
 }
 
-// Context has the span that was kept, for calls that are made for the application.
+// Context adds the stored span to a context, for calls on behalf of the application.
 func (s *Stages) Context(ctx context.Context) context.Context {
 	if s == nil {
 		return ctx

@@ -17,12 +17,11 @@ import (
 
 const scope = "github.com/creelrm/creel/internal/hrpc/telemetry"
 
-// heartbeats are periodic calls: they have no spans, even if the caller is traced.
+// heartbeats are periodic calls: they get no spans, even if the caller is traced.
 var heartbeats = map[string]bool{"allocate": true, "nodeHeartbeat": true}
 
-// Trace opens a span for each call a server serves, the child of the caller's
-// when the call brings one. It ends when the call is answered, also when that
-// is later. The handler's context carries it.
+// Trace opens a span for each call that a server serves, as a child of the caller's span if the call carries one. The
+// span ends when the call is answered, even if that happens later. The handler's context carries it.
 func Trace(provider trace.TracerProvider) hrpc.Interceptor {
 	tracer := provider.Tracer(scope)
 	return func(
@@ -55,8 +54,8 @@ func Trace(provider trace.TracerProvider) hrpc.Interceptor {
 	}
 }
 
-// TraceClient opens a span for each call a client makes, the child of the one
-// in the call's context, and sends it along.
+// TraceClient opens a span for each call that a client makes, as a child of the span in the call's context. The call
+// carries the new span.
 func TraceClient(provider trace.TracerProvider) hrpc.ClientInterceptor {
 	tracer := provider.Tracer(scope)
 	return func(ctx context.Context, target *hrpc.Target, method string, options *hrpc.CallOptions) func(error) {
@@ -87,7 +86,7 @@ func end(span trace.Span, err error) {
 	span.End()
 }
 
-// TraceInfo is a span as Hadoop RPC carries it.
+// TraceInfo encodes a span for Hadoop RPC.
 func TraceInfo(sc trace.SpanContext) hrpc.TraceInfo {
 	id, span := sc.TraceID(), sc.SpanID()
 	text := make([]byte, 0, traceparentSize)
@@ -106,9 +105,8 @@ func TraceInfo(sc trace.SpanContext) hrpc.TraceInfo {
 
 const traceparentSize = len("00-0123456789abcdef0123456789abcdef-0123456789abcdef-01")
 
-// SpanContext is the caller's span that a call brought, or an invalid one. From
-// a peer that sends HTrace's numbers alone the trace id has a zero high half;
-// such a peer sends them only when it traces, so the span counts as sampled.
+// SpanContext returns the caller's span from a call, or an invalid one. If a peer sends only HTrace's numbers, the
+// trace id gets a zero high half. Such a peer sends them only when it traces, so the span counts as sampled.
 func SpanContext(info hrpc.TraceInfo) trace.SpanContext {
 	if c, ok := traceparent(info.SpanContext); ok {
 		return trace.NewSpanContext(c)
@@ -122,7 +120,7 @@ func SpanContext(info hrpc.TraceInfo) trace.SpanContext {
 	return trace.NewSpanContext(c)
 }
 
-// traceparent reads W3C's header value: version 00, and the same part of later versions.
+// traceparent reads W3C's header value: version 00, and the corresponding part of later versions.
 func traceparent(b []byte) (c trace.SpanContextConfig, ok bool) {
 	c.Remote = true
 	if len(b) < traceparentSize || b[2] != '-' || b[35] != '-' || b[52] != '-' {
