@@ -37,20 +37,19 @@ type preemption struct {
 	memory chooserMemory
 }
 
-// Containers is the owner's side of preemption: the scheduler knows containers as amounts alone.
+// Containers is the owner's side of preemption: the scheduler records containers only as amounts.
 type Containers interface {
-	// Apps calls yield for every application, in one order.
+	// Apps calls yield for every application, always in the same order.
 	Apps(yield func(*App) bool)
-	// Newest appends the live containers of an application that are not victims,
-	// the newest first.
+	// Newest appends the live containers of an application, newest first. It omits victims.
 	Newest(a *App, out []Container) []Container
-	// Weight is the relative weight of an application's work, as it declares; 1 for most.
+	// Weight is the declared relative weight of an application's work; 1 for most.
 	Weight(a *App) float64
 }
 
-// Container is a container as a candidate for being taken back.
+// Container is a container that preemption may take.
 type Container struct {
-	Owner   any // the owner's own
+	Owner   any // the owner's own value
 	Node    *Node
 	Size    *amounts.Size
 	Created int64 // ms since the epoch
@@ -63,9 +62,9 @@ type Rule uint8
 
 // Rules of preemption.
 const (
-	RuleGuarantee   Rule = iota + 1 // a queue has less than its guarantee, and asks
-	RuleMinShare                    // the same of FairScheduler's minimum share
-	RuleFairShare                   // and of its fair share
+	RuleGuarantee   Rule = iota + 1 // a queue with asks has less than its guarantee
+	RuleMinShare                    // a FairScheduler queue has less than its minimum share
+	RuleFairShare                   // a FairScheduler queue has less than its fair share
 	RuleUserLimit                   // a user of the leaf has less than the user limit
 	RuleAppPriority                 // an application of the leaf has a higher priority
 	RuleBalance                     // a queue has its guarantee, and less than its part of the rest
@@ -77,18 +76,18 @@ func (r Rule) String() string {
 	}[r]
 }
 
-// Victim is a container that is to be taken back. Its AM has been notified, or will be by its next answer.
+// Victim is a container that preemption will take back. Its AM is notified at the latest in its next response.
 type Victim struct {
 	App     *App
 	Node    *Node
-	Size    *amounts.Size // changed by the owner when the container's is
+	Size    *amounts.Size // the owner replaces it when the container is resized
 	Owner   any           // from Containers; nil when the container has ended
 	Created int64         // ms since the epoch
 	AM      bool
 	For     *App // application whose ask gets the resources
 	Rule    Rule
 	Since   int64 // ns since the epoch
-	By      int64 // when it is killed, ns since the epoch
+	By      int64 // time of the kill, ns since the epoch
 	claim   *claim
 	choice  choice
 }
@@ -102,20 +101,19 @@ type Order struct {
 // OrderKind is the kind of an Order.
 type OrderKind uint8
 
-// Orders about victims: every Notice is followed by a Kill or a Pardon, unless
-// the container ends before.
+// Orders about victims: a Kill or a Pardon follows every Notice, unless the container ends before.
 const (
 	Notice OrderKind = iota // notify its AM
-	Pardon                  // it is not needed any more
+	Pardon                  // no longer needed
 	Kill
 )
 
 // RoundResult is the result of the last round, for reports.
 type RoundResult struct {
-	At      int64       // ns since the epoch; 0 = there was none
-	Due     amounts.Vec // the queues' excess, as far as others are short
+	At      int64       // ns since the epoch; 0 = no round yet
+	Due     amounts.Vec // the queues' excess, up to the others' shortage
 	Allowed amounts.Vec // limit of the amount under notice
-	Chosen  int         // victims that were or, observing only, would have been chosen
+	Chosen  int         // number of victims; if only observing, of possible victims
 }
 
 // setPreemption applies the queue specification's settings.
@@ -178,41 +176,41 @@ func (p *preemption) order(k OrderKind, v *Victim) { p.orders = append(p.orders,
 type round struct {
 	s         *Scheduler
 	p         *preemption
-	needs     []need // in the order in which they are served
+	needs     []need // in the order of service
 	budgets   map[*Queue]*budget
-	over      []*budget // of budgets, in the order in which they lose
+	over      []*budget // of budgets, in the order of loss
 	bounded   bool
-	allowed   amounts.Vec // when bounded: limit of the amount under notice in all
+	allowed   amounts.Vec // when bounded: limit of the total under notice
 	taken     amounts.Vec // the amount under notice
 	claimed   map[*Ask]int32
 	byUser    map[*user]*amounts.Vec // the amount claimed for a user
 	dry       bool                   // without notices
 	leastWork bool                   // a queue with too much loses the least work
 	lent      bool                   // a candidate is lent
-	chosen    map[any]bool           // owners of containers that this round took
+	chosen    map[any]bool           // owners of containers that this round chose
 	loss      map[*App]*amounts.Vec  // under notice, by the losing application
 	userLoss  map[*user]*amounts.Vec
-	made      []*claim                   // by this round
-	serves    *Queue                     // that claims are made for; nil within a leaf
-	planned   map[*spending]*amounts.Vec // of claims made by this round
+	made      []*claim                   // claims of this round
+	serves    *Queue                     // queue of the current claims; nil within a leaf
+	planned   map[*spending]*amounts.Vec // victims of this round's claims
 }
 
 // need is the due shortage and the asks of a leaf, or of an application within a leaf.
 type need struct {
 	queue *Queue
-	app   *App // nil: all of the leaf
+	app   *App // nil: the whole leaf
 	rest  amounts.Vec
 	rule  Rule
-	types uint32 // of which the leaf is short; bit i for type i
+	types uint32 // types with a shortage; bit i for type i
 }
 
-// serve counts a claim for those in need.
+// serve subtracts a claim from the shortages that it serves.
 func (r *round) serve(n *need, size *amounts.Vec, count int32) {
 	n.rest.AddTimes(size, -int64(count))
 	if n.rule != RuleGuarantee || !r.p.cfg.Balance {
 		return
 	}
-	if beyond := r.needOf(n.queue, RuleBalance); beyond != nil { // which is from the same use on
+	if beyond := r.needOf(n.queue, RuleBalance); beyond != nil { // measured from the same use
 		beyond.rest.AddTimes(size, -int64(count))
 	}
 }
@@ -220,13 +218,13 @@ func (r *round) serve(n *need, size *amounts.Vec, count int32) {
 // budget is the amount that may be taken from a leaf, or from an application or user of one.
 type budget struct {
 	queue  *Queue
-	hard   amounts.Vec // never more
+	hard   amounts.Vec // limit of all rounds
 	even   amounts.Vec // limit by RuleBalance: the excess over the ideal
-	soft   amounts.Vec // no more in this round, but for the claim that reaches it
-	types  uint32      // of which there is too much; bit i for type i
+	soft   amounts.Vec // limit of this round; the claim that reaches it may exceed it
+	types  uint32      // types with excess; bit i for type i
 	least  uint32      // types without excess, whose guarantee must not be touched either
 	ams    amounts.Vec // limit for AMs in it
-	strict bool        // nothing of the other types
+	strict bool        // other types must not be touched
 }
 
 func (s *Scheduler) newRound() *round {
@@ -264,7 +262,7 @@ func (s *Scheduler) preemptRound() {
 	}
 }
 
-// review drops the claims that are no longer needed, the youngest first in doubt, and counts the others.
+// review drops the claims that are no longer needed, and counts the others. In doubt it drops the youngest first.
 func (r *round) review() {
 	s := r.s
 	s.dropClaims(func(c *claim) bool {
@@ -272,7 +270,7 @@ func (r *round) review() {
 			return true
 		}
 		if len(c.victims) == 0 {
-			return c.keepUntil <= s.now // freed resources wait for the rest of their time
+			return c.keepUntil <= s.now // freed resources stay reserved until then
 		}
 		if c.rule == RuleUserLimit || c.rule == RuleAppPriority {
 			return !r.stillWithin(c)
@@ -298,7 +296,7 @@ func (r *round) count(c *claim, sign int32) {
 	sumOf(r.byUser, c.app.user).AddTimes(&c.size.V, int64(sign*c.count))
 }
 
-// sumOf returns the sum of a key, for changes.
+// sumOf returns the sum of a key for the caller to change. It adds a missing one.
 func sumOf[K comparable](of map[K]*amounts.Vec, k K) *amounts.Vec {
 	v := of[k]
 	if v == nil {
@@ -308,7 +306,7 @@ func sumOf[K comparable](of map[K]*amounts.Vec, k K) *amounts.Vec {
 	return v
 }
 
-// needOf returns the need of a leaf that a claim by a rule serves. FairScheduler's two rules are one need, by the
+// needOf returns the need of a leaf that a claim by a rule serves. FairScheduler's two rules are one need, under the
 // rule that is due now.
 func (r *round) needOf(q *Queue, rule Rule) *need {
 	for i := range r.needs {
@@ -319,7 +317,7 @@ func (r *round) needOf(q *Queue, rule Rule) *need {
 	return nil
 }
 
-// due reports whether one more container of a size is within the shortage: of every type in the size, some is short.
+// due reports whether one more container of a size is within the shortage: every type in the size must be short.
 func (n *need) due(s *Scheduler, size *amounts.Vec) bool {
 	for i := 0; i < s.sizes.Check; i++ {
 		if size.At(i) > 0 && n.rest.At(i) <= 0 {
@@ -329,8 +327,8 @@ func (n *need) due(s *Scheduler, size *amounts.Vec) bool {
 	return true
 }
 
-// takes reports whether a container of a size may be taken from the budget by a
-// rule at all, and soon whether in this round.
+// takes reports whether a rule may ever take a container of a size from the budget. soon reports whether it may in this
+// round.
 func (b *budget) takes(s *Scheduler, size *amounts.Vec, rule Rule) (may, soon bool) {
 	for i := 0; i < s.sizes.Check; i++ {
 		x := size.At(i)
@@ -357,13 +355,13 @@ func (b *budget) take(size *amounts.Vec, sign int64) {
 	b.soft.AddTimes(size, -sign)
 }
 
-// reckon is take while the claim is still tentative: only its first container is checked against this round's limit.
+// reckon is take for a tentative claim. Only the claim's first container is checked against this round's limit.
 func (b *budget) reckon(size *amounts.Vec, sign int64) {
 	b.hard.AddTimes(size, -sign)
 	b.even.AddTimes(size, -sign)
 }
 
-// takeAll takes victims of an earlier round from their budgets, all or none.
+// takeAll charges the victims of an earlier round to their budgets, all or none.
 func (r *round) takeAll(victims []*Victim, rule Rule) bool {
 	for i, v := range victims {
 		b := r.budgets[v.App.queue]
@@ -382,7 +380,7 @@ func (r *round) takeAll(victims []*Victim, rule Rule) bool {
 	return true
 }
 
-// notify orders the notices to the victims of new claims.
+// notify orders the notices for the victims of new claims.
 func (r *round) notify() {
 	for _, c := range r.made {
 		r.p.claims = append(r.p.claims, c)
@@ -407,12 +405,12 @@ func (r *round) kill() {
 	}
 }
 
-// waitsFor reports whether the application still asks for containers of an ask.
+// stillAsks reports whether the application still asks for containers of an ask.
 func (a *App) stillAsks(w *Ask) bool {
 	return a.waits && w.count > 0 && w.size != nil && slices.Contains(a.asks, w)
 }
 
-// Preempting returns the preemption settings in force, and whether it is on.
+// Preempting returns the preemption settings in force, and whether preemption is on.
 func (s *Scheduler) Preempting() (queues.Preemption, bool) {
 	if s.preempt == nil {
 		return queues.Preemption{}, false
@@ -420,9 +418,9 @@ func (s *Scheduler) Preempting() (queues.Preemption, bool) {
 	return s.preempt.cfg, true
 }
 
-// Negotiates reports whether AMs may give back other containers than the victims:
-// rounds look at amounts, so that victims are pardoned then.
+// Negotiates reports whether AMs may release other containers in place of the victims. Rounds compare amounts, so such
+// a release pardons the victims.
 func (s *Scheduler) Negotiates() bool { return s.policy.within() }
 
-// ForQueue is the queue that a victim is taken back for.
+// ForQueue returns the queue that gets the victim's resources.
 func (v *Victim) ForQueue() creel.QueuePath { return v.claim.queue.path }

@@ -10,22 +10,22 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// PreemptionBudget is this subcluster's share of the preemption for a queue and its descendants, on the nodes of a
-// label in one interval. It applies beside the settings of preemption; when its lease is over only these apply. It
-// does not limit preemption between users and applications of one leaf.
+// PreemptionBudget is this subcluster's share of the preemption for a queue and its descendants. It applies to the
+// nodes of a label in one interval, in addition to the settings of preemption. After its lease only the settings apply.
+// It does not limit preemption between users and applications of one leaf.
 type PreemptionBudget struct {
 	Queue creel.QueuePath
-	Label string         // "" for nodes without one
-	Share creel.Resource // memory and vcores bind; of other types those that Most names
+	Label string         // "" for nodes without a label
+	Share creel.Resource // limits memory and vcores, and the other types in Most
 	Most  creel.Resource // in the federation, for Why
-	// Begins identifies the interval: budgets that begin at the same time share one, and its preemption counts
+	// Begins identifies the interval. Budgets with the same Begins share one interval, and its preemption counts
 	// against all of them.
 	Begins time.Time
-	Ends   time.Time // of the interval, by the scheduler's time: then nothing is left of it
+	Ends   time.Time // of the interval, by the scheduler's time; the rest is 0 after it
 	Until  time.Time // of the lease, by the scheduler's time
 }
 
-// preemptionBudget is one in force.
+// preemptionBudget is a budget in force.
 type preemptionBudget struct {
 	PreemptionBudget
 	amount      amounts.Vec
@@ -33,11 +33,10 @@ type preemptionBudget struct {
 	ends, until int64
 }
 
-// spending is the sum of the victims that were notified in one interval, minus the pardoned.
+// spending is the sum of the victims notified in one interval, minus the pardoned ones.
 type spending struct{ sum amounts.Vec }
 
-// SetPreemptionBudgets puts budgets in force, in place of all before, also for labels that do
-// not exist yet.
+// SetPreemptionBudgets replaces all budgets. A budget may be for a label that does not exist yet.
 func (s *Scheduler) SetPreemptionBudgets(list []PreemptionBudget) {
 	was := maps.Clone(s.preemptBudgets)
 	clear(s.preemptBudgets)
@@ -59,7 +58,7 @@ func (s *Scheduler) SetPreemptionBudgets(list []PreemptionBudget) {
 	}
 }
 
-// budgetsOf calls yield for the budgets in force of a queue and those above it, in this partition.
+// budgetsOf calls yield for the budgets in force of a queue and its ancestors, in this partition.
 func (s *Scheduler) budgetsOf(q *Queue, yield func(*preemptionBudget) bool) {
 	if len(s.preemptBudgets) == 0 {
 		return
@@ -71,7 +70,7 @@ func (s *Scheduler) budgetsOf(q *Queue, yield func(*preemptionBudget) bool) {
 	}
 }
 
-// withinBudgets reports whether so much more may be taken back for a queue.
+// withinBudgets reports whether the budgets permit this much more preemption for a queue.
 func (r *round) withinBudgets(q *Queue, v *amounts.Vec) bool {
 	ok := true
 	r.s.budgetsOf(q, func(b *preemptionBudget) bool {
@@ -85,8 +84,8 @@ func (r *round) withinBudgets(q *Queue, v *amounts.Vec) bool {
 	return ok
 }
 
-// spend counts a claim against the budgets of its queue: in this round only, until its victims are notified. A claim
-// within a leaf costs other queues nothing.
+// spend counts a claim against the budgets of its queue. Before its victims are notified it counts in this round only.
+// A claim within a leaf costs other queues nothing.
 func (r *round) spend(c *claim) {
 	if c.rule.within() {
 		return
@@ -104,7 +103,7 @@ func (r *round) spend(c *claim) {
 }
 
 // PreemptionLeft returns, for a waiting application, the rest of its queue's preemption budget on the nodes where it
-// waits. Of several budgets in force it takes the one with the least left; false without one.
+// waits. Of several budgets in force it takes the one with the least memory left. It returns false without a budget.
 func (s *Scheduler) PreemptionLeft(a *App) (of PreemptionBudget, left creel.Resource, has bool) {
 	q := a.waitsIn()
 	s = q.s

@@ -10,17 +10,17 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// ideal is a queue in the ideal assignment of CapacityScheduler's preemption: its amount if the cluster were divided
-// again, by guarantees first. It follows ProportionalCapacityPreemptionPolicy, with an exact level in place of its
+// ideal is a queue in the ideal assignment of CapacityScheduler's preemption. That is its amount if the cluster were
+// divided again, guarantees first. It follows ProportionalCapacityPreemptionPolicy, with an exact level in place of its
 // rounds.
 type ideal struct {
 	q         *Queue
 	kids      []*ideal
 	used      amounts.Vec
-	want      amounts.Vec // used and asked for, as far as its maximum and user limits let it
-	spare     amounts.Vec // above the guarantee, and may be taken
-	untouched amounts.Vec // above the guarantee, and not to be taken
-	reach     amounts.Vec // the most that its leaves may come to
+	want      amounts.Vec // use and demand, limited by maximum and user limits
+	spare     amounts.Vec // above the guarantee, and preemptible
+	untouched amounts.Vec // above the guarantee, and not preemptible
+	reach     amounts.Vec // the most that its leaves can reach
 	share     amounts.Vec // the ideal
 }
 
@@ -54,7 +54,7 @@ func (p *capacityPolicy) shortfall(r *round) {
 	var due amounts.Vec
 	for _, x := range leaves {
 		r.needsOf(x)
-		b := x.excess(s, cfg.IgnoredOver) // one short of a type may have too much of another
+		b := x.excess(s, cfg.IgnoredOver) // a queue short of one type may have excess of another
 		if b == nil {
 			continue
 		}
@@ -62,7 +62,8 @@ func (p *capacityPolicy) shortfall(r *round) {
 		r.over, r.budgets[x.q] = append(r.over, b), b
 		due.Add(&b.even)
 	}
-	// A round takes only a part of the due amount, and of that only the part that does not end by itself.
+	// A round takes only a part of the due amount. Of that it takes the configured fraction (Termination), because
+	// other containers end by themselves.
 	part := 1.0
 	for i := 0; i < s.sizes.Check; i++ {
 		if d := due.At(i); d > 0 {
@@ -126,8 +127,8 @@ func (r *round) needsOf(x *ideal) {
 	}
 }
 
-// inOrder puts those in need in the order of service: by the priority of their
-// queues, then by use; and those with too much by how far they are above.
+// inOrder sorts needs: guarantees first, then by queue priority, then by the lowest use ratio. It sorts queues with
+// excess by the highest use ratio.
 func (s *Scheduler) inOrder(r *round) {
 	ratio := func(q *Queue) float64 { return useRank(q).ratio }
 	slices.SortStableFunc(r.needs, func(a, b need) int {
@@ -170,7 +171,7 @@ func (r *round) idealOf(q *Queue) *ideal {
 		x.spare.Add(&k.spare)
 		x.reach.Add(&k.reach)
 	}
-	// A parent may lose as much as its children together, whatever others of them keep.
+	// A parent may lose as much as its children together, even if other children are protected.
 	over := above(s, &q.used, &q.entitled)
 	x.spare.Min(&over)
 	x.untouched = above(s, &over, &x.spare)
@@ -178,7 +179,7 @@ func (r *round) idealOf(q *Queue) *ideal {
 	if q.cap != nil {
 		s.limitByCap(q, &most)
 	}
-	most.Max(&q.used) // it may have shrunk
+	most.Max(&q.used) // its maximum may have shrunk
 	x.want.Min(&most)
 	if q.leaf != nil {
 		x.reach = x.want
@@ -240,8 +241,7 @@ func (s *Scheduler) userPotential(u *user) (amounts.Vec, bool) {
 	return limit, true
 }
 
-// userMayHave reports whether a user may still come to something more than they
-// have and claims give them.
+// userMayHave reports whether a user may get more, beyond current use and the amount that claims add.
 func (s *Scheduler) userMayHave(u *user, claimed *amounts.Vec) bool {
 	limit, has := s.userPotential(u)
 	if !has {
@@ -272,11 +272,11 @@ func (s *Scheduler) assign(x *ideal) {
 	}
 }
 
-// level divides one type. Each child gets its use within its guarantee, and the part that may not be taken from it.
-// The rest is divided in proportion to the guarantees, with priority-utilization by priority first: up to the
-// guarantees, then beyond. A leaf's part ends at its demand, or at its guarantee if its use has not exceeded that until
-// now, unless the excess over guarantees is balanced. A parent's part ends where those of its leaves do: a leaf below
-// its guarantee takes from other branches too, although its parent is above its own.
+// level divides one type. Each child gets its use within its guarantee, and its part that is not preemptible. The rest
+// is divided in proportion to the guarantees, by priority first with priority-utilization. It goes up to the
+// guarantees, then beyond. A leaf's part ends at its demand. Unless the excess over guarantees is balanced, a leaf that
+// has not exceeded its guarantee ends there. A parent's part ends with those of its leaves. So a leaf below its
+// guarantee takes from other branches too, even if its parent is above its own.
 func (s *Scheduler) level(x *ideal, i int) {
 	least := func(k *ideal) int64 {
 		return min(k.used.At(i), k.q.entitled.At(i)+k.untouched.At(i))
@@ -329,8 +329,8 @@ func riseByPriority(
 	return left
 }
 
-// rise raises children to one level of share over weight, between their least and most, as far as left lasts, and
-// returns the rest.
+// rise raises children to one level of share over weight, between their least and most. It stops when left is used up,
+// and returns the rest.
 func rise(
 	kids []*ideal, i int, left int64, least, most func(*ideal) int64, weight func(*ideal) float64,
 ) int64 {
@@ -372,12 +372,12 @@ func rise(
 	return left
 }
 
-// excess returns the amount that may be taken from a leaf, nil for nothing, if it is far enough above its guarantee.
-// It is the excess over its ideal, plus the part of the last container below that, because large containers of
-// another queue must not delay a queue's guarantee. The leaf keeps its guaranteed share of the cluster: of types in
-// excess it loses nothing of its guarantee. If its largest guaranteed type is not in excess, it loses nothing of the
-// guarantees of other types either. Otherwise these are ignored, as in Hadoop: they would deny a queue its memory for
-// good because another needs few vcores with much memory.
+// excess returns the amount that may be taken from a leaf, if it is far enough above its guarantee; otherwise nil. It
+// is the excess over the ideal, plus the part of the last container below the ideal. Without that part, large
+// containers of another queue would delay a queue's guarantee. The leaf keeps its guaranteed share of the cluster: of
+// types in excess it loses nothing of its guarantee. If its largest guaranteed type is not in excess, it also keeps the
+// guarantees of other types. Otherwise these are ignored, as in Hadoop. If they counted, a queue with few vcores and
+// much memory would deny another queue its memory for good.
 func (x *ideal) excess(s *Scheduler, ignored float64) *budget {
 	g := &x.q.entitled
 	if x.q.spec.PreemptionDisabled {
@@ -410,7 +410,7 @@ func (x *ideal) excess(s *Scheduler, ignored float64) *budget {
 			b.least |= 1 << i
 		}
 	}
-	// AMs are kept as far as the queue's share for AMs of its guarantee goes.
+	// AMs are kept up to the AM share of the queue's guarantee.
 	if l := x.q.leaf; x.q.maxAM >= 0 {
 		keep := scaleUp(g, x.q.maxAM, &amounts.Vec{}, s.sizes.N)
 		b.ams = above(s, &l.amUsed, &keep)

@@ -17,11 +17,11 @@ type candidate struct {
 	app    *App
 	budget *budget
 	choice choice
-	rank   int32 // its place in the order
+	rank   int32 // position in the order
 }
 
-// candidates returns the containers of all applications that have a budget, in the order in which they are taken:
-// borrowers in a partition before asks of its label; AMs come last.
+// candidates returns the containers of all applications with a budget, in the order of loss. In a partition borrowers
+// come before asks of its label. AMs come last.
 func (r *round) candidates() []candidate {
 	byQueue := map[*Queue][]*App{}
 	r.p.from.Apps(func(a *App) bool {
@@ -57,7 +57,7 @@ func last(lent bool) int {
 // servedLast orders applications in reverse order of service.
 func servedLast(apps []*App) {
 	for _, a := range apps {
-		if a.slot == 0 { // one that waits has its own up to date
+		if a.slot == 0 { // the ratio of a waiting application is current
 			a.ratio = a.queue.share(a)
 		}
 	}
@@ -95,42 +95,42 @@ func (r *round) addContainers(list []candidate, a *App, b *budget) []candidate {
 	return list
 }
 
-// chooserMemory is used again by the next round.
+// chooserMemory is reused by the next round.
 type chooserMemory struct {
 	list  []candidate
 	found []Container
 }
 
-// chooser finds room for asks among candidates: first a node where one container
-// is enough, in the order of the candidates; then the node where the fewest are.
-// Of queues with LeastWork it is always the node where the least work is lost.
+// chooser finds room for asks among candidates. It prefers a node where one container is enough, in the order of the
+// candidates. Its second choice is the node where the fewest containers end. With LeastWork it always chooses the node
+// with the least lost work.
 type chooser struct {
 	r       *round
 	list    []candidate
 	free    map[*Node]*amounts.Vec // free and unclaimed resources of a node
-	cursors map[heapKey]int        // of the list, for asks that may go anywhere
-	byNode  map[*Node][]int32      // candidates but AMs
+	cursors map[heapKey]int        // position in list, for asks without a required place
+	byNode  map[*Node][]int32      // candidates except AMs
 	nodes   []*Node                // in the order of the candidates
 	heaps   map[heapKey]*bundles
 	scratch []*candidate
-	cleared []*Node               // where claims may leave room, in the order of the claims
-	offered map[*amounts.Size]int // of cleared, for asks that may go anywhere
-	lent    bool                  // some is lent
+	cleared []*Node               // nodes with room left by claims, in the order of the claims
+	offered map[*amounts.Size]int // position in cleared, for asks without a required place
+	lent    bool                  // some candidates are lent
 	least   leastWork
 
 	// See exchange.
 	exchanges bool
-	one       *amounts.Size // of all candidates, nil if they differ
+	one       *amounts.Size // size of all candidates, nil if they differ
 	chosen    map[*claim][]*candidate
 	steps     int
 }
 
-// heapKey identifies the asks that a heap of nodes serves: asks of one size that may go anywhere, by rules that may
-// take the same.
+// heapKey identifies the asks that a heap of nodes serves. These asks have one size, no required place, and rules that
+// may take the same containers.
 type heapKey struct {
 	size    *amounts.Size
 	balance bool
-	spared  *Queue // that loses nothing to them, nil if it has no budget
+	spared  *Queue // queue that loses nothing to them, nil if it has no budget
 }
 
 func (r *round) keyOf(n *need, w *Ask) heapKey {
@@ -161,7 +161,7 @@ func (r *round) chooser(list []candidate) *chooser {
 		}
 	}
 	for _, c := range slices.Concat(r.p.claims, r.made) {
-		// Free resources there are counted already, as far as the victims do not suffice.
+		// Without victims left, the claim's freed resources are already part of the node's count.
 		if len(c.victims) == 0 {
 			continue
 		}
@@ -184,15 +184,15 @@ func (ch *chooser) room(n *Node) *amounts.Vec {
 	return f
 }
 
-// clears notes that claims leave room on a node.
+// clears records a node where claims leave room.
 func (ch *chooser) clears(n *Node, room *amounts.Vec) {
 	if room.Memory > 0 {
 		ch.cleared = append(ch.cleared, n)
 	}
 }
 
-// leftover serves an ask from room that claims leave, without victims, and returns how many of want it did not serve.
-// The room is not kept: if another gets it, a later round makes a claim.
+// leftover serves an ask from room that claims leave, without victims. It returns the part of want that it did not
+// serve. The room is not reserved: if another ask gets it, a later round makes a claim.
 func (ch *chooser) leftover(r *round, n *need, w *Ask, want int32) int32 {
 	if w.want != nil {
 		return want
@@ -220,8 +220,7 @@ func (ch *chooser) leftover(r *round, n *need, w *Ask, want int32) int32 {
 	return want
 }
 
-// claim makes one claim for an ask, nil if there is nothing to take that would
-// serve it.
+// claim makes one claim for an ask. It returns nil if no preemptible containers would serve the ask.
 func (ch *chooser) claim(r *round, n *need, w *Ask, want int32) *claim {
 	if c := ch.single(r, n, w, want, false); c != nil {
 		return c
@@ -304,8 +303,8 @@ func (ch *chooser) take(r *round, n *need, w *Ask, want int32, node *Node, chose
 	return c
 }
 
-// cost is the cost of clearing a node for an ask. In Hadoop's order it is the number of containers and the place of
-// the last of them in the order; by LeastWork the lost work. Any container that is not lent costs more than all lent
+// cost is the cost of clearing a node for an ask. In Hadoop's order it is the number of containers, then the position
+// of the last one. With LeastWork it is the lost work. A container that is not lent costs more than any number of lent
 // ones.
 type cost struct {
 	own    int
@@ -320,7 +319,7 @@ func (c cost) less(d cost) bool {
 	return c.number < d.number || c.number == d.number && c.loss < d.loss
 }
 
-// with is the cost with one container more.
+// with returns the cost including one more container.
 func (ch *chooser) with(c cost, k *candidate) cost {
 	if ch.lent && !k.Lent {
 		c.own++
@@ -334,7 +333,7 @@ func (ch *chooser) with(c cost, k *candidate) cost {
 	return c
 }
 
-// bundles are nodes by the cost of clearing enough of them for one size.
+// bundles orders nodes by the cost of clearing enough of them for one size.
 type bundles struct {
 	items []bundle
 }
@@ -359,7 +358,7 @@ func (b *bundles) Pop() any {
 	return x
 }
 
-// bundle takes several containers of one node.
+// bundle makes a claim on several containers of one node.
 func (ch *chooser) bundle(r *round, n *need, w *Ask, want int32) *claim {
 	ch.groupByNode()
 	of := r.keyOf(n, w)
@@ -396,7 +395,7 @@ func (ch *chooser) bundle(r *round, n *need, w *Ask, want int32) *claim {
 	return nil
 }
 
-// claimOn makes a claim on one node, nil if it cannot be cleared for the ask.
+// claimOn makes a claim on one node. It returns nil if the node cannot be cleared for the ask.
 func (ch *chooser) claimOn(n *need, w *Ask, node *Node, want int32) *claim {
 	ch.groupByNode()
 	list, _ := ch.clear(n, w, node, want)
@@ -479,7 +478,7 @@ func (ch *chooser) clear(n *need, w *Ask, node *Node, want int32) ([]*candidate,
 	}
 	fits := s.sizes.Fits(need, &free)
 	if fits {
-		// Those that are not needed after all stay, the ones that would lose most first.
+		// Containers that are no longer needed are spared, those with the highest loss first.
 		for i := len(list) - 1; i >= 0 && len(list) > 1; i-- {
 			without := free
 			without.Sub(&list[i].Size.V)

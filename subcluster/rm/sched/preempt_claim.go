@@ -8,7 +8,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// claimAll makes claims for all that are in need, as far as budgets last.
+// claimAll makes claims for all needs, until the budgets are used up.
 func (r *round) claimAll() {
 	if len(r.needs) == 0 || len(r.over) == 0 {
 		return
@@ -22,7 +22,7 @@ func (r *round) claimAll() {
 	}
 }
 
-// claimFor makes claims for the asks of one in need, in the order of service.
+// claimFor makes claims for the asks of one need, in the order of service.
 func (r *round) claimFor(n *need, ch *chooser) {
 	r.serves = n.queue
 	if n.rule.within() {
@@ -39,7 +39,7 @@ func (r *round) claimFor(n *need, ch *chooser) {
 			from := len(r.made)
 			for want := ch.leftover(r, n, w, w.count-r.claimed[w]); want > 0; {
 				if w.want != nil {
-					want = 1 // one more there may be against the constraint
+					want = 1 // the constraint may permit only one more
 				}
 				if !r.mayClaim(n, w) {
 					break
@@ -61,7 +61,7 @@ func (r *round) mayClaim(n *need, w *Ask) bool {
 	return n.due(r.s, &w.size.V) && (n.rule == RuleAppPriority || r.s.userMayHave(u, r.byUser[u]))
 }
 
-// waitingApps are the applications of a leaf that wait, in the order of service.
+// waitingApps returns the waiting applications of a leaf, in the order of service.
 func (l *leafState) waitingApps() []*App {
 	var list []*App
 	for _, u := range l.userList {
@@ -82,7 +82,7 @@ func (l *leafState) waitingApps() []*App {
 	return list
 }
 
-// book makes a claim of chosen victims; their budgets are charged already.
+// book makes a claim on chosen victims. Their budgets are charged already.
 func (r *round) book(n *need, w *Ask, node *Node, count int32, chosen []*candidate) *claim {
 	s := r.s
 	c := &claim{
@@ -103,9 +103,8 @@ func (r *round) book(n *need, w *Ask, node *Node, count int32, chosen []*candida
 	return c
 }
 
-// mayTake reports whether so much more may be under notice. A first claim
-// always may be, or a small cluster would never give anything back; but the
-// federation's budgets hold.
+// mayTake reports whether this much more may be under notice. The first claim is always permitted, because a small
+// cluster's limit may be below one container. The federation's budgets apply to every claim.
 func (r *round) mayTake(v *amounts.Vec) bool {
 	if !r.withinBudgets(r.serves, v) {
 		return false
@@ -119,8 +118,7 @@ func (r *round) mayUse(w *Ask, n *Node) bool {
 	return (n.hold == nil || n.hold == w.hold || r.yields(n.hold)) && w.mayGo(n)
 }
 
-// mayGo reports whether an ask could ever be placed on a node, as far as the
-// places that it names and avoids go.
+// mayGo reports whether an ask could ever be placed on a node, by its requested and excluded places.
 func (w *Ask) mayGo(n *Node) bool {
 	if w.app.black.bars(n) || !w.app.queue.s.allows(w, n) {
 		return false
@@ -135,8 +133,8 @@ func (w *Ask) mayGo(n *Node) bool {
 	return p != nil && !p.strict
 }
 
-// picky: places that it names or avoids decide where it may go, or a constraint, or
-// there is one that only it may use.
+// picky reports whether the ask limits its nodes: by requested or excluded places, a constraint, or its own
+// reservation.
 func (w *Ask) picky() bool {
 	return w.strict || w.want != nil || w.hold != nil || len(w.app.black.names) > 0
 }

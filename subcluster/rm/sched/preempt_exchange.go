@@ -9,13 +9,13 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Claims for one ask are made one after the other, each where it costs least then. With containers of several sizes
-// the total may lose more than necessary: first two small ones end on a node, and then a large one there, which alone
-// would free enough for both. So by LeastWork the claims of an ask are reconsidered together: if other containers, of
-// the same nodes or others, free as much and lose less, they replace the victims.
+// Claims for one ask are made one by one, each where it costs least at that time. With containers of several sizes the
+// total loss may be larger than necessary. Example: first two small ones end on a node, then a large one that alone
+// would free enough for both claims. So with LeastWork the claims of an ask are reconsidered together. Other
+// containers, of the same nodes or others, replace the victims if they free as much and lose less.
 //
-// The search is exact over each node's offers, and bounded: by the claims and nodes that are considered together, and
-// by steps in a round. When the steps are used up, claims stay unchanged.
+// The search over each node's offers is exact. It has limits for the claims and nodes considered together, and for
+// steps in a round. When the steps are used up, claims stay unchanged.
 const (
 	exchangeClaims = 16
 	exchangeServes = 64      // containers of the ask in all
@@ -33,12 +33,12 @@ type exchange struct {
 	nodes  []*Node
 	offers [][]offer
 	bound  [][]cost // by node and number: the least for so many on that node and later ones
-	now    []int    // the offer that is taken of each node, -1 for none
-	best   []int    // nil if nothing is better
+	now    []int    // index of the chosen offer by node, -1 for none
+	best   []int    // nil if no better solution was found
 	price  cost     // of best, or of the claims
 }
 
-// offer is some containers of a node, and how many of the ask fit when they end.
+// offer is a set of containers of a node, and the number of asks that fit when they end.
 type offer struct {
 	list []*candidate
 	fit  int32
@@ -46,7 +46,7 @@ type offer struct {
 	sum  amounts.Vec
 }
 
-// exchange looks again at the claims that were made for an ask, from one on.
+// exchange reconsiders the claims for an ask, starting at one of them.
 func (ch *chooser) exchange(n *need, w *Ask, from int) {
 	r := ch.r
 	if !ch.exchanges || from == len(r.made) || ch.one == w.size || w.want != nil || w.hold != nil || n.rule.within() {
@@ -66,7 +66,7 @@ func (ch *chooser) exchange(n *need, w *Ask, from int) {
 	}
 }
 
-// exchangeSome takes claims back, and makes them, or better ones, again.
+// exchangeSome undoes claims, and makes the same or better ones.
 func (ch *chooser) exchangeSome(n *need, w *Ask, claims []*claim, serves int32) {
 	r := ch.r
 	x := &exchange{ch: ch, n: n, w: w, serves: serves}
@@ -177,8 +177,8 @@ func (x *exchange) look(claims []*claim) {
 	x.choose(0, x.serves, cost{})
 }
 
-// offered returns a node's offers without dominated ones: those that cost more, end more and free no more than
-// another.
+// offered returns a node's offers without dominated ones. A dominated offer costs more, ends more and frees no more
+// than another.
 func (x *exchange) offered(node *Node) []offer {
 	ch, s := x.ch, x.ch.r.s
 	var able []*candidate
@@ -200,7 +200,7 @@ func (x *exchange) offered(node *Node) []offer {
 			k := able[i]
 			price := ch.with(so, k)
 			if steps++; steps > leastSteps || !price.less(x.price) {
-				return // those that follow cost more
+				return // the following offers cost more
 			}
 			if may, _ := k.budget.takes(s, &k.Size.V, x.n.rule); !may {
 				continue
@@ -233,7 +233,7 @@ func (x *exchange) offered(node *Node) []offer {
 	return out
 }
 
-// fit is how many of most of an ask fit.
+// fit returns how many containers of the ask fit, at most most.
 func (ch *chooser) fit(w *Ask, free amounts.Vec, most int32) (n int32) {
 	for ; n < most && ch.r.s.sizes.Fits(&w.size.V, &free); n++ {
 		free.Sub(&w.size.V)
@@ -241,7 +241,7 @@ func (ch *chooser) fit(w *Ask, free amounts.Vec, most int32) (n int32) {
 	return n
 }
 
-// keepOffer adds an offer, whose list is the caller's, unless another is as good; it removes dominated ones.
+// keepOffer copies and adds an offer, unless another is as good. It removes dominated ones.
 func keepOffer(list []offer, types int, o offer) []offer {
 	for i := range list {
 		if list[i].asGood(&o, types) {
@@ -289,7 +289,7 @@ func (x *exchange) bounds() {
 	}
 }
 
-// choose tries each offer of a node, and none, for so many that are left.
+// choose tries each offer of a node, and no offer, for the remaining number.
 func (x *exchange) choose(i int, left int32, so cost) {
 	if left <= 0 {
 		if enough := x.price.loss * (1 - 1e-9); so.own < x.price.own || so.own == x.price.own && so.loss < enough {

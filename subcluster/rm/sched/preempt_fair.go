@@ -13,9 +13,8 @@ import (
 // not.
 type shortage struct{ minimum, fair int64 }
 
-// shortfall finds the leaves that have been below their minimum or fair share for
-// longer than their timeouts, and those above their fair share, as long as the
-// cluster is used above the threshold.
+// shortfall finds the leaves below their minimum or fair share for longer than their timeouts. It also finds those
+// above their fair share. It applies while the cluster's use is above the threshold.
 func (p *fairPolicy) shortfall(r *round) {
 	s, cfg := r.s, &r.p.cfg
 	set := inDecisions
@@ -60,7 +59,7 @@ func (p *fairPolicy) shortfall(r *round) {
 	s.inOrder(r)
 }
 
-// starving records since when a leaf has been short, and returns the amount it may take now; no rule for nothing.
+// starving records the start of a leaf's shortage. It returns the amount that the leaf may take now; no rule for none.
 func (s *Scheduler) starving(r *round, q *Queue, share *amounts.Vec) need {
 	h := r.p.short[q]
 	if h == nil {
@@ -92,7 +91,7 @@ func (s *Scheduler) starving(r *round, q *Queue, share *amounts.Vec) need {
 			*rule.since = s.now
 		}
 		for i := 0; i < s.sizes.Check; i++ {
-			if rule.due.At(i) == 0 { // nothing is promised of it, so it stops nothing
+			if rule.due.At(i) == 0 { // none of this type is promised, so it blocks nothing
 				lacks.Set(i, max(0, want.At(i)-q.used.At(i)))
 			}
 		}
@@ -104,7 +103,7 @@ func (s *Scheduler) starving(r *round, q *Queue, share *amounts.Vec) need {
 	return n
 }
 
-// timeouts returns the timeouts of the nearest queue that has one.
+// timeouts returns each timeout from the queue or its nearest ancestor that sets it.
 func (q *Queue) timeouts() (minimum, fair time.Duration, at float64) {
 	for ; q != nil; q = q.parent {
 		if minimum == 0 {
@@ -129,7 +128,7 @@ func (q *Queue) timeouts() (minimum, fair time.Duration, at float64) {
 	return minimum, fair, at
 }
 
-// preemptible: neither it nor a queue above it forbids that something is taken.
+// preemptible reports whether neither the queue nor an ancestor forbids preemption.
 func (q *Queue) preemptible() bool {
 	for ; q != nil; q = q.parent {
 		if q.spec.PreemptionDisabled {

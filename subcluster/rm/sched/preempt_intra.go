@@ -10,8 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// within takes containers back between users and applications of one leaf, where
-// intra-queue preemption is on.
+// within takes containers back between users and applications of one leaf, if intra-queue preemption is on.
 func (r *round) within() {
 	s, cfg := r.s, &r.p.cfg
 	if !cfg.IntraQueue || !s.policy.within() {
@@ -24,7 +23,7 @@ func (r *round) within() {
 	}
 }
 
-// looksWithin: preemption within the leaf is on, and it uses enough of its guarantee.
+// looksWithin reports whether preemption within the leaf is on, and the leaf uses enough of its guarantee.
 func (s *Scheduler) looksWithin(q *Queue, cfg *queues.Preemption) bool {
 	if q.keepsWithin() {
 		return false
@@ -86,7 +85,7 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 	}
 	servedLast(losers)
 	if q.ordering.sharesUsers && cfg.IntraFirst == queues.IntraUserLimitFirst {
-		// Users share a fair leaf: the one who has most loses first, however many applications that is spread over.
+		// Users share a fair leaf: the largest user loses first, even with many applications.
 		slices.SortStableFunc(losers, func(x, y *App) int {
 			return cmp.Compare(s.usesBesideAMs(y.user), s.usesBesideAMs(x.user))
 		})
@@ -101,8 +100,8 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 		limit, _ := s.policy.userLimit(s, a.user)
 		n.rest = above(s, &limit, &a.user.used)
 	}
-	// The amount within the leaf's limit, whichever application loses it, and one container if nothing is under
-	// notice; otherwise a small leaf would never lose anything.
+	// The limit is the leaf's, for all its losing applications together. If nothing is under notice one container may
+	// exceed it; otherwise a small leaf would never lose anything.
 	bound := *rest
 	if under.IsZero() {
 		for i := 0; i < s.sizes.Check; i++ {
@@ -120,7 +119,7 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 	}
 }
 
-// usesBesideAMs is a user's share of the cluster without their AMs.
+// usesBesideAMs returns a user's share of the cluster without AMs.
 func (s *Scheduler) usesBesideAMs(u *user) float64 {
 	v := above(s, &u.used, &u.amUsed)
 	return s.sizes.Dominant(&v, &s.total)
@@ -137,7 +136,7 @@ func (r *round) loses(x, a *App, rule Rule, byUser map[*user]*budget) *budget {
 		return nil
 	case rule == RuleAppPriority && r.p.cfg.IntraFirst == queues.IntraPriorityFirst:
 		b.hard = above(s, &x.used, sumOf(r.loss, x))
-	default: // where user limits come first, no user falls below it for a priority either
+	default: // with user limits first, no user falls below the limit for a priority either
 		if of := byUser[x.user]; of != nil {
 			return of
 		}
@@ -181,7 +180,7 @@ func (r *round) stillWithin(c *claim) bool {
 	return true
 }
 
-// keepsWithin: nothing is taken within a leaf with disabled preemption, or below such a queue.
+// keepsWithin reports whether preemption within the leaf is disabled. The leaf inherits these settings.
 func (q *Queue) keepsWithin() bool {
 	return q.spec.IntraPreemptionDisabled || q.spec.PreemptionDisabled
 }

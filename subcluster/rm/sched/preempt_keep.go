@@ -4,9 +4,9 @@ package sched
 
 import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
 
-// claim is an amount on one node that is taken back for one ask. Once free it is kept: for the ask's application
-// first, then for its queue, until the round after the next. The losing application cannot get it back in the
-// meantime.
+// claim is an amount on one node that is taken back for one ask. Freed resources are reserved until the round after the
+// next. They are reserved for the ask's application first, then for its queue. So the losing application cannot get
+// them back in the meantime.
 type claim struct {
 	queue     *Queue
 	app       *App
@@ -16,10 +16,10 @@ type claim struct {
 	count     int32     // containers of the ask
 	victims   []*Victim // victims still running
 	rule      Rule
-	until     int64       // when they are killed
-	freed     bool        // the first has ended: the node is held
-	keepUntil int64       // ns; of one without victims left
-	spent     []*spending // budgets that its victims count against
+	until     int64       // time of the kill
+	freed     bool        // a victim has ended: the node is held
+	keepUntil int64       // ns; for a claim without victims left
+	spent     []*spending // budgets charged for its victims
 }
 
 // valid reports whether the claim still serves its purpose.
@@ -29,14 +29,14 @@ func (c *claim) valid(s *Scheduler) bool {
 		return false
 	}
 	if len(c.victims) == 0 {
-		return true // the room is there: it is for the queue, if not for the ask
+		return true // the room is free: the queue may use it even without the ask
 	}
 	return a.stillAsks(c.ask) && c.ask.size == c.size &&
 		(c.rule == RuleAppPriority || s.userMayHave(a.user, nil))
 }
 
-// Lost reports that the container of a victim has ended, killed or by itself; it is due right after Release. Its
-// resources are kept for the claim's application.
+// Lost reports that a victim's container has ended, by a kill or by itself. The owner calls it right after Release. Its
+// resources are reserved for the claim's application.
 func (s *Scheduler) Lost(v *Victim) {
 	v.Owner = nil
 	c := v.claim
@@ -53,7 +53,7 @@ func (s *Scheduler) Lost(v *Victim) {
 	s.keep(c)
 }
 
-// keep holds free resources on a claim's node for it, up to its size.
+// keep reserves free resources on a claim's node for the claim, up to its size.
 func (s *Scheduler) keep(c *claim) {
 	c.keepUntil = s.now + s.preempt.interval()
 	if !c.freed {
@@ -65,7 +65,7 @@ func (s *Scheduler) keep(c *claim) {
 	s.roomOn(c.node)
 }
 
-// serveKept grants the resources kept on a node to their claims.
+// serveKept grants the reserved resources of a node to their claims.
 func (s *Scheduler) serveKept(n *Node) {
 	for i := 0; i < len(n.kept); i++ {
 		c := n.kept[i]
@@ -73,7 +73,7 @@ func (s *Scheduler) serveKept(n *Node) {
 		for c.count > 0 && a.stillAsks(w) && s.sizes.Fits(&w.size.V, &n.free) {
 			if !w.strict && w.placed() {
 				s.endDelay(w)
-				w.level, relaxed = atAny, true // this room is for it, near or not
+				w.level, relaxed = atAny, true // this room is reserved for the ask, near or not
 			}
 			if !s.try(w, n) {
 				break
@@ -81,7 +81,7 @@ func (s *Scheduler) serveKept(n *Node) {
 			c.count--
 		}
 		if relaxed && a.stillAsks(w) {
-			s.endDelay(w) // elsewhere it waits for a place of its own, from now on
+			s.endDelay(w) // on other nodes its locality delay starts again
 			s.retry(a.queue)
 		}
 		s.enroll(a)
@@ -100,7 +100,7 @@ func (s *Scheduler) serveKept(n *Node) {
 	}
 }
 
-// unkeep releases a claim's kept resources to all.
+// unkeep releases a claim's reserved resources to all.
 func (s *Scheduler) unkeep(c *claim) {
 	if !c.freed {
 		return
@@ -118,7 +118,7 @@ func (s *Scheduler) unkeep(c *claim) {
 	s.roomOn(n)
 }
 
-// dropClaims drops the claims for which gone returns true. It calls gone once for each, the oldest first.
+// dropClaims drops the claims for which gone returns true. It calls gone once for each claim, oldest first.
 func (s *Scheduler) dropClaims(gone func(*claim) bool) {
 	p := s.preempt
 	stay := p.claims[:0]

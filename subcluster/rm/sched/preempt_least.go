@@ -10,17 +10,17 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// By LeastWork the cost of a container is the expected loss of work: its run time at the kill, times its dominant
-// share of the cluster, times the weight that its application declares, times the chance that it has not ended by
-// itself before. That chance is derived from the run times of its queue's containers (runtimes). So a container about
-// to end is chosen before one that has just begun, and one such container before two small ones.
+// With LeastWork the cost of a container is the expected loss of work. It is the product of four factors: run time at
+// the kill, dominant share of the cluster, the application's declared weight, and the chance of still running then.
+// That chance is derived from the run times of its queue's containers (runtimes). So a container about
+// to end is chosen before a new one, and one new container before two small ones.
 
-// choice is how a victim was chosen.
+// choice records the reason for choosing a victim.
 type choice struct {
-	loss   float64 // expected; only by LeastWork
-	stays  float32 // the chance that it is still there to be killed
+	loss   float64 // expected loss; only with LeastWork
+	stays  float32 // chance that it still runs at the kill
 	weight float32
-	of     int32 // how many the node loses with it
+	of     int32 // number of victims on the node in this choice
 	lent   bool
 	least  bool
 	taken  bool // in a claim of this round
@@ -69,12 +69,12 @@ func (v *Victim) Why() string {
 	return text
 }
 
-// leastWork is the search for the containers of one node that together lose least.
+// leastWork is the search for the containers of one node with the least total loss.
 type leastWork struct {
 	n     *need
 	need  *amounts.Vec
-	able  []*candidate  // the cheapest first
-	rest  []amounts.Vec // sums from each on
+	able  []*candidate  // cheapest first
+	rest  []amounts.Vec // sums from each index on
 	now   []*candidate
 	best  []*candidate
 	price cost
@@ -82,8 +82,8 @@ type leastWork struct {
 	steps int
 }
 
-// leastSteps bounds the search on one node: 2^11 sets of containers, which is all sets of eleven. With more
-// containers the best set found by then is taken; the first one considered is the cheapest containers that suffice.
+// leastSteps bounds the search on one node: 2^11 sets of containers, which is all sets of eleven. With more containers
+// the search returns the best set found so far. It first considers the cheapest sufficient containers.
 const leastSteps = 1 << 11
 
 // leastOn chooses the containers to end on a node so that an ask fits; list suffices if fits.
@@ -105,7 +105,7 @@ func (ch *chooser) leastOn(
 	return l.best, l.price
 }
 
-// serves is how many of want fit on a node when containers there have ended.
+// serves returns how many of want fit on a node after containers there have ended.
 func (ch *chooser) serves(w *Ask, node *Node, list []*candidate, want int32) float64 {
 	free, n := *ch.room(node), int32(0)
 	for _, k := range list {
@@ -117,7 +117,7 @@ func (ch *chooser) serves(w *Ask, node *Node, list []*candidate, want int32) flo
 	return float64(max(n, 1))
 }
 
-// search tries the containers from one on, each with and without it.
+// search tries sets with and without each container, from one on.
 func (ch *chooser) search(from int, free amounts.Vec, so cost) {
 	l, s := &ch.least, ch.r.s
 	if s.sizes.Fits(l.need, &free) {
@@ -146,9 +146,9 @@ func (ch *chooser) search(from int, free amounts.Vec, so cost) {
 	}
 }
 
-// runtimes is how long the containers of a leaf have run that ended by themselves: a
-// histogram by half powers of two, in which old ones count less and less. It is 200
-// bytes, however many there are; it is not kept over a restart.
+// runtimes is a histogram of a leaf's container run times, by half powers of two. It counts containers that ended by
+// themselves, and old ones count less and less. Its size is 200 bytes for any number of containers. It is not restored
+// after a restart.
 type runtimes struct {
 	ended [runtimeBuckets]uint32
 	all   uint32
@@ -156,12 +156,12 @@ type runtimes struct {
 
 const (
 	runtimeBuckets = 48
-	runtimeFirst   = 250  // ms: half a bucket above this the second begins; the last is 24 days
-	runtimeMemory  = 8192 // ends after which all before count half
-	runtimeDoubt   = 1    // as if so many had not ended at all: few ends are no proof
+	runtimeFirst   = 250  // ms: start of bucket 0; each next one starts at √2 times that, the last at 34 days
+	runtimeMemory  = 8192 // number of ends after which all earlier ones count half
+	runtimeDoubt   = 1    // added to both counts: a few ends are not conclusive
 )
 
-// place returns the bucket of a time, and the fraction of it.
+// place returns the bucket of a time, and the position within it as a fraction.
 func (t *runtimes) place(ms int64) (int, float64) {
 	x := 2 * math.Log2(float64(max(ms, runtimeFirst))/runtimeFirst)
 	i := min(int(x), runtimeBuckets-1)
@@ -181,7 +181,7 @@ func (t *runtimes) add(ms int64) {
 	}
 }
 
-// beyond is how many ran longer than a time.
+// beyond returns the number of containers that ran longer than a time.
 func (t *runtimes) beyond(ms int64) float64 {
 	i, part := t.place(ms)
 	sum := float64(t.ended[i]) * (1 - part)
@@ -191,16 +191,16 @@ func (t *runtimes) beyond(ms int64) float64 {
 	return sum
 }
 
-// stays is the chance that a container of an age runs on for a wait, both in ms.
+// stays returns the chance that a container of an age runs on for a wait, both in ms.
 func (t *runtimes) stays(age, wait int64) float64 {
 	return (t.beyond(age+wait) + runtimeDoubt) / (t.beyond(age) + runtimeDoubt)
 }
 
-// Learns reports whether Ended is of use.
+// Learns reports whether the scheduler uses Ended.
 func (s *Scheduler) Learns() bool { return s.preempt != nil }
 
-// Ended records that a container of an application on a node ended by itself after so many ms, for estimates about
-// its queue.
+// Ended records that a container of an application on a node ended by itself after ms milliseconds. Estimates for its
+// queue use it.
 func (s *Scheduler) Ended(a *App, n *Node, ms int64) {
 	if n.of != s {
 		if a = a.partIn(n.of); a == nil {

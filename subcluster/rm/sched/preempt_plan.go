@@ -11,9 +11,9 @@ import (
 
 // Plan is the preemption for a queue in the next round.
 type Plan struct {
-	On      bool      // preemption is on; if not, the plan shows the effect of its settings
-	Victims []*Victim // under notice already, then those that would be
-	Under   int       // of Victims: under notice already
+	On      bool      // if not, the plan shows the effect of its settings
+	Victims []*Victim // those already under notice first, then the planned ones
+	Under   int       // number of Victims already under notice
 }
 
 // PlanPreemption returns the next round's preemption for a queue and its descendants, in all partitions, with
@@ -31,7 +31,7 @@ func (s *Scheduler) PlanPreemption(q *Queue) Plan {
 	return out
 }
 
-// plan is PlanPreemption of one partition.
+// plan is PlanPreemption for one partition.
 func (s *Scheduler) plan(q *Queue) Plan {
 	var out Plan
 	p := &preemption{cfg: s.tree.spec.Preemption, from: s.containers, short: map[*Queue]*shortage{}}
@@ -60,7 +60,7 @@ func (s *Scheduler) plan(q *Queue) Plan {
 		}
 	}
 	out.Under = len(out.Victims)
-	r.claimAll() // also for others: those before it in the order of service come first
+	r.claimAll() // for all queues: those earlier in the order of service come first
 	for _, c := range r.made {
 		if !c.queue.under(q) {
 			continue
@@ -73,7 +73,7 @@ func (s *Scheduler) plan(q *Queue) Plan {
 	return out
 }
 
-// under reports whether a queue is another or below it.
+// under reports whether a queue is another queue or below it.
 func (q *Queue) under(of *Queue) bool {
 	for ; q != nil; q = q.parent {
 		if q == of {
@@ -83,9 +83,9 @@ func (q *Queue) under(of *Queue) bool {
 	return false
 }
 
-// NextRound returns the time of the next round of preemption for a queue that waits below its guarantee, and the
-// amount it lacks; false if the round will do nothing for it. With FairScheduler it returns false: timeouts decide
-// there.
+// NextRound returns the time of the next round of preemption for a queue that waits below its guarantee, and the amount
+// it lacks. It returns false if the round will do nothing for it. It also returns false with FairScheduler, where
+// timeouts decide.
 func (s *Scheduler) NextRound(q *Queue) (at int64, lacks creel.Resource, has bool) {
 	p := s.preempt
 	if p == nil || p.cfg.ObserveOnly || !s.policy.within() {
@@ -99,8 +99,8 @@ func (s *Scheduler) NextRound(q *Queue) (at int64, lacks creel.Resource, has boo
 	return max(p.timer.at, s.now), s.sizes.Resource(&v), !v.IsZero()
 }
 
-// Over returns the excess of the queue that loses the victim: over its guarantee, or with FairScheduler over its fair
-// share at the last round.
+// Over returns the excess of the losing queue: over its guarantee, or with FairScheduler over its fair share at the
+// last round.
 func (v *Victim) Over() creel.Resource {
 	q := v.App.queue
 	own := &q.entitled

@@ -17,7 +17,7 @@ import (
 //     with Preemption.ReservedFirst before any other node is considered, so that
 //     the freed resources add to those already waiting for it.
 
-// yieldReservations drops reservations that hold room which asks in need can use now.
+// yieldReservations drops reservations whose room can serve asks in need now.
 func (r *round) yieldReservations() {
 	s := r.s
 	if s.reserved == 0 {
@@ -41,8 +41,8 @@ func (r *round) yieldReservations() {
 	}
 }
 
-// yields reports whether a reservation must give way to asks in need: its queue has its guarantee of a type that the
-// reservation needs.
+// yields reports whether a reservation must yield to asks in need. It must if its queue has its guarantee of a type
+// that the reservation needs.
 func (r *round) yields(h *reservation) bool {
 	q := h.ask.app.queue
 	if q.spec.PreemptionDisabled {
@@ -91,7 +91,7 @@ func (r *round) reservedBelow(w *Ask) *reservation {
 	return best
 }
 
-// yield drops the reservation of a node and keeps its room for an ask in need.
+// yield drops the reservation of a node and reserves its room for an ask in need.
 func (r *round) yield(n *need, w *Ask, node *Node) {
 	s := r.s
 	s.unreserve(node.hold)
@@ -107,8 +107,7 @@ func (r *round) yield(n *need, w *Ask, node *Node) {
 	s.keep(c)
 }
 
-// claimReserved makes claims on the nodes that asks in need have reserved, the ones
-// that need least taken back first.
+// claimReserved makes claims on nodes reserved by asks in need. Nodes that need the least preemption come first.
 func (r *round) claimReserved(ch *chooser) {
 	type place struct {
 		n    *need

@@ -25,7 +25,7 @@ func (s *Scheduler) appendPreemption(b []byte) []byte {
 	return b
 }
 
-// Victims is how many containers are under notice.
+// Victims returns the number of containers under notice.
 func (s *Scheduler) Victims() int {
 	n := 0
 	if s.preempt != nil {
@@ -39,8 +39,8 @@ func (s *Scheduler) Victims() int {
 	return n
 }
 
-// preemption checks the claims: each has an ask's application and a node, serves
-// something, and holds its node if something of it is free.
+// preemption checks that each victim belongs to its claim, its node and a live container. It also checks that each node
+// is held for exactly its freed claims.
 func (c *Audit) preemption() {
 	p := c.s.preempt
 	if p == nil {
