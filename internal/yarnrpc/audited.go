@@ -10,8 +10,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// changing are the methods that make an auditable change. Heartbeats (allocate, nodeHeartbeat) also change state, by
-// the thousand, but only continue something registered: they are not among them.
+// changing are the methods that make an auditable change. Heartbeats (allocate, nodeHeartbeat) also change state,
+// thousands of times. They only continue a registration, so they are not in the list.
 var changing = map[string]map[string]bool{
 	ApplicationClientProtocolName: set(
 		"submitApplication",
@@ -77,9 +77,9 @@ func set(names ...string) map[string]bool {
 	return out
 }
 
-// Audited reports whether a call makes an auditable change, and its object: the id of an application, attempt,
-// container, reservation or node, queues, nodes or hosts, the subcluster that an administrator's order names, or "".
-// The object of an AM's call is the attempt of the connection's user.
+// Audited reports whether a call makes an auditable change, and names its object. The object is the id of an
+// application, attempt, container, reservation or node, queues, nodes or hosts, the subcluster in an administrator's
+// order, or "". For an AM's call it is the attempt of the connection's user.
 func Audited(call *hrpc.Call, request proto.Message) (what string, changes bool) {
 	if !changing[call.Protocol][call.Method] {
 		return "", false
@@ -135,7 +135,7 @@ func Audited(call *hrpc.Call, request proto.Message) (what string, changes bool)
 	return what, true
 }
 
-// targets joins the names of a request's parts.
+// targets joins the names of the items in a request.
 func targets[T any](parts []T, name func(T) string) string {
 	names := make([]string, len(parts))
 	for i, p := range parts {

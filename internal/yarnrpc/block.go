@@ -4,9 +4,9 @@ package yarnrpc
 
 import pb "github.com/creelrm/creel/internal/yarnpb"
 
-// MaxBlock is how many ids one getNewApplication returns at most: a router that handles thousands of submissions a
-// second asks creel's ResourceManager for a block of them. A ResourceManager that does not know the field returns one
-// id, and a client that does not know it gets one.
+// MaxBlock is the largest number of ids that one getNewApplication returns. A router that handles thousands of
+// submissions a second asks creel's ResourceManager for a block of ids. A ResourceManager without support for the field
+// returns one id. A client without support for it gets one id.
 const MaxBlock = 32
 
 // BlockRequest is an encoded GetNewApplicationRequestProto for n ids.
@@ -17,7 +17,7 @@ func BlockRequest(n int) []byte {
 	return pb.AppendNumber(nil, pb.FieldBlock, int64(n))
 }
 
-// BlockWanted is how many ids a request wants.
+// BlockWanted returns the number of ids that a request asks for.
 func BlockWanted(r *pb.GetNewApplicationRequestProto) int {
 	return blockIn(r.ProtoReflect().GetUnknown())
 }
@@ -29,7 +29,7 @@ func SetBlock(r *pb.GetNewApplicationResponseProto, n int) {
 	}
 }
 
-// TakeBlock returns how many consecutive ids an answer contains, and removes the mark.
+// TakeBlock returns the number of consecutive ids in an answer, and removes the mark.
 func TakeBlock(r *pb.GetNewApplicationResponseProto) int {
 	unknown := r.ProtoReflect().GetUnknown()
 	n := blockIn(unknown)
@@ -39,8 +39,8 @@ func TakeBlock(r *pb.GetNewApplicationResponseProto) int {
 	return n
 }
 
-// blockIn reads the number among fields that are not Hadoop's: 1 if there is
-// none, or none that makes sense.
+// blockIn reads the number from the fields unknown to Hadoop. The result is within 1 and MaxBlock; 1 if the number is
+// missing.
 func blockIn(fields []byte) int {
 	return int(min(max(pb.NumberIn(fields, pb.FieldBlock), 1), MaxBlock))
 }

@@ -5,16 +5,16 @@ package yarnrpc
 import pb "github.com/creelrm/creel/internal/yarnpb"
 
 // With claims and disowning, routers and creel's ResourceManagers keep an application at one home (package router). A
-// ResourceManager that does not know the fields ignores them, and its answer shows that to the router.
+// ResourceManager without support for the fields ignores them. Its answer shows that to the router.
 
-// WithClaim returns an encoded SubmitApplicationRequestProto with the number of
-// a claim. The request itself is not changed.
+// WithClaim returns an encoded SubmitApplicationRequestProto with the number of a claim. The request itself is not
+// changed.
 func WithClaim(request []byte, claim int64) []byte {
 	return pb.AppendNumber(request[:len(request):len(request)], pb.FieldClaim, claim)
 }
 
-// ClaimOf returns the number of the claim a submission was forwarded under, 0
-// if it did not come through a router.
+// ClaimOf returns the number of the claim under which a submission was forwarded, or 0 if it did not come through a
+// router.
 func ClaimOf(r *pb.SubmitApplicationRequestProto) int64 {
 	return pb.NumberIn(r.ProtoReflect().GetUnknown(), pb.FieldClaim)
 }
@@ -25,8 +25,7 @@ func WithDisown(request []byte, claim int64) []byte {
 	return pb.AppendNumber(request[:len(request):len(request)], pb.FieldDisown, claim)
 }
 
-// DisownWanted returns the number up to which claims are to be refused, 0 if
-// the request only asks for the report.
+// DisownWanted returns the highest number of the claims to be rejected, or 0 if the request only asks for the report.
 func DisownWanted(r *pb.GetApplicationReportRequestProto) int64 {
 	return pb.NumberIn(r.ProtoReflect().GetUnknown(), pb.FieldDisown)
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package yarnrpc is YARN's protocols as Go interfaces: one per protocol, one method per call. XService puts an
-// implementation on an hrpc server, XClient calls one, UnimplementedX fills the methods a server does not serve. They
-// are generated from protocols.txt by gen.go; only the meaning of errors (errors.go) is written by hand.
+// Package yarnrpc is YARN's protocols as Go interfaces: one per protocol, one method per call. XService serves an
+// implementation on an hrpc server. XClient calls a server. UnimplementedX answers the methods that a server does not
+// serve. gen.go generates them from protocols.txt. Only the kinds of errors (errors.go) are written by hand.
 //
 // # Serving
 //
@@ -15,9 +15,9 @@
 //		ErrorOf:  yarnrpc.ErrorOf,
 //	}
 //
-// hrpc.CallFrom(ctx) has the caller. A method that answers upon a later event takes hrpc.Later(ctx) and returns nil,
-// hrpc.ErrLater. A method that never blocks may be served without a goroutine of its own: [Inline]. To answer an
-// exception without a kind of error, return [Throw].
+// hrpc.CallFrom(ctx) returns the call, with its caller. A method that answers upon a later event calls hrpc.Later(ctx)
+// and returns nil, hrpc.ErrLater. A method that never blocks may be served without its own goroutine: [Inline]. To
+// answer with an exception that has no kind of error, return [Throw].
 //
 // # Calling
 //
@@ -26,8 +26,8 @@
 //	answer, err := rm.GetNewApplication(ctx, &yarnpb.GetNewApplicationRequestProto{})
 //	if errors.Is(err, creel.ErrStandby) ...
 //
-// Nothing is retried here. [RetryOf] reports which calls may be repeated after a failure that leaves open whether the
-// call was served.
+// This package retries nothing. [RetryOf] reports which calls may be repeated after a failure that leaves open whether
+// the server served the call.
 //
 //go:generate go run gen.go
 package yarnrpc

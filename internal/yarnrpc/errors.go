@@ -15,7 +15,7 @@ import (
 
 const exceptions = "org.apache.hadoop.yarn.exceptions."
 
-// Java classes a server of YARN answers with (Class.getName() form). All of them are YarnExceptions.
+// Java classes of the errors that a YARN server answers (Class.getName() form). All of them are YarnExceptions.
 const (
 	ClassYarn                = exceptions + "YarnException"
 	ClassApplicationNotFound = exceptions + "ApplicationNotFoundException"
@@ -28,21 +28,22 @@ const (
 	ClassInvalidLabel         = exceptions + "InvalidLabelResourceRequestException"
 	ClassInvalidBlacklist     = exceptions + "InvalidResourceBlacklistRequestException"
 	ClassInvalidRelease       = exceptions + "InvalidContainerReleaseException"
-	// container token of another epoch of the ResourceManager
+	// container token from another epoch of the ResourceManager
 	ClassInvalidContainer         = exceptions + "InvalidContainerException"
 	ClassInvalidAuxService        = exceptions + "InvalidAuxServiceException"
-	ClassNodeNotYetReady          = exceptions + "NMNotYetReadyException" // repeated by clients of NodeManagers
+	ClassNodeNotYetReady          = exceptions + "NMNotYetReadyException" // NodeManagers' clients repeat the call
 	ClassApplicationIDNotProvided = exceptions + "ApplicationIdNotProvidedException"
 	ClassProfilesNotEnabled       = exceptions + "ResourceProfilesNotEnabledException"
 	ClassFeatureNotEnabled        = exceptions + "YARNFeatureNotEnabledException"
 	classIOException              = "java.io.IOException"
-	// Thrown to the user by every client, and repeated by none; not an IOException, which some repeat.
+	// Every client throws it to the user, and none repeats the call. It is not an IOException: some clients repeat
+	// those.
 	ClassReadOnly = "java.lang.IllegalStateException"
 )
 
-// answers maps kinds to the class in the answer; the first kind found in an error wins. Kinds that are not here (no
-// such queue, no such node, a conflict, something stale) are plain YarnExceptions: reported to the user, never
-// repeated.
+// answers maps kinds to the class in the answer; the first kind found in an error wins. Kinds outside this list (no
+// such queue, no such node, a conflict, a stale value) become plain YarnExceptions. Clients report those to the user
+// and never repeat the call.
 var answers = []struct {
 	kind  error
 	class string
@@ -65,9 +66,9 @@ var answers = []struct {
 	{context.Canceled, hrpc.ClassRetriable},
 }
 
-// kinds maps the class in another server's answer to a kind. A class that is not here has no kind.
+// kinds maps the class in another server's answer to a kind. A class outside this list has no kind.
 var kinds = map[string]error{
-	ClassYarn:                     creel.ErrInvalidRequest, // understood and refused; repeating it is useless
+	ClassYarn:                     creel.ErrInvalidRequest, // understood and rejected; repeating it is useless
 	ClassApplicationNotFound:      creel.ErrApplicationNotFound,
 	ClassAttemptNotFound:          creel.ErrAttemptNotFound,
 	ClassContainerNotFound:        creel.ErrContainerNotFound,
@@ -95,7 +96,7 @@ var kinds = map[string]error{
 	hrpc.ClassStandby:       creel.ErrStandby,
 	hrpc.ClassAccessControl: creel.ErrNotPermitted,
 	hrpc.ClassAuthorization: creel.ErrNotPermitted,
-	// A ResourceManager wraps this in a YarnException when an ACL denies access.
+	// A ResourceManager wraps this in a YarnException if an ACL denies access.
 	"java.security.AccessControlException": creel.ErrNotPermitted,
 	hrpc.ClassInvalidToken:                 creel.ErrInvalidToken,
 	hrpc.ClassSasl:                         creel.ErrInvalidToken,
@@ -116,17 +117,17 @@ var kinds = map[string]error{
 	"java.util.concurrent.TimeoutException":          creel.ErrUnavailable,
 }
 
-// KindOf turns the Java class of a remote error into the kind errors.Is finds; nil when it stands for none. It is the
+// KindOf maps the Java class of a remote error to the kind that errors.Is finds; nil if the class has none. It is the
 // KindOf of hrpc.ClientConfig.
 func KindOf(class string) error { return kinds[class] }
 
-// Exception is an error that is answered with one Java class, whatever its kind.
+// Exception is an error whose answer has a fixed Java class, whatever its kind.
 type Exception struct {
 	Class string
 	Err   error
 }
 
-// Throw answers err with a Java class.
+// Throw makes an error that is answered as err with a Java class.
 func Throw(class string, err error) error { return &Exception{Class: class, Err: err} }
 
 func (e *Exception) Error() string { return e.Err.Error() }
@@ -134,8 +135,8 @@ func (e *Exception) Error() string { return e.Err.Error() }
 func (e *Exception) Unwrap() error { return e.Err }
 
 // ErrorOf converts a creel error into a server's answer. It is the ErrorOf of hrpc.Config. An exception answered by
-// another server passes through under its own class. Never java.io.IOException: Hadoop's clients would repeat the
-// call for fifteen minutes.
+// another server retains its own class. The result is never java.io.IOException: Hadoop's clients would repeat the call
+// for fifteen minutes.
 func ErrorOf(err error) *hrpc.Error {
 	var already *hrpc.Error
 	if errors.As(err, &already) && already.Class != classIOException {
@@ -153,7 +154,7 @@ func classOf(err error) string {
 	if errors.As(err, &remote) {
 		switch {
 		case remote.Fatal, remote.Detail > hrpc.DetailApplication, remote.Class == "", remote.Class == classIOException:
-			// About our connection to that server, not about the caller's request.
+			// The error concerns this process's connection to that server, not the caller's request.
 			return ClassYarn
 		}
 		return remote.Class
@@ -161,7 +162,7 @@ func classOf(err error) string {
 	var transport *hrpc.TransportError
 	if errors.As(err, &transport) {
 		if transport.Sent {
-			return ClassYarn // perhaps served: do not invite a repetition
+			return ClassYarn // the call may have been served: do not invite a repetition
 		}
 		return hrpc.ClassRetriable
 	}
@@ -173,7 +174,7 @@ func classOf(err error) string {
 	return ClassYarn
 }
 
-// ToSerialized is an error as it travels inside a message (failed containers of a NodeManager's answer).
+// ToSerialized encodes an error for use inside a message, such as failed containers in a NodeManager's answer.
 func ToSerialized(err error) *yarnpb.SerializedExceptionProto {
 	e := ErrorOf(err)
 	return &yarnpb.SerializedExceptionProto{
@@ -183,8 +184,8 @@ func ToSerialized(err error) *yarnpb.SerializedExceptionProto {
 	}
 }
 
-// FromSerialized is the error inside a message, nil for nil. If its class is a plain YarnException or unknown here,
-// the kind is that of the nearest cause with a known class.
+// FromSerialized decodes the error inside a message; nil for nil. If its class is a plain YarnException or unknown
+// here, the nearest cause with a known class determines the kind.
 func FromSerialized(p *yarnpb.SerializedExceptionProto) error {
 	if p == nil {
 		return nil

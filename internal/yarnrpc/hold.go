@@ -10,11 +10,11 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// With these a router moves a waiting application from one creel ResourceManager to another
-// (docs/adr/0021-moving-waiting-applications.md). A ResourceManager that does not know the fields answers with a
-// report, or that it does not know the application, and the router detects that.
+// With these verbs a router moves a waiting application from one creel ResourceManager to another
+// (docs/adr/0021-moving-waiting-applications.md). A ResourceManager without support for the fields answers with a
+// report, or with an error for an unknown application. The router detects that.
 
-// HoldVerb is an operation on an application that moves.
+// HoldVerb is an operation on an application during a move.
 type HoldVerb int
 
 // The verbs.
@@ -27,8 +27,7 @@ const (
 
 var holdFields = [...]protowire.Number{Hold: pb.FieldHold, ReleaseHold: pb.FieldRelease, DropHeld: pb.FieldDrop}
 
-// WithHold returns an encoded GetApplicationReportRequestProto that asks for a verb under
-// the number of a claim.
+// WithHold returns an encoded GetApplicationReportRequestProto that asks for a verb under the number of a claim.
 func WithHold(request []byte, verb HoldVerb, claim int64, reason string) []byte {
 	out := pb.AppendNumber(request[:len(request):len(request)], holdFields[verb], claim)
 	if reason != "" {
@@ -37,8 +36,7 @@ func WithHold(request []byte, verb HoldVerb, claim int64, reason string) []byte 
 	return out
 }
 
-// HoldWanted returns which verb a request asks for; NoHoldVerb if it only asks for the
-// report.
+// HoldWanted returns the verb in a request; NoHoldVerb if the request only asks for the report.
 func HoldWanted(r *pb.GetApplicationReportRequestProto) (verb HoldVerb, claim int64, reason string) {
 	unknown := r.ProtoReflect().GetUnknown()
 	for verb := Hold; verb <= DropHeld; verb++ {
@@ -49,12 +47,12 @@ func HoldWanted(r *pb.GetApplicationReportRequestProto) (verb HoldVerb, claim in
 	return NoHoldVerb, 0, ""
 }
 
-// MovedApplication is the data that moves with an application from one home to the next.
+// MovedApplication is the data of an application that its old home sends to its next home.
 type MovedApplication struct {
 	Message []byte // an encoded ApplicationSubmissionContextProto
 	User    string
-	Since   time.Time     // when it was submitted, by its first home's clock, to the ms
-	Left    time.Duration // of its lifetime, to the ms; 0: it has no limit
+	Since   time.Time     // time of submission, by the clock of its first home, to the ms
+	Left    time.Duration // rest of its lifetime, to the ms; 0: no limit
 }
 
 // HoldAnswer returns the answer that confirms a verb; c is nil except for Hold.
@@ -78,8 +76,8 @@ func appendTimes(b []byte, c *MovedApplication) []byte {
 	return b
 }
 
-// HoldDone reports whether an encoded answer to getApplicationReport confirms a verb, and returns the data that moves
-// with the application if it is held.
+// HoldDone reports whether an encoded answer to getApplicationReport confirms a verb. If the application is held, it
+// also returns the data to be moved.
 func HoldDone(answer []byte, verb HoldVerb, claim int64) (c MovedApplication, done bool) {
 	if pb.NumberIn(answer, holdFields[verb]) < claim {
 		return MovedApplication{}, false
@@ -100,8 +98,8 @@ func SubmissionOf(c *MovedApplication, claim int64) []byte {
 	return WithClaim(appendTimes(b, c), claim)
 }
 
-// CarriedOf returns when an application from another home was submitted, and the rest of its lifetime; zero for
-// others.
+// CarriedOf returns the time of submission and the rest of the lifetime of an application from another home. Both are
+// zero for other applications.
 func CarriedOf(r *pb.SubmitApplicationRequestProto) (since time.Time, left time.Duration) {
 	return timesIn(r.ProtoReflect().GetUnknown())
 }

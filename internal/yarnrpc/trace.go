@@ -8,8 +8,8 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// SetTrace writes the span under which an application was taken into an
-// ApplicationSubmissionContextProto, or the answer to a registration; nil takes none away.
+// SetTrace writes the span of an application's submission into an ApplicationSubmissionContextProto, or into the answer
+// to a registration. nil leaves m unchanged.
 func SetTrace(m proto.Message, kept []byte) {
 	if len(kept) == 0 {
 		return
@@ -18,7 +18,7 @@ func SetTrace(m proto.Message, kept []byte) {
 	r.SetUnknown(pb.AppendText(r.GetUnknown(), pb.FieldTraceparent, kept))
 }
 
-// TraceOf reads it, nil if there is none.
+// TraceOf reads the span from a message; nil without one.
 func TraceOf(m proto.Message) (kept []byte) {
 	return pb.BytesIn(m.ProtoReflect().GetUnknown(), pb.FieldTraceparent)
 }

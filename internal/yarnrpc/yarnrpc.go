@@ -15,31 +15,31 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Caller sends one call and decodes its answer into response. *hrpc.Peer is one; so is any type that chooses among
-// peers.
+// Caller sends one call and decodes its answer into response. *hrpc.Peer implements it, and so does any type that
+// chooses among peers.
 type Caller interface {
 	Call(ctx context.Context, method string, request, response proto.Message) error
 }
 
 var _ Caller = (*hrpc.Peer)(nil)
 
-// Retry is whether a call may be repeated when the network failed after it was sent: Hadoop's annotation of the
+// Retry is whether a call may be repeated when the network failed after it was sent. It is Hadoop's annotation of the
 // method, by which Java clients decide whether to fail over.
 type Retry int8
 
-// RetryNever: repeat only a call that certainly did not arrive. RetryAtMostOnce: the server recognizes a repetition
-// (by its response id), so the same server or its successor may be called again. RetryAlways: repeating does no harm.
+// RetryNever: repeat only a call that certainly did not arrive. RetryAtMostOnce: the server recognizes a repetition by
+// its response id, so clients may call it or its successor again. RetryAlways: repeating is harmless.
 const (
 	RetryNever Retry = iota
 	RetryAtMostOnce
 	RetryAlways
 )
 
-// RetryOf is the retry class of a method; RetryNever for one that is not known.
+// RetryOf is the retry class of a method; RetryNever for an unknown one.
 func RetryOf(protocol, method string) Retry { return retries[protocol][method] }
 
-// Inline marks methods of a service that never block, to be served on the goroutine that reads the connection. It
-// panics when the service has no such method: the name is wrong in the program.
+// Inline marks methods of a service that never block: the goroutine that reads the connection serves them. It panics if
+// the service has no such method, because the name is wrong in the program.
 func Inline(s hrpc.Service, methods ...string) hrpc.Service {
 	for _, name := range methods {
 		m, ok := s.Methods[name]
@@ -58,7 +58,7 @@ type message[T any] interface {
 	proto.Message
 }
 
-// answer converts a typed answer into hrpc's type: a nil pointer must not hide in an interface.
+// answer converts a typed answer into hrpc's type: an interface must not contain a nil pointer.
 func answer[T any, M message[T]](m M, err error) (proto.Message, error) {
 	if m == nil {
 		return nil, err
@@ -66,7 +66,7 @@ func answer[T any, M message[T]](m M, err error) (proto.Message, error) {
 	return m, err
 }
 
-// call makes a call and finds the kind of failures that only their text identifies.
+// call makes a call. It also finds the kind of failures that only their text identifies.
 func call[T any, M message[T]](
 	ctx context.Context,
 	c Caller,
@@ -80,8 +80,8 @@ func call[T any, M message[T]](
 	return response, nil
 }
 
-// AllocatePassed is Allocate for callers that forward the answer: see yarnpb.ForwardedAllocate for the parts that
-// stay encoded.
+// AllocatePassed is Allocate for callers that forward the answer. See yarnpb.ForwardedAllocate for the parts that
+// remain encoded.
 func (c ApplicationMasterProtocolClient) AllocatePassed(
 	ctx context.Context,
 	req *yarnpb.AllocateRequestProto,
@@ -93,8 +93,9 @@ func (c ApplicationMasterProtocolClient) AllocatePassed(
 	return &answer.AllocateResponseProto, nil
 }
 
-// refine finds the kind of an error that hrpc cannot know. A failed connection is ErrUnavailable. A ResourceManager
-// wraps access denials and similar errors in a YarnException whose text begins with the class of the cause.
+// refine finds the kind of an error that hrpc cannot determine. A failed connection is ErrUnavailable. A
+// ResourceManager wraps access denials and similar errors in a YarnException whose text begins with the class of the
+// cause.
 func refine(err error) error {
 	var transport *hrpc.TransportError
 	if errors.As(err, &transport) {
