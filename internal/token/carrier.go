@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Kinds of tokens, as they travel.
+// Kinds of tokens, as written in messages and files.
 const (
 	KindAMRM       = "YARN_AM_RM_TOKEN"
 	KindNM         = "NMToken"
@@ -21,20 +21,20 @@ const (
 	KindTimeline   = "TIMELINE_DELEGATION_TOKEN"
 )
 
-// Token is a token as its holder has it.
+// Token is a token as its bearer sees it.
 type Token struct {
 	Identifier []byte
 	Password   []byte
 	Kind       string
-	Service    string // ip:port, a comma-joined list of them for HA, or "" until the holder fills it
+	Service    string // ip:port, a comma-joined list of them for HA, or "" until the bearer fills it
 }
 
-// FromProto is the token in a message; it shares memory with it. Nil becomes the zero Token.
+// FromProto converts the token in a message; it shares memory with the message. Nil becomes the zero Token.
 func FromProto(p *yarnpb.TokenProto) Token {
 	return Token{Identifier: p.GetIdentifier(), Password: p.GetPassword(), Kind: p.GetKind(), Service: p.GetService()}
 }
 
-// Proto is the token as a message, in one allocation; it shares memory with t's slices.
+// Proto converts the token to a message, in one allocation; it shares memory with t's slices.
 func (t Token) Proto() *yarnpb.TokenProto {
 	m := &struct {
 		p             yarnpb.TokenProto
@@ -63,7 +63,7 @@ func Read(r *Reader) Token {
 	return Token{Identifier: r.Bytes(), Password: r.Bytes(), Kind: r.Text(), Service: r.Text()}
 }
 
-// URLString is the token as URL-safe base64 without padding, the form of delegation tokens in REST and on command
+// URLString returns the token as URL-safe base64 without padding, the form of delegation tokens in REST and on command
 // lines.
 func (t Token) URLString() string { return base64.RawURLEncoding.EncodeToString(t.Append(nil)) }
 
@@ -84,14 +84,14 @@ func ParseURLString(s string) (Token, error) {
 	return t, r.Err()
 }
 
-// Credentials are the tokens and secrets of a user: the file in a container, the tokens of a launch context. The
-// order is preserved, so that reading and writing changes nothing. Of equal aliases the last counts, as in Java.
+// Credentials are the tokens and secrets of a user: the file in a container, the tokens of a launch context. The order
+// is preserved, so that reading and writing changes nothing. Among equal aliases the last one counts, as in Java.
 type Credentials struct {
 	Tokens  []AliasedToken
 	Secrets []Secret
 }
 
-// AliasedToken is a token under its alias: its service as a rule, "" for the AMRM token.
+// AliasedToken is a token under its alias: usually its service, "" for the AMRM token.
 type AliasedToken struct {
 	Alias string
 	Token Token
@@ -123,7 +123,7 @@ func (c Credentials) OfKind(kind string) (Token, bool) {
 	return Token{}, false
 }
 
-// With is c with a token set under an alias; c is not changed.
+// With returns a copy of c with a token set under an alias.
 func (c Credentials) With(alias string, t Token) Credentials {
 	tokens := make([]AliasedToken, 0, len(c.Tokens)+1)
 	for _, n := range c.Tokens {
@@ -140,7 +140,7 @@ const (
 	formatMessage = 1 // one delimited CredentialsProto
 )
 
-// Append appends the credentials in format 0, the one Java writes into files, launch contexts and heartbeats.
+// Append appends the credentials in format 0, which Java writes into files, launch contexts and heartbeats.
 func (c Credentials) Append(b []byte) []byte {
 	b = append(b, magic...)
 	b = append(b, formatWrite)

@@ -34,13 +34,14 @@ func (l Lifetimes) WithDefaults() Lifetimes {
 	return l
 }
 
-// DelegationKey is a master key of delegation tokens. It is kept until the last token it may have signed is too old.
+// DelegationKey is a master key of delegation tokens. It is stored until the last token that it may have signed is too
+// old.
 type DelegationKey struct {
 	Key
 	Expires time.Time
 }
 
-// Append appends the key as the Writable Hadoop's state stores keep (DelegationKey).
+// Append appends the key as a Writable, as in Hadoop's state stores (DelegationKey).
 func (k DelegationKey) Append(b []byte) []byte {
 	b = AppendVLong(b, int64(k.ID))
 	b = AppendVLong(b, k.Expires.UnixMilli())
@@ -55,18 +56,18 @@ func ParseDelegationKey(b []byte) (DelegationKey, error) {
 	return k, r.Err()
 }
 
-// DelegationRecord is a living token as it is kept: all of its identifier and until when it lives.
+// DelegationRecord is the stored form of a live token: its whole identifier and its expiry.
 type DelegationRecord struct {
 	Delegation
 	Expires time.Time
 }
 
-// DelegationState is all there is to know about Delegations, in order, for a journal.
+// DelegationState is the complete state of Delegations, in order, for a journal.
 type DelegationState struct {
 	Keys     []DelegationKey    // by id; the last one signs
 	Tokens   []DelegationRecord // by sequence number
 	Sequence int32              // of the last token issued
-	Roll     time.Time          // when the next key is made
+	Roll     time.Time          // time at which the next key is made
 }
 
 // Delegations is the list of live delegation tokens of one ResourceManager or Router: a state machine with one owner.
@@ -88,8 +89,8 @@ func NewDelegations(lifetimes Lifetimes, now time.Time, rnd *rand.Rand) *Delegat
 	return d
 }
 
-// RestoreDelegations goes on from a state that was kept. Without a key in it, the first Step makes one and until then
-// nothing is issued.
+// RestoreDelegations continues from a stored state. If it contains no key, the first Step makes one, and no token is
+// issued before that.
 func RestoreDelegations(lifetimes Lifetimes, s DelegationState) *Delegations {
 	d := &Delegations{
 		lifetimes: lifetimes.WithDefaults(),
@@ -128,8 +129,8 @@ func (d *Delegations) sortedKeys() []DelegationKey {
 	return slices.SortedFunc(maps.Values(d.keys), func(a, b DelegationKey) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// Issue makes a token for owner (got by realUser, or "") that renewer may renew, and the record to keep before it is
-// handed out. Its service is empty; the client fills it.
+// Issue makes a token for owner (requested by realUser, or "") that renewer may renew. It also returns the record,
+// which must be stored before the token is issued. The token's service is empty; the client fills it.
 func (d *Delegations) Issue(now time.Time, owner, renewer, realUser string) (Token, DelegationRecord, error) {
 	if owner == "" {
 		return Token{}, DelegationRecord{}, refused(creel.ErrInvalidRequest, "a delegation token needs an owner")
@@ -159,8 +160,7 @@ func (d *Delegations) Issue(now time.Time, owner, renewer, realUser string) (Tok
 	return d.current.Delegation(r.Delegation), r, nil
 }
 
-// Delegation is the token of an identifier that names the Mac's key; its service is empty,
-// the client fills it.
+// Delegation makes the token of an identifier that names the Mac's key. Its service is empty; the client fills it.
 func (m *Mac) Delegation(id Delegation) Token { return m.sealed(id.Append(nil), KindDelegation, "") }
 
 func (d *Delegations) expiry(now, maximum time.Time) time.Time {
@@ -170,7 +170,7 @@ func (d *Delegations) expiry(now, maximum time.Time) time.Time {
 	return maximum
 }
 
-// find checks a token against the list and its signature.
+// find checks a token's signature and compares it with the list.
 func (d *Delegations) find(t Token) (DelegationRecord, error) {
 	id, err := ParseDelegation(t.Identifier)
 	if err != nil {
@@ -187,7 +187,7 @@ func (d *Delegations) find(t Token) (DelegationRecord, error) {
 	return r, k.Proves(id, t)
 }
 
-// DelegationName names a delegation token in logs, without its secret; "" if it is none.
+// DelegationName names a delegation token in logs, without its secret; "" for other tokens.
 func (t Token) DelegationName() string {
 	id, err := ParseDelegation(t.Identifier)
 	if err != nil {
@@ -201,10 +201,10 @@ func Unknown(id Delegation) error {
 	return invalid("delegation token %d of %s is not known here: it expired or was cancelled", id.Sequence, id.Owner)
 }
 
-// KeyGone is the error for a token whose signing key is not stored any more.
+// KeyGone is the error for a token whose signing key is no longer stored.
 func KeyGone(id Delegation) error { return invalid("its master key %d is gone", id.KeyID) }
 
-// Proves returns nil if the key signed the token, which id is of, else an error of kind
+// Proves returns nil if the key signed the token with this identifier. Otherwise the error is of kind
 // creel.ErrNotPermitted.
 func (k Key) Proves(id Delegation, t Token) error {
 	if k.Verify(t.Identifier, t.Password) {
@@ -247,7 +247,8 @@ func (d *Delegations) Renew(now time.Time, t Token, who string) (DelegationRecor
 	return r, nil
 }
 
-// MayRenew returns nil if a user may renew a token: its renewer; otherwise an error of kind creel.ErrNotPermitted.
+// MayRenew returns nil if a user may renew a token, as its renewer may. Otherwise the error is of kind
+// creel.ErrNotPermitted.
 func (d Delegation) MayRenew(who string) error {
 	switch d.Renewer {
 	case "":
@@ -259,7 +260,7 @@ func (d Delegation) MayRenew(who string) error {
 		creel.ErrNotPermitted, "%s may not renew delegation token %d, only %s may", who, d.Sequence, d.Renewer)
 }
 
-// MayCancel returns nil if a user may cancel a token: its owner or its renewer; otherwise an error of kind
+// MayCancel returns nil if a user may cancel a token, as its owner and its renewer may. Otherwise the error is of kind
 // creel.ErrNotPermitted.
 func (d Delegation) MayCancel(who string) error {
 	if who != "" && (who == d.Owner || who == d.Renewer) {
@@ -275,7 +276,8 @@ func (d Delegation) MayCancel(who string) error {
 	)
 }
 
-// Cancel ends a token on request of its owner or renewer and returns the record to delete. Errors as for Renew.
+// Cancel ends a token on request of its owner or renewer and returns the record to delete. The errors are those of
+// Renew.
 func (d *Delegations) Cancel(t Token, who string) (DelegationRecord, error) {
 	r, err := d.find(t)
 	if err != nil {
@@ -309,16 +311,16 @@ func (d *Delegations) Password(now time.Time, identifier []byte) ([]byte, Delega
 	return k.Password(identifier), id, nil
 }
 
-// StepChanges is the changes of a time step; an owner with a journal writes them.
+// StepChanges are the changes of a time step; an owner with a journal writes them.
 type StepChanges struct {
-	NewKey      *DelegationKey     // made just now
-	OldKey      *DelegationKey     // the one before it, now with the time at which it goes
+	NewKey      *DelegationKey     // made in this step
+	OldKey      *DelegationKey     // the previous key, now with the time of its removal
 	DroppedKeys []DelegationKey    // by id
 	Expired     []DelegationRecord // by sequence number
 }
 
-// Step lets time pass: a new key when one is due, expired keys and tokens dropped. It looks at every token; once a
-// minute is often enough, for Password and Renew look at the time themselves.
+// Step advances time: it makes a new key when one is due, and drops expired keys and tokens. It checks every token. One
+// call a minute suffices, because Password and Renew check the time themselves.
 func (d *Delegations) Step(now time.Time, rnd *rand.Rand) (p StepChanges) {
 	if d.current == nil || !now.Before(d.roll) {
 		p.OldKey, p.NewKey = d.newKey(now, rnd)
@@ -339,7 +341,7 @@ func (d *Delegations) Step(now time.Time, rnd *rand.Rand) (p StepChanges) {
 	return p
 }
 
-// newKey makes the next key. The one before it signs no more and goes when the last token it signed is too old.
+// newKey makes the next key. The previous key signs no more, and is removed when the last token it signed is too old.
 func (d *Delegations) newKey(now time.Time, rnd *rand.Rand) (before, made *DelegationKey) {
 	now = now.Truncate(time.Millisecond)
 	id := int32(1)

@@ -12,8 +12,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// AMRM is the identifier of an AM's token for its ResourceManager. The user of a connection with it is the
-// attempt's text.
+// AMRM is the identifier of an AM's token for its ResourceManager. The user of a connection with it is the attempt's
+// text.
 type AMRM struct {
 	Attempt creel.AttemptID
 	KeyID   int32
@@ -68,16 +68,16 @@ func ParseNM(b []byte) (NM, error) {
 	}, nil
 }
 
-// Container is the identifier of a container's token: all a node has to know about a container it is asked to start,
-// signed by the ResourceManager.
+// Container is the identifier of a container's token. The ResourceManager signs it. It contains everything that a node
+// needs to start the container.
 type Container struct {
 	ID                  creel.ContainerID
-	Node                creel.NodeID // the node compares it with itself, letter by letter
-	User                string       // runs as
+	Node                creel.NodeID // the node compares it with its own id, letter by letter
+	User                string       // the user that the container runs as
 	Resource            creel.Resource
-	Expires             time.Time // a start after it is refused
+	Expires             time.Time // a later start is rejected
 	KeyID               int32
-	RMIdentifier        int64 // start time of the ResourceManager, ms; the node knows it from its registration
+	RMIdentifier        int64 // start time of the ResourceManager, ms; the node receives it at registration
 	Priority            int32
 	Created             time.Time
 	Logs                *yarnpb.LogAggregationContextProto // nil: none
@@ -110,7 +110,7 @@ func (id Container) Append(b []byte) []byte {
 	if id.Logs != nil {
 		b, at = open(b, 10)
 		logs, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, id.Logs)
-		if err == nil { // there is no required field in it
+		if err == nil { // the message contains no required field
 			b = logs
 		}
 		b = closeAt(b, at)
@@ -195,12 +195,12 @@ type Delegation struct {
 	Renewer  string // the user that may renew and cancel it, a short user name
 	RealUser string // the user that requested it for Owner, or ""
 	Issued   time.Time
-	Max      time.Time // no renewal goes beyond it
+	Max      time.Time // no renewal extends beyond it
 	Sequence int32
 	KeyID    int32
 }
 
-// Append appends the identifier's bytes. As in Java, empty and zero fields are left out of this kind of token only.
+// Append appends the identifier's bytes. As in Java, only this kind of token omits empty and zero fields.
 func (id Delegation) Append(b []byte) []byte {
 	for i, s := range []string{id.Owner, id.Renewer, id.RealUser} {
 		if s != "" {
@@ -236,8 +236,8 @@ func unreadable(kind string, err error) error {
 	return invalid("the identifier of a %s cannot be read: %v", kind, err)
 }
 
-// The following functions write protobuf forwards into one buffer: an identifier is made for every granted container,
-// and this needs neither messages nor their sizes.
+// The following functions write protobuf forwards into one buffer. Every granted container needs an identifier, and
+// this way needs neither messages nor their sizes.
 
 // open begins a nested message of a field; closeAt ends it.
 func open(b []byte, field protowire.Number) ([]byte, int) {

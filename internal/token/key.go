@@ -21,7 +21,7 @@ import (
 // PasswordSize is the length of a password in bytes.
 const PasswordSize = sha1.Size
 
-// secretSize is the length of the secrets we make: the 64 bits of Hadoop.
+// secretSize is the length of creel's secrets: 64 bits, as in Hadoop.
 const secretSize = 8
 
 // Key is a master key. The secret is never written after the key is made.
@@ -49,12 +49,12 @@ func (k Key) Verify(identifier, password []byte) bool {
 	return hmac.Equal(k.Password(identifier), password)
 }
 
-// Proto is the key as a ResourceManager hands it to nodes; it shares the secret.
+// Proto converts the key to the message that a ResourceManager sends to nodes; it shares the secret.
 func (k Key) Proto() *yarnpb.MasterKeyProto {
 	return &yarnpb.MasterKeyProto{KeyId: proto.Int32(k.ID), Bytes: k.Secret}
 }
 
-// KeyFrom is the key in a message; zero when there is none.
+// KeyFrom converts the key in a message; zero without a key.
 func KeyFrom(p *yarnpb.MasterKeyProto) Key {
 	if p == nil || len(p.Bytes) == 0 {
 		return Key{}
@@ -62,9 +62,8 @@ func KeyFrom(p *yarnpb.MasterKeyProto) Key {
 	return Key{ID: p.GetKeyId(), Secret: p.Bytes}
 }
 
-// ParseAMRMKeys reads the AMRM master keys as Hadoop's ResourceManager keeps them in its state store
-// (AMRMTokenSecretManagerStateProto: the current key, and the next one while keys roll). Fields that we do not know
-// are passed over.
+// ParseAMRMKeys reads the AMRM master keys from the state store of Hadoop's ResourceManager. They are an
+// AMRMTokenSecretManagerStateProto: the current key, and the next one while keys roll. Unknown fields are skipped.
 func ParseAMRMKeys(b []byte) (Ring, error) {
 	var current, next Key
 	for rest := b; len(rest) > 0; {
@@ -108,8 +107,8 @@ func ParseAMRMKeys(b []byte) (Ring, error) {
 	return Ring{next, current}, nil
 }
 
-// Mac signs with one key. The key is expanded once, so a password costs the hash of its identifier and no more. It
-// belongs to one owner; it is not for several goroutines.
+// Mac signs with one key. The key is expanded once, so a password costs only the hash of its identifier. A Mac belongs
+// to one owner; goroutines must not share it.
 type Mac struct {
 	key  Key
 	hash hash.Hash
@@ -131,14 +130,14 @@ func (m *Mac) Append(b, identifier []byte) []byte {
 // Identifier is any identifier of this package.
 type Identifier interface{ Append([]byte) []byte }
 
-// sealed is the token of identifier bytes that lie in b, with the password appended behind them in the same memory.
+// sealed makes the token of identifier bytes in b. The password is appended to them in the same memory.
 func (m *Mac) sealed(b []byte, kind, service string) Token {
 	n := len(b)
 	b = m.Append(b, b[:n])
 	return Token{Identifier: b[:n:n], Password: b[n:], Kind: kind, Service: service}
 }
 
-// AMRM mints the token of an attempt; its service is empty, the holder fills it. The key id is the Mac's.
+// AMRM creates the token of an attempt. Its service is empty; the bearer fills it. The key id is the Mac's.
 func (m *Mac) AMRM(attempt creel.AttemptID) Token {
 	return m.sealed(AMRM{Attempt: attempt, KeyID: m.key.ID}.Append(make([]byte, 0, 64)), KindAMRM, "")
 }
@@ -161,10 +160,10 @@ func (m *Mac) ClientToAM(id ClientToAM) Token {
 	return m.sealed(id.Append(make([]byte, 0, 96)), KindClientToAM, "")
 }
 
-// Ring is the keys under which a verifier accepts tokens at a moment. It is never changed, so goroutines may share it.
+// Ring is the keys under which a verifier accepts tokens at a moment. It is immutable, so goroutines may share it.
 type Ring []Key
 
-// Find the key with an id.
+// Find returns the key with an id.
 func (r Ring) Find(id int32) (Key, bool) {
 	for _, k := range r {
 		if k.ID == id {
@@ -174,7 +173,7 @@ func (r Ring) Find(id int32) (Key, bool) {
 	return Key{}, false
 }
 
-// Password of an identifier under the key with an id. The error is of kind ErrInvalidToken.
+// Password returns the password of an identifier under the key with an id. The error is of kind ErrInvalidToken.
 func (r Ring) Password(id int32, identifier []byte) ([]byte, error) {
 	k, ok := r.Find(id)
 	if !ok {

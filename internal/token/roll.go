@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Rolling is how often a key is replaced and how long the replacement waits before use, so that all its verifiers
-// have it. Hadoop: 24 h and 15 min (1.5 times the expiry of AMs or of nodes).
+// Rolling is the interval between replacements of a key, and the delay before the replacement is used. During the delay
+// all verifiers receive it. Hadoop: 24 h and 15 min (1.5 times the expiry of AMs or of nodes).
 type Rolling struct {
 	Every time.Duration // yarn.resourcemanager.*-tokens.master-key-rolling-interval-secs, 24 h
-	Delay time.Duration // 15 min; has to be below Every
+	Delay time.Duration // 15 min; must be below Every
 }
 
 func (r Rolling) withDefaults() Rolling {
@@ -29,19 +29,19 @@ func (r Rolling) withDefaults() Rolling {
 type KeyState struct {
 	Current Key
 	Next    Key       // zero: none pending
-	Change  time.Time // when Next becomes Current, or, when there is none, when one is made
+	Change  time.Time // time at which Next becomes Current; without Next, time at which it is made
 }
 
 // Keys is the pair of master keys of one kind of token on the ResourceManager: a state machine with one owner. The id
-// of the first key is random, each later one is one more.
+// of the first key is random; each later id is one higher.
 //
-// Creators of AMRM tokens use Newest and accept both keys, so that an AM has a token of the next key before the
-// current one is removed. Creators of NM and container tokens use Current and send Next to the nodes meanwhile.
+// Creators of AMRM tokens use Newest and accept both keys. So an AM receives a token of the next key before the current
+// one is removed. Creators of NM and container tokens use Current, and send Next to the nodes meanwhile.
 type Keys struct {
 	rolling Rolling
 	state   KeyState
 	current *Mac
-	next    *Mac // nil when none is pending
+	next    *Mac // nil without a pending key
 }
 
 // NewKeys makes the first key.
@@ -53,7 +53,7 @@ func NewKeys(rolling Rolling, now time.Time, rnd *rand.Rand) *Keys {
 	)
 }
 
-// RestoreKeys goes on from a state that was kept.
+// RestoreKeys continues from a stored state.
 func RestoreKeys(rolling Rolling, s KeyState) *Keys {
 	k := &Keys{rolling: rolling.withDefaults(), state: s, current: NewMac(s.Current)}
 	if !s.Next.IsZero() {
@@ -65,11 +65,11 @@ func RestoreKeys(rolling Rolling, s KeyState) *Keys {
 // State is the input of RestoreKeys.
 func (k *Keys) State() KeyState { return k.state }
 
-// Deadline is when Step has something to do next.
+// Deadline is the time of the next change by Step.
 func (k *Keys) Deadline() time.Time { return k.state.Change }
 
 // Step advances time: it makes the next key or puts it into use, if due, and reports whether anything changed. A late
-// step makes one change, not several; both keys get their full time.
+// step makes one change, not several: both keys are used for their full time.
 func (k *Keys) Step(now time.Time, rnd *rand.Rand) bool {
 	if now.Before(k.state.Change) {
 		return false
@@ -82,7 +82,7 @@ func (k *Keys) Step(now time.Time, rnd *rand.Rand) bool {
 	return true
 }
 
-// Roll makes the next key now; it comes into use after the delay. With one already pending nothing happens.
+// Roll makes the next key now; it comes into use after the delay. If one is already pending, Roll does nothing.
 func (k *Keys) Roll(now time.Time, rnd *rand.Rand) {
 	if k.next != nil {
 		return
@@ -100,7 +100,7 @@ func (k *Keys) activate(now time.Time) {
 // Current signs with the key in use.
 func (k *Keys) Current() *Mac { return k.current }
 
-// Next signs with the pending key; nil when none is.
+// Next signs with the pending key; nil without one.
 func (k *Keys) Next() *Mac { return k.next }
 
 // Newest signs with the pending key, or with the current one.
@@ -111,8 +111,8 @@ func (k *Keys) Newest() *Mac {
 	return k.current
 }
 
-// ForNode is the key to send to a node whose last key is known: the pending one, or the current one; zero if it has
-// that key.
+// ForNode returns the key to send to a node whose last key is known: the pending one, or the current one. It is zero if
+// the node already has that key.
 func (k *Keys) ForNode(known int32) Key {
 	if newest := k.Newest().Key(); newest.ID != known {
 		return newest
@@ -128,8 +128,8 @@ func (k *Keys) Accepted() Ring {
 	return Ring{k.state.Current, k.state.Next}
 }
 
-// ReplaceAMRM is the token a living AM has to get in its next allocate answer, when the key its present one is
-// signed with is about to go; false when it needs none.
+// ReplaceAMRM returns the token that a living AM needs in its next allocate answer, because the key of its present
+// token will be removed. It returns false if the AM needs none.
 func (k *Keys) ReplaceAMRM(held AMRM) (Token, bool) {
 	if k.next == nil || held.KeyID == k.state.Next.ID {
 		return Token{}, false

@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// AppendVLong appends v as Hadoop's VLong (VInt is the same for values of 32 bits): one byte for -112..127, otherwise
-// a byte with sign and length, and the magnitude big-endian (org.apache.hadoop.io.WritableUtils).
+// AppendVLong appends v as Hadoop's VLong (VInt is the same for values of 32 bits). That is one byte for -112..127,
+// otherwise a byte with sign and length, and the magnitude big-endian (org.apache.hadoop.io.WritableUtils).
 func AppendVLong(b []byte, v int64) []byte {
 	if v >= -112 && v <= 127 {
 		return append(b, byte(v))
@@ -39,14 +39,14 @@ func AppendBytes(b, p []byte) []byte {
 	return append(AppendVLong(b, int64(len(p))), p...)
 }
 
-// Reader reads Writables from bytes. The first failure is permanent: every later read returns zero, and Err returns
-// the error. A result never takes more memory than the input has bytes.
+// Reader reads Writables from bytes. The first failure is permanent: every later read returns zero, and Err returns the
+// error. A result never uses more memory than the input has bytes.
 type Reader struct {
 	b   []byte
 	err error
 }
 
-// NewReader reads b, which it does not copy.
+// NewReader reads b without copying it.
 func NewReader(b []byte) *Reader { return &Reader{b: b} }
 
 // Err is the first failure, of kind ErrInvalidRequest.
@@ -79,7 +79,7 @@ func (r *Reader) Next(n int) []byte {
 	return p
 }
 
-// VLong reads a VLong in any of its encodings, minimal or not, as Java does.
+// VLong reads a VLong in any of its encodings, minimal or not, as in Java.
 func (r *Reader) VLong() int64 {
 	p := r.Next(1)
 	if p == nil {
@@ -116,8 +116,8 @@ func (r *Reader) VInt() int32 {
 	return int32(v)
 }
 
-// Bytes reads a length and as many bytes, which share memory with the input.
+// Bytes reads a length and the bytes that follow; they share memory with the input.
 func (r *Reader) Bytes() []byte { return r.Next(int(r.VInt())) }
 
-// Text reads a Text. Bytes that are no UTF-8 are kept as they are.
+// Text reads a Text. Invalid UTF-8 remains unchanged.
 func (r *Reader) Text() string { return string(r.Bytes()) }
