@@ -28,8 +28,8 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// adminFlags name the server of ResourceManagerAdministrationProtocol: a router, which forwards a call to one or all
-// members, or a ResourceManager.
+// adminFlags name the server of ResourceManagerAdministrationProtocol. It is a router, which forwards a call to one or
+// all members, or a ResourceManager.
 type adminFlags struct {
 	conf       confFlags
 	address    string
@@ -84,8 +84,8 @@ func (f *adminFlags) do(ctx context.Context, call func(context.Context, adminCli
 	return err
 }
 
-// refusal converts a ResourceManager's error to one without Java class names and stack traces. Hadoop reports a
-// refused call with a general class; only the class inside its message says that the user lacks permission.
+// refusal removes Java class names and stack traces from a ResourceManager's error. Hadoop reports a refused call with
+// a general class. Only the class inside its message identifies a missing permission.
 func refusal(e *hrpc.RemoteError, code int) error {
 	text, _, _ := strings.Cut(e.Message, "\n")
 	if strings.Contains(text, "AccessControlException: ") || strings.Contains(text, "AuthorizationException: ") {
@@ -94,7 +94,7 @@ func refusal(e *hrpc.RemoteError, code int) error {
 	return &exitError{code, errors.New(javaName.ReplaceAllString(text, ""))}
 }
 
-// member is the subcluster in a request; nil for all.
+// member returns the subcluster in a request; nil for all.
 func (f *adminFlags) member() *string {
 	if f.subcluster == "" {
 		return nil
@@ -140,8 +140,8 @@ func adminCommand() *cobra.Command {
 	)
 }
 
-// nodeChange is a command that edits the list of hosts to decommission, and has
-// the ResourceManager read it.
+// nodeChange is a command that edits the list of hosts to decommission. It then makes the ResourceManager reload that
+// list.
 func nodeChange(use, short string, graceful, out bool) *cobra.Command {
 	var f adminFlags
 	var file string
@@ -207,8 +207,7 @@ func nodeRecommission() *cobra.Command {
 	return nodeChange("recommission", "take hosts in again", false, false)
 }
 
-// editHosts adds hosts to a file of one host a line, or removes them. It returns
-// how many were not as wanted before.
+// editHosts adds hosts to a file with one host a line, or removes them. It returns the number of changed hosts.
 func editHosts(file string, hosts []string, add bool) (changed int, err error) {
 	if strings.HasSuffix(strings.ToLower(file), ".xml") {
 		return 0, &creel.Error{
@@ -280,8 +279,7 @@ applications from a queue in the whole federation, give its policy no member.`,
 	return c
 }
 
-// setProperty sets one property of a Hadoop configuration file and leaves the
-// rest of it as it is.
+// setProperty sets one property of a Hadoop configuration file and leaves the rest of the file unchanged.
 func setProperty(file, key, value string) error {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -335,7 +333,7 @@ func queueTree() *cobra.Command {
 	return c
 }
 
-// aclDoc lists the operations that a user may do on a queue.
+// aclDoc lists a user's permitted operations on a queue.
 type aclDoc struct {
 	Queue     string `json:"queue"`
 	User      string `json:"user"`
@@ -382,7 +380,7 @@ func queueACL() *cobra.Command {
 	return c
 }
 
-// flexibleBool reads true, or "true" as YARN's JSON has it.
+// flexibleBool reads true, or "true" as in YARN's JSON.
 type flexibleBool bool
 
 func (f *flexibleBool) UnmarshalJSON(b []byte) error {

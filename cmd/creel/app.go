@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// appDoc holds the fields of YARN's app document that the commands print; raw is the whole document for -o json and
+// appDoc contains the fields of YARN's app document that the commands print. raw is the whole document for -o json and
 // yaml.
 type appDoc struct {
 	ID          string  `json:"id"`
@@ -178,7 +178,7 @@ func appList() *cobra.Command {
 			}
 			apps := slices.DeleteFunc(doc.Apps.App, func(a appDoc) bool { return !strings.Contains(a.Name, name) })
 			slices.SortStableFunc(apps, by)
-			if limit > 0 { // after the order, so that those left out are the last
+			if limit > 0 { // after the sort, so that the last ones are left out
 				apps = apps[:min(limit, len(apps))]
 			}
 			if f.printer.format == "wide" {
@@ -247,7 +247,7 @@ func (f *clientFlags) app(ctx context.Context, id creel.ApplicationID) (appDoc, 
 	return doc.App, err
 }
 
-// appOrder is an order of applications; equals come newest first.
+// appOrder is an order of applications. Equal ones are sorted newest first.
 func appOrder(name string) (func(a, b appDoc) int, error) {
 	newest := func(a, b appDoc) int { return cmp.Or(cmp.Compare(b.Started, a.Started), cmp.Compare(b.ID, a.ID)) }
 	first := map[string]func(a, b appDoc) int{

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The commands that change an application, or look into it. All are YARN's REST
-// calls, so they work on a router and on a plain ResourceManager.
+// These commands change or inspect one application. All use YARN's REST calls, so they work on a router and on a plain
+// ResourceManager.
 
 func appPath(id creel.ApplicationID) string { return "/ws/v1/cluster/apps/" + id.String() }
 
@@ -26,13 +26,13 @@ func appPath(id creel.ApplicationID) string { return "/ws/v1/cluster/apps/" + id
 type changedDoc struct {
 	ID      string   `json:"id"`
 	Change  string   `json:"change"`
-	State   string   `json:"state,omitempty"`    // of an application that is killed
-	Kept    bool     `json:"kept"`               // it is not done yet
-	KeptFor []string `json:"kept_for,omitempty"` // the subclusters that did not answer
+	State   string   `json:"state,omitempty"`    // of a killed application
+	Kept    bool     `json:"kept"`               // not done yet
+	KeptFor []string `json:"kept_for,omitempty"` // the subclusters that did not respond
 }
 
-// changed prints the outcome of a change (as in "the kill"): said if the subcluster of the application or container
-// accepted it. Otherwise the response headers say that the router queued it.
+// changed prints the outcome of a change (as in "the kill"). It prints said if the subcluster of the application or
+// container accepted the change. Otherwise the response headers report that the router queued it.
 func (f *clientFlags) changed(c *cobra.Command, d changedDoc, said string, head http.Header) error {
 	if d.Kept = head.Get("X-Kept") == "true"; d.Kept {
 		d.State, d.KeptFor = "", head.Values("X-Kept-For-SubClusters")
@@ -62,7 +62,7 @@ func (f *clientFlags) changed(c *cobra.Command, d changedDoc, said string, head 
 }
 
 // appChange returns a command that puts one document to an application. change names the act (as in "the move to
-// root.a"), said is the text printed on success.
+// root.a"). said is the text printed on success.
 func appChange(
 	use, short, example string,
 	names string,
@@ -127,7 +127,7 @@ func appLifetime() *cobra.Command {
 		})
 }
 
-// attemptDoc is an attempt as YARN lists it.
+// attemptDoc is an attempt in YARN's list.
 type attemptDoc struct {
 	Number    int64  `json:"id"`
 	ID        string `json:"appAttemptId"`
@@ -178,7 +178,7 @@ func appAttempts() *cobra.Command {
 	return c
 }
 
-// moment is a time in ms as people read it; "-" for none.
+// moment formats a time in ms for people; "-" for none.
 func moment(ms int64) string {
 	if ms <= 0 {
 		return "-"
@@ -186,7 +186,7 @@ func moment(ms int64) string {
 	return time.UnixMilli(ms).Format(time.RFC3339)
 }
 
-// containerDoc is a container as YARN lists it, which writes these numbers as texts.
+// containerDoc is a container in YARN's list, which writes these numbers as texts.
 type containerDoc struct {
 	ID       string      `json:"containerId"`
 	State    string      `json:"containerState"`
@@ -220,7 +220,7 @@ func appContainers() *cobra.Command {
 				last = a
 			}
 		}
-		// A list of one comes without brackets from Hadoop's servers.
+		// Hadoop's servers write a list of one without brackets.
 		var doc struct {
 			Container list[containerDoc] `json:"container"`
 		}
@@ -251,7 +251,7 @@ func appContainers() *cobra.Command {
 	return c
 }
 
-// list reads a JSON list, or the one element that stands without brackets.
+// list reads a JSON list, or a single element without brackets.
 type list[T any] []T
 
 func (l *list[T]) UnmarshalJSON(b []byte) error {
@@ -296,8 +296,8 @@ func appSignal() *cobra.Command {
 	return c
 }
 
-// notSignalled has a refused signal end with the exit code of its reason: ResourceManagers, Hadoop's too, answer all of
-// them with 500 and a sentence.
+// notSignalled sets the exit code of a refused signal by its reason. ResourceManagers, Hadoop's too, respond to all
+// refused signals with 500 and a sentence.
 func notSignalled(id creel.ContainerID, err error) error {
 	switch text := err.Error(); {
 	case strings.Contains(text, "absent container"):

@@ -43,7 +43,7 @@ func (f *clientFlags) register(c *cobra.Command) {
 	fl.StringVarP(&f.printer.format, "output", "o", "table", outputUsage)
 }
 
-// defaultServer is where `creel up` and a router by YARN's ports serve.
+// defaultServer is the default web address of `creel up` and of a router on YARN's ports.
 const defaultServer = "http://127.0.0.1:8089"
 
 // resolve fills in missing flags from the environment, the context and the defaults, in this order.
@@ -55,7 +55,7 @@ func (f *clientFlags) resolve() error {
 	if err != nil {
 		return err
 	}
-	if f.context != "" { // one named by a flag is meant before the environment
+	if f.context != "" { // a context named by a flag has precedence over the environment
 		f.server, f.user = cmp.Or(f.server, at.Server), cmp.Or(f.user, at.User)
 	}
 	f.server = cmp.Or(f.server, os.Getenv("CREEL_SERVER"), at.Server, defaultServer)
@@ -67,8 +67,7 @@ func (f *clientFlags) resolve() error {
 	return nil
 }
 
-// call makes one request and decodes the JSON response into out, if not nil. The response headers name missing
-// members.
+// call makes one request and decodes the JSON response into out, if not nil. The response headers list missing members.
 func (f *clientFlags) call(
 	ctx context.Context,
 	method, path string,
@@ -135,10 +134,10 @@ func (f *clientFlags) call(
 	return resp.Header, nil
 }
 
-// javaName is the class that ResourceManagers write before the text of some errors, also within them.
+// javaName matches the class that ResourceManagers write before, and within, the text of some errors.
 var javaName = regexp.MustCompile(`\b(?:[a-z]\w*\.)+(?:[A-Z]\w*)?(?:Exception|Error): `)
 
-// answerError turns an answer over HTTP into an error with its exit code.
+// answerError converts an HTTP response to an error with its exit code.
 func answerError(status int, body []byte) error {
 	var doc struct {
 		RemoteException struct {
@@ -174,7 +173,7 @@ func answerError(status int, body []byte) error {
 	return err
 }
 
-// partialExit turns a complete print into exit code 7 when members were missing.
+// partialExit returns exit code 7 after a complete print if members were missing.
 func partialExit(c *cobra.Command, head http.Header) error {
 	if head.Get("X-Partial-Result") != "true" {
 		return nil
@@ -187,7 +186,7 @@ func partialExit(c *cobra.Command, head http.Header) error {
 	return &exitError{exitPartial, errSilent}
 }
 
-// appArgument checks an application id before anything is asked.
+// appArgument checks an application id before any request.
 func appArgument(text string) (creel.ApplicationID, error) {
 	app, err := creel.ParseApplicationID(text)
 	if err != nil {

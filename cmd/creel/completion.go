@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Completion queries the server named by the flags so far. If the server does not respond at once nothing is
-// completed: a shell must not hang.
+// Completion queries the server named by the flags so far. If the server does not respond in time nothing is completed:
+// a shell must not hang.
 
-// completionTime bounds one question of a shell.
+// completionTime limits the time of one completion.
 const completionTime = 2 * time.Second
 
 // completes makes the first argument complete to the results of a query, each as "NAME\tdescription".
@@ -47,7 +47,7 @@ func (f *clientFlags) completes(find func(ctx context.Context) ([]string, error)
 	}
 }
 
-// appIDs completes applications that have not ended.
+// appIDs completes the ids of applications that have not ended.
 func (f *clientFlags) appIDs(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return f.completes(func(ctx context.Context) (out []string, err error) {
 		var doc struct {
@@ -64,7 +64,7 @@ func (f *clientFlags) appIDs(c *cobra.Command, args []string, typed string) ([]s
 	})(c, args, typed)
 }
 
-// memberIDs completes subclusters.
+// memberIDs completes the ids of subclusters.
 func (f *clientFlags) memberIDs(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return f.completes(func(ctx context.Context) (out []string, err error) {
 		var doc rest.SubclustersDoc
@@ -76,7 +76,7 @@ func (f *clientFlags) memberIDs(c *cobra.Command, args []string, typed string) (
 	})(c, args, typed)
 }
 
-// nodes completes nodes.
+// nodes completes node ids.
 func (f *clientFlags) nodes(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return f.completes(func(ctx context.Context) (out []string, err error) {
 		list, _, err := f.nodeList(ctx, nil)
@@ -87,7 +87,7 @@ func (f *clientFlags) nodes(c *cobra.Command, args []string, typed string) ([]st
 	})(c, args, typed)
 }
 
-// queues completes queues by their whole paths.
+// queues completes queues by their full paths.
 func (f *clientFlags) queues(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return f.completes(func(ctx context.Context) (out []string, err error) {
 		list, _, err := f.queueSnapshot(ctx)

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// confFlags are the sources of settings that every daemon and tool takes.
+// confFlags are the sources of settings for every daemon and tool.
 type confFlags struct {
 	dir     string
 	defines []string

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// contextDoc names a server and the user to act as there.
+// contextDoc names a server and the user to act as on it.
 type contextDoc struct {
 	Name    string `yaml:"-"                json:"name"`
 	Server  string `yaml:"server"           json:"server"`
@@ -24,8 +24,8 @@ type contextDoc struct {
 	Current bool   `yaml:"-"                json:"current"`
 }
 
-// contextsFile is the file of all contexts: $CREEL_CONTEXTS, or creel/contexts.yaml
-// in the user's configuration directory.
+// contextsFile is the file of all contexts: $CREEL_CONTEXTS, or creel/contexts.yaml in the user's configuration
+// directory.
 type contextsFile struct {
 	Current  string                `yaml:"current,omitempty"`
 	Contexts map[string]contextDoc `yaml:"contexts"`
@@ -37,12 +37,12 @@ func contextsPath() (string, error) {
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", nil // a daemon's account may have none
+		return "", nil // a daemon's account may have no such directory
 	}
 	return filepath.Join(dir, "creel", "contexts.yaml"), nil
 }
 
-// readContexts reads the file; one that is not there has no contexts.
+// readContexts reads the file. A missing file has no contexts.
 func readContexts() (contextsFile, string, error) {
 	var f contextsFile
 	at, err := contextsPath()
@@ -62,8 +62,8 @@ func readContexts() (contextsFile, string, error) {
 	return f, at, nil
 }
 
-// currentContext is the one of a name, else $CREEL_CONTEXT's, else the current
-// one; an empty one if there is none.
+// currentContext returns the context with a name, by default $CREEL_CONTEXT or the current context. It returns an empty
+// one if there is none.
 func currentContext(name string) (contextDoc, error) {
 	f, at, err := readContexts()
 	if err != nil {
@@ -171,7 +171,7 @@ func contextList() *cobra.Command {
 	return c
 }
 
-// contextChange is a command that changes the file.
+// contextChange returns a command that changes the file.
 func contextChange(use, short string, change func(*contextsFile, contextDoc) error) *cobra.Command {
 	var d contextDoc
 	c := &cobra.Command{Use: use, Short: short, Args: exactly(1, "the name of a context")}

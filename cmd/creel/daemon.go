@@ -21,7 +21,7 @@ import (
 // daemonFlags are the flags of every daemon.
 type daemonFlags struct {
 	confFlags
-	hugePages bool // the heap in pages of 2 MiB
+	hugePages bool // use pages of 2 MiB for the heap
 	readyFile string
 }
 
@@ -45,7 +45,7 @@ func (f *confFlags) setting(fl *pflag.FlagSet, name, key, usage string) {
 	})
 }
 
-// takeOver has --take-over set creel.membership.take-over.
+// takeOver makes --take-over set creel.membership.take-over.
 func (f *daemonFlags) takeOver(fl *pflag.FlagSet) {
 	fl.BoolFunc(
 		"take-over",
@@ -60,7 +60,7 @@ func (f *daemonFlags) takeOver(fl *pflag.FlagSet) {
 	)
 }
 
-// acceptEmpty has --accept-empty set creel.membership.accept-empty.
+// acceptEmpty makes --accept-empty set creel.membership.accept-empty.
 func (f *daemonFlags) acceptEmpty(fl *pflag.FlagSet) {
 	fl.BoolFunc(
 		"accept-empty",
@@ -75,7 +75,7 @@ func (f *daemonFlags) acceptEmpty(fl *pflag.FlagSet) {
 	)
 }
 
-// run runs a service in the way that all daemons are run.
+// run runs a service in the same way for all daemons.
 func (f *daemonFlags) run(ctx context.Context, s *settings.Settings, d *daemon.Service, array bool) error {
 	if err := role.AddProfiles(d, s); err != nil {
 		return closed(d, err)
@@ -96,7 +96,7 @@ func (f *daemonFlags) run(ctx context.Context, s *settings.Settings, d *daemon.S
 	})
 }
 
-// reloadLogLevel makes SIGHUP read creel.log.level again, before the service's own reload.
+// reloadLogLevel makes SIGHUP read creel.log.level before the service's own reload.
 func reloadLogLevel(s *settings.Settings, d *daemon.Service) {
 	rest := d.Reload
 	d.Reload = func(ctx context.Context) error {
@@ -114,7 +114,7 @@ func reloadLogLevel(s *settings.Settings, d *daemon.Service) {
 	}
 }
 
-// closed releases a service that is not started because of err.
+// closed releases a service that err prevents from starting.
 func closed(d *daemon.Service, err error) error {
 	if closing := d.Close(); closing != nil {
 		slog.Warn("close", "error", closing)
@@ -122,7 +122,7 @@ func closed(d *daemon.Service, err error) error {
 	return err
 }
 
-// setUpLogs creates the log that the settings describe and writes the lines of the start.
+// setUpLogs creates the log by its settings, and writes the lines of the start.
 func setUpLogs(s *settings.Settings, roles ...settings.Role) error {
 	role := ""
 	if len(roles) == 1 {
@@ -143,8 +143,7 @@ func setUpLogs(s *settings.Settings, roles ...settings.Role) error {
 	return nil
 }
 
-// daemonCommand makes the command of one daemon: build assembles it from its
-// settings.
+// daemonCommand makes the command of one daemon. build assembles the daemon from its settings.
 func daemonCommand(
 	use, short string,
 	f *daemonFlags,
@@ -176,8 +175,7 @@ func daemonCommand(
 	return c
 }
 
-// overStore opens the state store and assembles a daemon over it, which closes
-// the store at its end.
+// overStore opens the state store and assembles a daemon over it. The daemon closes the store at its end.
 func overStore(
 	ctx context.Context,
 	s *settings.Settings,

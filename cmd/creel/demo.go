@@ -19,7 +19,7 @@ import (
 	"github.com/creelrm/creel/internal/workload/traces"
 )
 
-// demoFlags are the demo's, as the product page lists them.
+// demoFlags are the demo's flags, as listed on the product page.
 type demoFlags struct {
 	conf    demo.Config
 	store   string

@@ -14,7 +14,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-// Exit codes, the same for every command and documented for scripts.
+// Exit codes are the same for every command, and documented for scripts.
 const (
 	exitOK           = 0
 	exitGeneral      = 1
@@ -27,7 +27,7 @@ const (
 	exitWaitFailed   = 8
 )
 
-// exitMeanings are the words for them on the page of the command line, in `creel --help` and in the man page.
+// exitMeanings describes the codes on the command line's page, in `creel --help` and in the man page.
 var exitMeanings = []struct {
 	code int
 	text string
@@ -43,7 +43,7 @@ var exitMeanings = []struct {
 	{exitWaitFailed, "wait condition not met, or timed out"},
 }
 
-// exitText is a line for each exit code.
+// exitText returns a line for each exit code.
 func exitText(line string) string {
 	var b strings.Builder
 	for _, m := range exitMeanings {
@@ -98,8 +98,8 @@ func exitCode(err error) int {
 	return exitGeneral
 }
 
-// ofSystem reports whether an error is the system's own, about a file and not the network, though it has the methods
-// of one.
+// ofSystem reports whether an error is from the operating system, about a file and not the network. Such errors have
+// the methods of a net.Error too.
 func ofSystem(err net.Error) bool {
 	_, is := err.(syscall.Errno)
 	return is

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// wantedOf describes the value of a flag by its type, where the library uses Go's words.
+// wantedOf describes a flag's value by its type; the library would use Go's type names.
 var wantedOf = map[string]string{
 	"duration": "a time, such as 90s or 2h",
 	"int":      "a whole number",
@@ -36,7 +36,7 @@ func flagError(_ *cobra.Command, err error) error {
 // belowZero annotates a flag that accepts negative numbers.
 const belowZero = "below-zero"
 
-// checkNumbers refuses times and numbers that no flag means anything by.
+// checkNumbers rejects a request timeout of 0, and negative times and numbers that the flag does not accept.
 func checkNumbers(c *cobra.Command, _ []string) (err error) {
 	c.Flags().Visit(func(f *pflag.Flag) {
 		kind, value := f.Value.Type(), f.Value.String()

@@ -78,8 +78,8 @@ func nodeCommand() *cobra.Command {
 		nodeDrain(), nodeDecommission(), nodeRecommission(), nodeLabels())
 }
 
-// nodeList reads all nodes from the snapshot that the viewers of a router share. It requests nodes one by one if
-// states are given, or if the server keeps no snapshot (a ResourceManager). The header names missing members.
+// nodeList reads all nodes from the snapshot that a router's viewers share. It reads YARN's node list if states are
+// given, or if the server has no snapshot (a ResourceManager). The header lists missing members.
 func (f *clientFlags) nodeList(ctx context.Context, q url.Values) ([]nodeDoc, http.Header, error) {
 	var list []nodeDoc
 	page := url.Values{"limit": {"1000"}}
@@ -123,7 +123,7 @@ func (f *clientFlags) nodeList(ctx context.Context, q url.Values) ([]nodeDoc, ht
 	return doc.Nodes.Node, head, err
 }
 
-// hasNoSuch reports whether a server answered that it has no such path.
+// hasNoSuch reports whether the server responded that the path does not exist.
 func hasNoSuch(err error) bool {
 	var code *exitError
 	return errors.As(err, &code) && code.code == exitNotFound
@@ -279,8 +279,8 @@ func flattened(info map[string]any) []queueDoc {
 	return flatten("", info, nil)
 }
 
-// queueSnapshot is queueList from the snapshot that the viewers of a router share, where
-// the server keeps one: it is a second old at most.
+// queueSnapshot is queueList from the snapshot that a router's viewers share, at most one second old. Without a
+// snapshot it is queueList.
 func (f *clientFlags) queueSnapshot(ctx context.Context) ([]queueDoc, http.Header, error) {
 	var doc struct {
 		Scheduler struct {
@@ -321,8 +321,7 @@ func queueList() *cobra.Command {
 	return c
 }
 
-// setStates puts --state into a query; a state that YARN does not have is a
-// usage mistake.
+// setStates adds --state to a query. An unknown state is a usage error.
 func setStates[T any](q url.Values, states []string, parse func(string) (T, error)) error {
 	for i, s := range states {
 		states[i] = strings.ToUpper(s)

@@ -75,12 +75,12 @@ cpu_s and cores of "generator" are the cost of the load generator itself.`,
 	return c
 }
 
-// runLoad runs a load until it ends or is interrupted, and prints its result.
+// runLoad runs a load until it ends or is interrupted, and prints the result.
 func runLoad(c *cobra.Command, f *loadFlags, run func(ctx context.Context) (*load.Result, error)) error {
 	if err := logs.SetUp(logs.Config{}); err != nil {
 		return err
 	}
-	debug.SetGCPercent(400) // little lives, much is made: memory for the server's processor time
+	debug.SetGCPercent(400) // few live objects, many allocations: trade memory for the server's CPU time
 	if f.profile != "" {
 		out, err := os.Create(f.profile)
 		if err != nil {
@@ -245,7 +245,7 @@ func loadREST() *cobra.Command {
 		},
 	}
 	f.register(c, 0, 32)
-	_ = c.Flags().MarkHidden("in-flight") // it is the connections
+	_ = c.Flags().MarkHidden("in-flight") // it equals the number of connections
 	f.rate(c, "`N` requests")
 	c.Flags().StringVar(&o.Method, "method", "GET", "`METHOD` of the requests")
 	c.Flags().StringVar(&o.Body, "body", "", "`JSON` to send with each")

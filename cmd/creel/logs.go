@@ -70,7 +70,7 @@ application are in the file system of yarn.nodemanager.remote-app-log-dir: yarn 
 // logAt is a container and the web address of its node.
 type logAt struct{ ID, Web string }
 
-// logged are the containers that are known, with their nodes' web addresses.
+// logged returns the known containers, with their nodes' web addresses.
 func (f *clientFlags) logged(c *cobra.Command, id creel.ApplicationID, only string) ([]logAt, error) {
 	attempts, err := f.attempts(c, id)
 	if err != nil {
@@ -115,7 +115,7 @@ func (f *clientFlags) logged(c *cobra.Command, id creel.ApplicationID, only stri
 	return found, nil
 }
 
-// webOf is the node's address in a link to its logs.
+// webOf returns the node's address from a link to its logs.
 func webOf(link string) string {
 	if strings.HasPrefix(link, "//") {
 		link = "http:" + link
@@ -127,7 +127,7 @@ func webOf(link string) string {
 	return u.Host
 }
 
-// containerLogs prints the files of one container, as its NodeManager serves them.
+// containerLogs prints the log files of one container, as served by its NodeManager.
 func (f *clientFlags) containerLogs(ctx context.Context, out io.Writer, at logAt, only string) error {
 	if at.Web == "" {
 		return errors.New("unknown address of its node")
@@ -161,7 +161,7 @@ func (f *clientFlags) containerLogs(ctx context.Context, out io.Writer, at logAt
 	return nil
 }
 
-// logFiles returns the names in a NodeManager's response, which writes lists of one element without brackets.
+// logFiles returns the file names in a NodeManager's response. A list of one element has no brackets there.
 func logFiles(b []byte) (names []string, err error) {
 	type file struct {
 		Name string `json:"fileName"`
@@ -188,7 +188,7 @@ func logFiles(b []byte) (names []string, err error) {
 	return slices.Compact(names), nil
 }
 
-// node asks a NodeManager's web server.
+// node sends a request to a NodeManager's web server.
 func (f *clientFlags) node(ctx context.Context, web, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, min(f.timeout, 30*time.Second))
 	defer cancel()

@@ -39,8 +39,7 @@ func run(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
-// printError writes an error as the command's output is written: a line, or with
-// -o json a document.
+// printError writes an error in the command's output format: as a line, or with -o json as a document.
 func printError(w io.Writer, ran *cobra.Command, err error) {
 	if ran != nil {
 		if o := ran.Flags().Lookup("output"); o != nil && o.Value.String() == "json" {
@@ -48,7 +47,7 @@ func printError(w io.Writer, ran *cobra.Command, err error) {
 				Message  string `json:"message"`
 				ExitCode int    `json:"exit_code"`
 			}
-			// There is no place to report an error of standard error.
+			// An error of standard error cannot be reported anywhere.
 			json.NewEncoder(w).Encode(map[string]failure{"error": {err.Error(), exitCode(err)}})
 			return
 		}
@@ -112,7 +111,7 @@ Exit codes of all commands:
 	return root
 }
 
-// noArguments refuses stray words with the exit code of a usage mistake.
+// noArguments rejects extra words with the exit code of a usage error.
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -125,7 +124,7 @@ func noArguments(c *cobra.Command, args []string) error {
 	return usage(fmt.Errorf("%q is not a command of %q; %s", args[0], c.CommandPath(), see))
 }
 
-// between requires least to most arguments, which words describes; otherwise the exit code is that of a usage error.
+// between requires least to most arguments, described by words. Otherwise the exit code is that of a usage error.
 func between(least, most int, words string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
@@ -135,5 +134,5 @@ func between(least, most int, words string) cobra.PositionalArgs {
 	}
 }
 
-// exactly wants n arguments, with the exit code of a usage mistake otherwise.
+// exactly requires n arguments. Otherwise the exit code is that of a usage error.
 func exactly(n int, names string) cobra.PositionalArgs { return between(n, n, names) }

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// moves asks a router for the moves of waiting applications, and for those that would be
-// begun now: as if a member were drained by moving, if one is named.
+// moves requests a router's moves of waiting applications, current and next. If a member is named, the next moves are
+// those of draining it by moving.
 func (f *clientFlags) moves(ctx context.Context, drained creel.SubclusterID) (out operator.Moves, err error) {
 	query := url.Values{}
 	if drained != "" {
@@ -36,7 +36,7 @@ var chosenColumns = []column[rebalancer.ChosenMove]{
 	{"REASON", false, func(m rebalancer.ChosenMove) string { return m.Why }},
 }
 
-// printNext prints the moves that would be made.
+// printNext prints the next moves.
 func printNext(c *cobra.Command, p printer, m operator.Moves) error {
 	if err := printList(c.OutOrStdout(), p, m.Next, chosenColumns); err != nil || p.format != "table" {
 		return err
@@ -47,7 +47,7 @@ func printNext(c *cobra.Command, p printer, m operator.Moves) error {
 	return nil
 }
 
-// printMoves prints below a plan which waiting applications would be moved now.
+// printMoves prints, below a plan, the next moves of waiting applications.
 func printMoves(c *cobra.Command, f *clientFlags) error {
 	m, err := f.moves(c.Context(), "")
 	if err != nil || len(m.Next)+len(m.Under)+len(m.Notes) == 0 {
@@ -57,7 +57,7 @@ func printMoves(c *cobra.Command, f *clientFlags) error {
 	return printNext(c, f.printer, m)
 }
 
-// moveLine is a move as people read it.
+// moveLine is a move as printed.
 type moveLine struct {
 	rebalancer.ChosenMove
 	State string `json:"state"`

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// clusterPath is where YARN's own documents and verbs are.
+// clusterPath is the path of YARN's own documents and verbs.
 const clusterPath = "/ws/v1/cluster/"
 
 // nodeLabelDoc is a label of the federation; nodes without one are <DEFAULT_PARTITION>.
@@ -33,7 +33,7 @@ var nodeLabelColumns = []column[nodeLabelDoc]{
 	{"NODES", true, func(l nodeLabelDoc) string { return strings.Join(l.Nodes, ",") }},
 }
 
-// nodeLabels lists labels, changes which there are, and which a node has.
+// nodeLabels lists labels, adds and removes labels, and sets those of nodes.
 func nodeLabels() *cobra.Command {
 	var f clientFlags
 	var add, remove []string

@@ -57,7 +57,7 @@ func policyCommand() *cobra.Command {
 	)
 }
 
-// queueArgument checks a queue path; "*" is the last resort of all queues.
+// queueArgument checks a queue path; "*" is the fallback for all queues.
 func queueArgument(text string) (creel.QueuePath, error) {
 	if text == "*" {
 		return "*", nil
@@ -323,9 +323,9 @@ func policyRollback() *cobra.Command {
 			case back > len(found):
 				return &exitError{exitNotFound, fmt.Errorf("queue %s has %d versions; see `creel policy history %s`", q, len(found), q)}
 			default:
-				w.Comment = "rollback to none" // the first version is undone by removing it
+				w.Comment = "rollback to none" // undo the first version: remove the policy
 			}
-			return put(ctx, c, from, f.printer, w, true) // it was good once
+			return put(ctx, c, from, f.printer, w, true) // its weights were checked when it was written
 		})
 	}
 	f.register(c)

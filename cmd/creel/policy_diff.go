@@ -79,14 +79,14 @@ func policyDiff() *cobra.Command {
 	return c
 }
 
-// printDiff compares documents by the lines of their indented form.
+// printDiff compares documents line by line, in indented form.
 func printDiff(w io.Writer, a, b string, left, right []byte) error {
 	lines := func(document []byte) []string {
 		var any any
 		if json.Unmarshal(document, &any) != nil {
 			return strings.Split(strings.TrimRight(string(document), "\n"), "\n")
 		}
-		text, err := json.MarshalIndent(any, "", "  ") // with its keys in order
+		text, err := json.MarshalIndent(any, "", "  ") // with sorted keys
 		if err != nil || len(document) == 0 {
 			return nil
 		}
@@ -99,7 +99,7 @@ func printDiff(w io.Writer, a, b string, left, right []byte) error {
 	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "--- %s\n+++ %s\n", a, b)
-	// The longest common lines, by the table that a document of some dozen lines affords.
+	// The longest common subsequence by a table: a document has only some dozen lines.
 	common := make([][]int, len(x)+1)
 	for i := range common {
 		common[i] = make([]int, len(y)+1)
@@ -160,7 +160,7 @@ stay unchanged. With --dry-run the changes are shown, and nothing is written.`,
 		}
 		slices.Sort(queues)
 		return f.with(c.Context(), func(ctx context.Context, from policySource) error {
-			for _, q := range queues { // all are checked before the first is written
+			for _, q := range queues { // check all queues before the first write
 				if err := checkMembers(ctx, from, wanted[q], anyMember); err != nil {
 					return err
 				}
@@ -263,13 +263,13 @@ There is no preview for a queue without submissions at this router.`,
 	fl := c.Flags()
 	fl.StringVar(&file, "file", "", "the new document in `FILE`; - is standard input")
 	fl.StringVar(&file, "policy", "", "as --file")
-	_ = fl.MarkHidden("policy") // its name before
+	_ = fl.MarkHidden("policy") // its former name
 	fl.IntVar(&last, "last", 1000, "at most the last `N` submissions")
 	fl.Uint64Var(&seed, "seed", 1, "of policies that draw; the same seed draws the same")
 	return c
 }
 
-// printPreview prints where submissions would go.
+// printPreview prints the members that submissions would go to.
 func printPreview(w io.Writer, d router.Preview) error {
 	fmt.Fprintf(w, "the last %d submissions to %s: %d would have another home, %d none\n",
 		d.Submissions, d.Queue, d.Moved, d.Homeless)

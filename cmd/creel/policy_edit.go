@@ -47,7 +47,7 @@ is written if the text is unchanged, or if the policy was changed meanwhile.`,
 				held, err := operator.PolicyAt(ctx, from, q, 0)
 				switch {
 				case exitCode(err) == exitNotFound:
-					start = []byte(`{"home":{"policy":"balanced"},"split":{"policy":"balanced"}}`) // one to begin with
+					start = []byte(`{"home":{"policy":"balanced"},"split":{"policy":"balanced"}}`) // a template
 				case err != nil:
 					return err
 				default:
@@ -91,7 +91,7 @@ is written if the text is unchanged, or if the policy was changed meanwhile.`,
 	return c
 }
 
-// edited has the user edit a text, and returns the file that has it.
+// edited opens a text in the user's editor, and returns the path of its file.
 func edited(c *cobra.Command, text []byte) (file string, err error) {
 	out, err := os.CreateTemp("", "creel-policy-*.json")
 	if err != nil {

@@ -41,16 +41,15 @@ func (f *policyFlags) register(c *cobra.Command) {
 	})
 }
 
-// policySource is where policies are.
+// policySource reads and writes policies, through a router or in a store.
 type policySource interface {
 	operator.PolicyReader
 	view(ctx context.Context) (*subcluster.View, error)
-	// put writes a version. Unless anyMember, weights for members that do not exist
-	// are refused.
+	// put writes a version. Unless anyMember, it rejects weights for members that do not exist.
 	put(ctx context.Context, w statestore.PolicyWrite, anyMember bool) (subcluster.Policy, error)
 }
 
-// with finds the source for one command.
+// with opens the source for one command.
 func (f *policyFlags) with(ctx context.Context, do func(ctx context.Context, from policySource) error) error {
 	if err := f.resolve(); err != nil {
 		return err
@@ -67,8 +66,8 @@ func (f *policyFlags) with(ctx context.Context, do func(ctx context.Context, fro
 	return do(ctx, routerPolicies{&f.clientFlags})
 }
 
-// storePolicies accesses the policies of a store. Writers that bypass the routers are named in the history but not
-// authenticated.
+// storePolicies accesses the policies of a store. Writes bypass the routers: the history names the user, but no router
+// has authenticated them.
 type storePolicies struct {
 	statestore.Store
 	author string
@@ -99,8 +98,7 @@ func (s storePolicies) put(ctx context.Context, w statestore.PolicyWrite, anyMem
 	return s.PutPolicy(ctx, w)
 }
 
-// checkMembers refuses weights for members that are not there as a usage error that
-// names the flag.
+// checkMembers rejects weights for missing members as a usage error. The error names the flag.
 func checkMembers(ctx context.Context, from policySource, document []byte, anyMember bool) error {
 	err := operator.CheckPolicy(ctx, from, document, anyMember)
 	if errors.Is(err, creel.ErrInvalidRequest) {
@@ -130,7 +128,7 @@ func (r routerPolicies) list(ctx context.Context, path string, q url.Values) ([]
 	return out, nil
 }
 
-// Records are the policies and the members' names.
+// Records returns the policies and the members' names.
 func (r routerPolicies) Records(ctx context.Context) (out subcluster.Records, err error) {
 	view, err := r.view(ctx)
 	if err != nil {
@@ -186,8 +184,8 @@ func (r routerPolicies) put(ctx context.Context, w statestore.PolicyWrite, anyMe
 	return policyOf(made), err
 }
 
-// viewOf reads a view as a document has it: its members, each in its state for the reason,
-// and the plan, which counts as in force.
+// viewOf converts a document to a view. It includes the members, each in its state with the reason, and the plan. The
+// plan counts as in force.
 func viewOf(doc rest.ViewDoc, reason string, list []subcluster.Policy) (*subcluster.View, error) {
 	members, err := viewMembers(doc, reason)
 	if err != nil {
@@ -202,7 +200,7 @@ func viewOf(doc rest.ViewDoc, reason string, list []subcluster.Policy) (*subclus
 	return view, nil
 }
 
-// viewMembers are the members of a view as a document has them.
+// viewMembers returns the members of a view's document.
 func viewMembers(doc rest.ViewDoc, reason string) ([]subcluster.Status, error) {
 	members := make([]subcluster.Status, len(doc.Members))
 	for i, m := range doc.Members {

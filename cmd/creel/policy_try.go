@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// submissionDoc is an application that asks for a home.
+// submissionDoc is an application that needs a home.
 type submissionDoc struct {
 	Queue    creel.QueuePath `json:"queue"`
 	User     string          `json:"user"`
@@ -60,13 +60,13 @@ type tryDoc struct {
 }
 
 type splitDoc struct {
-	Ask    int              `json:"ask"` // of the file, from 0
+	Ask    int              `json:"ask"` // index of the ask in the file, from 0
 	Shares map[string]int64 `json:"shares"`
 	Error  string           `json:"error,omitempty"`
 	Reason policies.Reason  `json:"reason"`
 }
 
-// policyView prints the live view, to be kept or changed for a trial.
+// policyView prints the live view. The user can save or edit it for a trial.
 func policyView() *cobra.Command {
 	var f policyFlags
 	c := &cobra.Command{
@@ -158,7 +158,7 @@ which may have label, strict and places ({"name": "host7", "count": 3,
 	return c
 }
 
-// trial is everything that a decision is made from.
+// trial is the input of a decision.
 type trial struct {
 	in         io.Reader
 	rnd        *rand.Rand
@@ -169,7 +169,7 @@ type trial struct {
 	asks       []askDoc
 }
 
-// read reads the files that the flags name; "" is skipped.
+// read reads the files named by the flags; "" is skipped.
 func (t *trial) read(submission, asks, document, view string) error {
 	var s submissionDoc
 	if err := t.parse("--submission", submission, &s); err != nil {
@@ -218,7 +218,7 @@ func (t *trial) read(submission, asks, document, view string) error {
 // maxTrial is the limit for standard input, in bytes.
 const maxTrial = 8 << 20
 
-// stateNamed reads a state as views write it; nothing is active.
+// stateNamed parses a state as written in views; an empty text is active.
 func stateNamed(name string) (subcluster.State, error) {
 	if name == "" {
 		return subcluster.StateActive, nil
@@ -242,7 +242,7 @@ func (t *trial) file(flag, name string) ([]byte, error) {
 	return b, nil
 }
 
-// parse refuses keys it does not know: a misspelt one would silently do nothing.
+// parse rejects unknown keys, because a misspelt key would silently have no effect.
 func (t *trial) parse(flag, name string, into any) error {
 	b, err := t.file(flag, name)
 	if err != nil {
@@ -279,7 +279,7 @@ func (t *trial) decide() tryDoc {
 		}
 		for _, share := range plan.Shares {
 			s.Shares[string(share.Member)] = share.Count
-			for j := range reach { // the next ask comes after this one
+			for j := range reach { // the next ask sees the containers of this one
 				if reach[j].Member == share.Member {
 					reach[j].Pending += share.Count
 					reach[j].UAM = !reach[j].Home

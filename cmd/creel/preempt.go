@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// queuePreempt prints what preemption would take back for a queue.
+// queuePreempt prints the containers that preemption would take for a queue.
 func queuePreempt() *cobra.Command {
 	var f clientFlags
 	var dry bool

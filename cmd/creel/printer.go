@@ -12,14 +12,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// column is one column of a table; wide ones show only with -o wide.
+// column is one column of a table. Wide columns appear only with -o wide.
 type column[T any] struct {
 	title string
 	wide  bool
 	text  func(T) string
 }
 
-// printer writes lists in the form the user asked for.
+// printer writes lists in the format that the user requested.
 type printer struct {
 	format string // table, wide, json, yaml, name
 }
@@ -74,7 +74,7 @@ func printList[T any](w io.Writer, p printer, items []T, columns []column[T]) er
 	return t.Flush()
 }
 
-// printOne writes a single thing; text makes its human form.
+// printOne writes a single object. text writes its form for people.
 func printOne(w io.Writer, p printer, item any, name string, text func(io.Writer) error) error {
 	switch p.format {
 	case "json":

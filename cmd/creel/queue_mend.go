@@ -126,7 +126,7 @@ func printMend(w io.Writer, made *operator.MendReport, dryRun bool) error {
 	return err
 }
 
-// notAll describes the gaps of a mend in which not every member took part.
+// notAll describes the gaps of a mend in which some members took no part.
 func notAll(order operator.MendOrder) string {
 	if order.DryRun {
 		return "not all members' queues could be compared"

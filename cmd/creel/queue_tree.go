@@ -28,7 +28,7 @@ import (
 
 const queueTreePath = "/api/v1/queues"
 
-// treeColumns are the federation's queues as they are.
+// treeColumns are the columns of the federation's current queues.
 var treeColumns = []column[rebalancer.QueueState]{
 	{"QUEUE", false, func(q rebalancer.QueueState) string { return string(q.Queue) }},
 	{"LABEL", false, func(q rebalancer.QueueState) string { return q.Label }},
@@ -112,8 +112,7 @@ func (f *clientFlags) queueTreeVersion(ctx context.Context, version int64) (rest
 	return found[0], nil
 }
 
-// readTree reads a document in YAML, of which JSON is a part, and checks as much as
-// can be without the federation.
+// readTree reads a document in YAML, which includes JSON. It makes all checks that are possible without the federation.
 func readTree(file string, in io.Reader) (json.RawMessage, error) {
 	var data []byte
 	var err error
@@ -147,7 +146,7 @@ func readTree(file string, in io.Reader) (json.RawMessage, error) {
 	return out, nil
 }
 
-// differences lists the queues of a tree that differ from before.
+// differences lists the queues that differ between two trees.
 func differences(before, after []rebalancer.QueueState) (lines []string) {
 	text := func(q rebalancer.QueueState) string {
 		var cells []string
@@ -181,7 +180,7 @@ func differences(before, after []rebalancer.QueueState) (lines []string) {
 	return lines
 }
 
-// onNodes names a queue, and the nodes that something of it is about.
+// onNodes names a queue and, for a label, the label's nodes.
 func onNodes(q creel.QueuePath, label string) string {
 	if label == "" {
 		return string(q)
@@ -257,7 +256,7 @@ Values left out are the sums of the members' files.`,
 		}
 		order.Expect = now.Version
 		if c.Flags().Changed("expect") {
-			order.Expect = expect // another version is refused by the store
+			order.Expect = expect // the store rejects another version
 		}
 		return f.putTree(c, order, now.Queues)
 	}
@@ -270,7 +269,7 @@ Values left out are the sums of the members' files.`,
 	return c
 }
 
-// showTree prints the federation's queues as they are.
+// showTree prints the federation's current queues.
 func (f *clientFlags) showTree(c *cobra.Command) error {
 	doc, err := f.queueTree(c.Context())
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// readyCommand asks a daemon whether it serves: for health checks where there
-// is no shell and no curl, such as in our container image.
+// readyCommand checks whether a daemon serves. Health checks use it where no shell and no curl exist, such as in
+// creel's container image.
 func readyCommand() *cobra.Command {
 	var wait time.Duration
 	c := &cobra.Command{

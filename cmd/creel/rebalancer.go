@@ -47,10 +47,10 @@ func rebalancerCommand() *cobra.Command {
 	return c
 }
 
-// planLine is a queue of the plan as people read it.
+// planLine is a queue of the plan as printed.
 type planLine struct {
 	Queue    creel.QueuePath `json:"queue"`
-	Label    string          `json:"label,omitempty"` // of the nodes of which all are parts
+	Label    string          `json:"label,omitempty"` // all parts are shares of this label's nodes
 	Wants    float64         `json:"wants"`
 	Uses     float64         `json:"uses"`
 	Entitled float64         `json:"entitled"`
@@ -256,7 +256,7 @@ func tellPlan(w io.Writer, q *subcluster.QueuePlan, label string) {
 	}
 }
 
-// tellPlanned prints the members in which a queue's capacity on the nodes of a label is the plan's.
+// tellPlanned prints the members whose queue capacity on the nodes of a label comes from the plan.
 func tellPlanned(w io.Writer, queues []rebalancer.QueueState, path creel.QueuePath, label string) {
 	for i := range queues {
 		q := &queues[i]
@@ -373,7 +373,7 @@ func rebalancerPause(pause bool) *cobra.Command {
 	return c
 }
 
-// escrowLine is one member's part of a queue's maximum, or of a user's limit in it.
+// escrowLine is one member's part of a queue's maximum, or of a user's limit in the queue.
 type escrowLine struct {
 	Queue   creel.QueuePath    `json:"queue"`
 	Label   string             `json:"label,omitempty"`
@@ -439,9 +439,9 @@ func rebalancerEscrow() *cobra.Command {
 	return c
 }
 
-// amount leaves out resources that a maximum does not limit.
+// amount omits resources that a maximum does not limit.
 func amount(a subcluster.Amounts) string {
-	if a[creel.VCoresName] >= 1<<40 { // an even part of no bound
+	if a[creel.VCoresName] >= 1<<40 { // a part of an unlimited amount
 		return fmt.Sprintf("%d MB", a[creel.MemoryName])
 	}
 	return amountsText(rebalancer.Amounts(a))

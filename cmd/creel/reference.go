@@ -15,8 +15,7 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// referenceCommand writes the command line's reference: man pages for a package,
-// Markdown for docs/reference/cli.
+// referenceCommand writes the command line's reference: man pages for a package, and Markdown for docs/reference/cli.
 func referenceCommand() *cobra.Command {
 	var format string
 	c := &cobra.Command{
@@ -24,7 +23,7 @@ func referenceCommand() *cobra.Command {
 		Args: exactly(1, "one directory"),
 	}
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		if err := os.Unsetenv("HADOOP_CONF_DIR"); err != nil { // it would stand as the default of --conf
+		if err := os.Unsetenv("HADOOP_CONF_DIR"); err != nil { // it would appear as the default of --conf
 			return err
 		}
 		if err := os.MkdirAll(args[0], 0o755); err != nil {
@@ -51,7 +50,7 @@ func referenceCommand() *cobra.Command {
 	return c
 }
 
-// plainTree is the command line without text that depends on the build.
+// plainTree returns the command line without text that depends on the build.
 func plainTree() *cobra.Command {
 	root := rootCommand()
 	root.DisableAutoGenTag = true
@@ -59,12 +58,12 @@ func plainTree() *cobra.Command {
 	return root
 }
 
-// referencePages are the Markdown pages by their file's name: README.md, and one
-// for each command of the first level with all below it.
+// referencePages returns the Markdown pages by file name: README.md, and one for each top-level command with all
+// commands below it.
 func referencePages() (map[string][]byte, error) {
 	root := plainTree()
 	pages := map[string][]byte{}
-	// A page's links go to the page of the first level, at the command's heading.
+	// Links go to the page of the top-level command, at the command's heading.
 	link := func(name string) string {
 		words := strings.Split(strings.TrimSuffix(name, ".md"), "_")
 		if len(words) == 1 {

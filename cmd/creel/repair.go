@@ -11,8 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// repairCommand salvages a ResourceManager's journal that was refused at its
-// start.
+// repairCommand salvages a journal that a ResourceManager rejected at its start.
 func repairCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{Use: "repair", Short: "salvage a damaged journal", Args: noArguments,

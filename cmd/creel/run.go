@@ -144,13 +144,13 @@ func (f *runFlags) run(c *cobra.Command, args []string) error {
 	}
 	w := runWatch{f: f, id: id, out: c.OutOrStdout(), lines: c.OutOrStdout()}
 	if f.printer.format != "table" && f.printer.format != "wide" {
-		w.lines = c.ErrOrStderr() // the document alone goes to the output
+		w.lines = c.ErrOrStderr() // only the document goes to standard output
 	}
 	w.say("%s is submitted to queue %s", id, f.queue)
 	return w.watch(ctx, c.Context(), stop)
 }
 
-// submit makes the application.
+// submit builds and submits the application.
 func (f *runFlags) submit(ctx context.Context) (creel.ApplicationID, error) {
 	command, resources, err := f.delivery()
 	if err != nil {
@@ -180,7 +180,7 @@ func (f *runFlags) submit(ctx context.Context) (creel.ApplicationID, error) {
 		"application-name": name,
 		"application-type": "CREEL",
 		"queue":            f.queue,
-		"max-app-attempts": 1, // a second one would run the command again
+		"max-app-attempts": 1, // a second attempt would repeat the command
 		"resource":         entry{"memory": f.amMemory, "vCores": 1},
 		"am-container-spec": map[string]any{
 			"commands":        entry{"command": command},
@@ -194,7 +194,7 @@ func (f *runFlags) submit(ctx context.Context) (creel.ApplicationID, error) {
 	return id, err
 }
 
-// delivery is the AM's command on a real node, and how its program gets there.
+// delivery returns the AM's command on a real node, and the resources that deliver its program.
 func (f *runFlags) delivery() (command string, resources []map[string]any, err error) {
 	const am = "./creel run-am" + shell.Logs
 	resource := func(at string, size, timestamp any) []map[string]any {
@@ -213,7 +213,7 @@ func (f *runFlags) delivery() (command string, resources []map[string]any, err e
 		size, timestamp := q.Get("size"), q.Get("timestamp")
 		switch {
 		case strings.HasPrefix(u.Scheme, "http"):
-			size, timestamp = "-1", "0" // as Hadoop's file system for it reports
+			size, timestamp = "-1", "0" // as reported by Hadoop's HTTP file system
 		case size == "" || timestamp == "":
 			return "", nil, usage(fmt.Errorf(
 				"--program %s: say its length in bytes and its time of change in ms, as hdfs dfs -stat '%%b %%Y' prints: ?size=N&timestamp=MS",

@@ -22,21 +22,21 @@ import (
 type runWatch struct {
 	f     *runFlags
 	id    creel.ApplicationID
-	lines io.Writer // a line for each change
-	out   io.Writer // how it ended
+	lines io.Writer // output for changes, one a line
+	out   io.Writer // output for the end
 	began time.Time
 	last  string    // the last line
 	state string    // last state printed
 	waits string    // last reasons printed
-	shown time.Time // when they were asked for
+	shown time.Time // time of the last query for reasons
 
 	killed bool
 }
 
 const (
 	runPoll    = 300 * time.Millisecond
-	runPatient = time.Second // a wait shorter than this needs no reason
-	// runLost is how long a server may be away before the watch gives up. The application does not need the server.
+	runPatient = time.Second // shorter waits are not explained
+	// runLost is the time without a response after which the watch stops. The application does not need the server.
 	runLost = time.Minute
 )
 
@@ -49,8 +49,8 @@ func (w *runWatch) say(format string, values ...any) {
 	fmt.Fprintln(w.lines, text)
 }
 
-// watch returns when the application has ended. When ctx ends it is killed; stop
-// restores the signal's own effect, so that a second one ends the program.
+// watch returns when the application has ended. When ctx ends it kills the application. stop restores the signal's
+// default effect, so that a second signal ends the program.
 func (w *runWatch) watch(ctx, outer context.Context, stop func()) error {
 	w.began = time.Now()
 	answered := time.Now()
@@ -158,7 +158,7 @@ func (w *runWatch) ended(a appDoc) error {
 	return &exitError{exitWaitFailed, errSilent}
 }
 
-// runAMCommand is the AM of `creel run` on a real node.
+// runAMCommand runs the AM of `creel run` on a real node.
 func runAMCommand() *cobra.Command {
 	var f confFlags
 	c := &cobra.Command{

@@ -21,12 +21,11 @@ type confValue struct {
 	Value string `json:"value"`
 }
 
-// schedulerConf reads and changes the queues of one ResourceManager while it runs, as yarn
-// schedulerconf does.
+// schedulerConf reads and changes the queues of a running ResourceManager, as yarn schedulerconf does.
 func schedulerConf() *cobra.Command {
 	var f clientFlags
 	var member string
-	var set, global, add, remove []string // as the flags have them
+	var set, global, add, remove []string // in the form of the flags
 	var format, validate bool
 	c := &cobra.Command{
 		Use:   "scheduler-conf [PREFIX]",
@@ -92,7 +91,7 @@ To change queues in all members by one document, use creel queue apply and creel
 	}
 	f.register(c)
 	c.Flags().StringVar(&member, "subcluster", "", "the member `ID` of the queues; required by a router")
-	// Values may hold commas: one setting a flag.
+	// Values may contain commas, so each flag takes one setting.
 	c.Flags().StringArrayVar(&set, "set", nil, "set `QUEUE:KEY=VALUE`; several flags for several settings")
 	c.Flags().StringArrayVar(&add, "add", nil, "add a queue with the setting `QUEUE:KEY=VALUE`")
 	c.Flags().StringSliceVar(&remove, "remove", nil, "remove these `QUEUES`, which must be stopped")
@@ -102,7 +101,7 @@ To change queues in all members by one document, use creel queue apply and creel
 	return c
 }
 
-// The change that /scheduler-conf reads, by its JSON names.
+// The request body of /scheduler-conf, by its JSON names.
 type (
 	schedulerChange struct {
 		Update []queueChange `json:"update-queue,omitempty"`
@@ -123,7 +122,7 @@ type (
 	}
 )
 
-// queueChanges joins settings written QUEUE:KEY=VALUE by queue, in the order written.
+// queueChanges groups settings of the form QUEUE:KEY=VALUE by queue. It preserves their order.
 func queueChanges(texts []string) (out []queueChange, err error) {
 	for _, text := range texts {
 		name, setting, found := strings.Cut(text, ":")
@@ -144,7 +143,7 @@ func queueChanges(texts []string) (out []queueChange, err error) {
 	return out, nil
 }
 
-// parseEntry reads a setting written KEY=VALUE; an empty value removes the setting.
+// parseEntry reads a setting of the form KEY=VALUE; an empty value removes the setting.
 func parseEntry(text string) (e confEntry, err error) {
 	key, value, found := strings.Cut(text, "=")
 	if !found || key == "" {

@@ -27,7 +27,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// simFlags are the simulator's.
+// simFlags are the flags of the simulator.
 type simFlags struct {
 	trace       string
 	hours       string
@@ -49,7 +49,7 @@ type simFlags struct {
 	tree        string
 	fault       string
 	search      time.Duration
-	runs        int // of a search, in place of its time
+	runs        int // number of runs of a search, in place of its time
 	corpus      string
 	log         string
 	summary     string
@@ -94,7 +94,7 @@ and work lost to preemption are compared for each queue and member.`,
 	return c
 }
 
-// define adds the flags. The lines of a corpus have the same.
+// define adds the flags. The lines of a corpus use the same flags.
 func (f *simFlags) define(fl *pflag.FlagSet) {
 	fl.StringVar(&f.trace, "trace", traces.FB2009, "recorded day: a built-in `NAME` or a file with SWIM's columns; or a made one: "+
 		strings.Join(workload.Shapes(), ", "))
@@ -145,7 +145,7 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 	fl.IntVar(&f.runs, "runs", 0, "with --faults: the same for this `NUMBER` of runs")
 }
 
-// simSummary is demo's summary with the virtual time beside the wall's.
+// simSummary is the demo's summary with the virtual time in addition to the real time.
 type simSummary struct {
 	compare.Run
 	demo.Summary
@@ -155,8 +155,7 @@ type simSummary struct {
 	Faults   map[string]int64 `json:"faults,omitempty"`
 }
 
-// config makes the run of one seed, on members of its own or, for none, on those that
-// the flags give.
+// config returns the run of one seed, on the given members. Without any it uses members made from the flags.
 func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error) {
 	d := demo.Day{
 		Trace:       f.trace,
@@ -226,7 +225,7 @@ func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error
 		}
 	}
 	if f.faults {
-		// Heartbeats as often as faults need to be noticed; without any they only cost time.
+		// Heartbeats detect faults in time; without faults they would only cost time.
 		c.NodeHeartbeat, c.MemberHeartbeat = 10*time.Second, 5*time.Second
 		c.Lease, c.Poll = 15*time.Second, 5*time.Second
 		c.Places = sim.DrawPlaces(seed)
@@ -238,7 +237,7 @@ func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error
 	return c, nil
 }
 
-// simRun is one seed's outcome.
+// simRun is the result of one seed.
 type simRun struct {
 	seed   uint64
 	result *sim.Result
@@ -293,7 +292,7 @@ func (f *simFlags) valid() error {
 	return nil
 }
 
-// command is how one seed is repeated.
+// command returns the command line that repeats one seed.
 func (f *simFlags) command(seed uint64) string { return "creel sim " + f.options(seed) }
 
 func (f *simFlags) options(seed uint64) string {
@@ -340,7 +339,7 @@ func runSim(f *simFlags, out io.Writer) error {
 	if err := f.valid(); err != nil {
 		return err
 	}
-	debug.SetGCPercent(400) // little lives, much is made: memory for time
+	debug.SetGCPercent(400) // few live objects, many allocations: trade memory for time
 	if f.corpus != "" {
 		return f.runCorpus(out)
 	}
@@ -382,7 +381,7 @@ func runSim(f *simFlags, out io.Writer) error {
 	return nil
 }
 
-// same runs a seed again and compares.
+// same repeats a seed and compares the results.
 func (f *simFlags) same(out io.Writer, first simRun) bool {
 	second := f.run(first.seed, nil)
 	if second.err == nil && second.result.Hash == first.result.Hash && second.result.Events == first.result.Events {
@@ -398,7 +397,7 @@ func (f *simFlags) same(out io.Writer, first simRun) bool {
 	return false
 }
 
-// tell writes the invariants that broke in a run, its hash, and the command that repeats it.
+// tell prints the broken invariants of a run, its hash, and the command that repeats it.
 func (f *simFlags) tell(out io.Writer, r simRun, always bool) bool {
 	if always {
 		fmt.Fprintf(
@@ -424,7 +423,7 @@ func (f *simFlags) tell(out io.Writer, r simRun, always bool) bool {
 	return false
 }
 
-// printInvariants prints how often each invariant of the federation was checked and broken.
+// printInvariants prints the number of checks and failures of each invariant of the federation.
 func printInvariants(out io.Writer, r *sim.Result) {
 	line := func(when string, t *invariants.Tally) {
 		for _, i := range slices.Sorted(maps.Keys(t.Checked)) {

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// compareFlags name the simulated federation and policies, and the ones to compare with.
+// compareFlags name the federation and the policies to simulate, and those of the second run.
 type compareFlags struct {
 	clientFlags
 	policy, against string
@@ -30,7 +30,7 @@ type compareFlags struct {
 	html            string
 }
 
-// simConf is where a run's queues come from.
+// simConf is the source of a run's queues.
 type simConf struct {
 	dir     string
 	defines []string
@@ -59,12 +59,12 @@ func (f *compareFlags) given() bool {
 	return f.two() || f.own() || f.html != "" || f.printer.format != "table"
 }
 
-// own reports whether policies or queues are the user's, and not the simulator's.
+// own reports whether the user set policies, queues, or a comparison.
 func (f *compareFlags) own() bool {
 	return f.against != "" || f.policy != "" || f.view != "" || f.conf.given() || f.other.given() || f.bySize != ""
 }
 
-// check refuses flags that do not go with each other.
+// check rejects conflicting flags.
 func (f *compareFlags) check(sim *simFlags, set *pflag.FlagSet) error {
 	if err := errors.Join(sim.valid(), f.printer.check()); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (f *compareFlags) check(sim *simFlags, set *pflag.FlagSet) error {
 	return nil
 }
 
-// simDocument is the result as JSON.
+// simDocument is the result in JSON.
 type simDocument struct {
 	Notes []string      `json:"notes"`
 	Runs  []*simSummary `json:"runs"`
@@ -95,9 +95,9 @@ func (d *simDocument) note(format string, args ...any) {
 	}
 }
 
-// runCompare plays a day once or twice and prints the resources of queues and members.
+// runCompare simulates a day once or twice and prints the resources of queues and members.
 func runCompare(ctx context.Context, f *simFlags, with *compareFlags, in io.Reader, out io.Writer) error {
-	debug.SetGCPercent(400) // little lives, much is made: memory for time
+	debug.SetGCPercent(400) // few live objects, many allocations: trade memory for time
 	doc := &simDocument{}
 	doc.note("%s, hours %s, seed %d", f.trace, f.hours, f.seed)
 	configs, err := with.configs(ctx, f, &trial{in: in}, doc)
@@ -105,7 +105,7 @@ func runCompare(ctx context.Context, f *simFlags, with *compareFlags, in io.Read
 		return err
 	}
 	var page io.WriteCloser
-	if with.html != "" { // before the work, not after it
+	if with.html != "" { // fail before the run, not after it
 		if page, err = os.Create(with.html); err != nil {
 			return usage(fmt.Errorf("--html: %w", err))
 		}

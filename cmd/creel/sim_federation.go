@@ -28,7 +28,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// configs returns the configuration of the one run or of the two.
+// configs returns the configurations of one or two runs.
 func (f *compareFlags) configs(ctx context.Context, flags *simFlags, t *trial, doc *simDocument) ([]sim.Config, error) {
 	members, inForce, err := f.members(ctx, t, doc)
 	if err != nil {
@@ -41,7 +41,7 @@ func (f *compareFlags) configs(ctx context.Context, flags *simFlags, t *trial, d
 	if f.own() {
 		first.Policies, first.Refusals = inForce, true
 		if flags.split == "" {
-			first.Split = "" // none is drawn beside the documents'
+			first.Split = "" // the documents decide: draw no split
 		}
 	}
 	if f.conf.given() {
@@ -123,7 +123,8 @@ func (f *compareFlags) members(ctx context.Context, t *trial, doc *simDocument) 
 	return out, inForce, nil
 }
 
-// queuesOf builds a queue tree from a member's report: guarantees in proportion, and no other limit.
+// queuesOf builds a queue tree from a member's report. Weights are proportional to the guarantees; it sets no other
+// limit.
 func queuesOf(s *subcluster.Status) (queues.Spec, error) {
 	spec := rm.Defaults().Queues
 	spec.Calculator = queues.Dominant
@@ -147,7 +148,7 @@ func queuesOf(s *subcluster.Status) (queues.Spec, error) {
 		at.Capacity.Value = max(1, float64(q.Capacity.MemoryMB))
 	}
 	var fill func(q *queues.Queue) float64
-	fill = func(q *queues.Queue) float64 { // a parent without numbers of its own uses its children's
+	fill = func(q *queues.Queue) float64 { // a parent without a guarantee uses its children's sum
 		sum := 0.0
 		for i := range q.Children {
 			sum += fill(&q.Children[i])
@@ -198,7 +199,7 @@ func (f *compareFlags) second(t *trial, c sim.Config) (_ sim.Config, err error) 
 // confFiles are the files of a Hadoop configuration that define queues.
 var confFiles = []string{"capacity-scheduler.xml", "fair-scheduler.xml", "yarn-site.xml", "core-site.xml"}
 
-// confQueues reads queues, and whether and how they take from each other.
+// confQueues reads queues and their preemption settings.
 func confQueues(from simConf) (queues.Spec, error) {
 	dir, err := os.MkdirTemp("", "creel-sim-")
 	if err != nil {
@@ -224,7 +225,7 @@ func confQueues(from simConf) (queues.Spec, error) {
 	return q.Queues, nil
 }
 
-// readPolicies reads a document that holds for all queues, or one for each of some.
+// readPolicies reads one document for all queues, or one document for each of several queues.
 func readPolicies(t *trial, flag, name string, c *sim.Config) ([]sim.Policy, error) {
 	var keys map[string]json.RawMessage
 	if err := t.parse(flag, name, &keys); err != nil {
@@ -270,7 +271,7 @@ func readPolicies(t *trial, flag, name string, c *sim.Config) ([]sim.Policy, err
 	return out, nil
 }
 
-// leavesOf are the queues that take applications, in any member, sorted.
+// leavesOf returns the sorted leaf queues that accept applications, of all members.
 func leavesOf(c *sim.Config) []creel.QueuePath {
 	var out []creel.QueuePath
 	var look func(q *queues.Queue, path creel.QueuePath)
@@ -331,7 +332,7 @@ func (f *compareFlags) deal(jobs []workload.Job, leaves []creel.QueuePath, doc *
 	return jobs, nil
 }
 
-// sizeQueue takes jobs of so many tasks at most.
+// sizeQueue accepts jobs with at most this number of tasks.
 type sizeQueue struct {
 	queue creel.QueuePath
 	most  int

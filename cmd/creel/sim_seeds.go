@@ -38,7 +38,7 @@ func (f *simFlags) runSeeds(out io.Writer) error {
 	}, func(simJob, simRun) {})
 }
 
-// runCorpus runs each line of a file: seeds that once failed are run forever.
+// runCorpus runs each line of a file. Each line is a seed that once failed, so its fault cannot return unnoticed.
 func (f *simFlags) runCorpus(out io.Writer) error {
 	file, err := os.Open(f.corpus)
 	if err != nil {
@@ -84,7 +84,7 @@ func (f *simFlags) runCorpus(out io.Writer) error {
 // sizes and the faults of its run, so the printed command repeats it.
 func (f *simFlags) runSearch(out io.Writer) error {
 	first := f.seed
-	if first == 1 { // the default
+	if first == 1 { // the default: start at a random seed
 		var b [4]byte
 		_, _ = rand.Read(b[:]) // never fails
 		first = uint64(binary.BigEndian.Uint32(b[:]))
@@ -108,15 +108,15 @@ func (f *simFlags) runSearch(out io.Writer) error {
 	})
 }
 
-// drawn are the flags of a seed of a search.
+// drawn returns the random flags for one seed of a search.
 func drawn(seed uint64) *simFlags {
 	f := &simFlags{}
-	f.define(pflag.NewFlagSet("drawn", pflag.ContinueOnError)) // the defaults
+	f.define(pflag.NewFlagSet("drawn", pflag.ContinueOnError)) // set the defaults
 	rnd := mathrand.New(mathrand.NewPCG(seed, 0xdada))
 	days := append([]string{traces.FB2009, traces.FB2009, traces.FB2009x0, traces.FB2009x0}, workload.Shapes()...)
 	f.seed, f.trace, f.faults = seed, days[rnd.IntN(len(days))], true
 	from := float64(rnd.IntN(94)) / 4
-	if f.trace == traces.FB2009x0 && from >= 10.5 && from < 12 { // nothing was recorded then
+	if f.trace == traces.FB2009x0 && from >= 10.5 && from < 12 { // the trace has no jobs in these hours
 		from -= 3
 	}
 	f.hours = fmt.Sprintf("%v-%v", from, from+0.25)
@@ -137,7 +137,7 @@ func (f *simFlags) runMany(out io.Writer, next func() (simJob, bool), failed fun
 	}
 	began := time.Now()
 	results := make(chan done)
-	var turn sync.Mutex // of next
+	var turn sync.Mutex // guards next
 	var wg sync.WaitGroup
 	for range f.parallel {
 		wg.Go(func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/app/sim/compare"
 )
 
-// printRuns writes the resources of queues and members, the runs' lines under each other.
+// printRuns prints the resources of queues and members, with the lines of both runs below each other.
 func printRuns(w io.Writer, notes []string, runs []compare.Run) error {
 	for _, n := range notes {
 		fmt.Fprintln(w, n)
@@ -52,7 +52,7 @@ func printRuns(w io.Writer, notes []string, runs []compare.Run) error {
 	}
 	line("")
 	line("MEMBER", "RUN", "NODES", "APPS", "CONTAINERS", "WAIT-P50", "WAIT-P99", "IN-USE", "TAKEN-BACK")
-	for j := range runs[0].Members { // both runs have the same
+	for j := range runs[0].Members { // both runs have the same members
 		for i := range runs {
 			m := &runs[i].Members[j]
 			line(string(m.Member), runs[i].Name, strconv.Itoa(m.Nodes), strconv.Itoa(m.Applications),

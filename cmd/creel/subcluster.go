@@ -72,7 +72,7 @@ func subclusterList() *cobra.Command {
 	return c
 }
 
-// memberArgument checks a subcluster's name before anything is asked.
+// memberArgument checks a subcluster's name before any request.
 func memberArgument(text string) (creel.SubclusterID, error) {
 	id := creel.SubclusterID(text)
 	if err := subcluster.ValidID(id); err != nil {
@@ -81,7 +81,7 @@ func memberArgument(text string) (creel.SubclusterID, error) {
 	return id, nil
 }
 
-// member finds one in the router's view.
+// member finds a member in the router's view.
 func (f *clientFlags) member(ctx context.Context, id creel.SubclusterID) (rest.SubclusterDoc, error) {
 	var doc rest.SubclustersDoc
 	if _, err := f.call(ctx, http.MethodGet, "/api/v1/subclusters", nil, nil, &doc); err != nil {
@@ -220,7 +220,7 @@ members; --dry-run shows the moves. See creel rebalancer moves.`,
 	return c
 }
 
-// drained waits until a drain is done. It prints a line when the remainder changes.
+// drained waits until a drain is done. It prints a line whenever the remainder changes.
 func (f *clientFlags) drained(c *cobra.Command, id creel.SubclusterID, timeout time.Duration) error {
 	ctx := c.Context()
 	if timeout > 0 {
@@ -255,7 +255,7 @@ func (f *clientFlags) drained(c *cobra.Command, id creel.SubclusterID, timeout t
 	}
 }
 
-// memberOrder is a command that is one call about one member.
+// memberOrder returns a command that makes one call about one member.
 func memberOrder(use, short, long, said, method, suffix string, body any) *cobra.Command {
 	var f clientFlags
 	c := &cobra.Command{

@@ -78,7 +78,7 @@ func systemCommand() *cobra.Command {
 	return c
 }
 
-// daemons reads all pages of the daemons of a kind, "" for all; doc is the last page.
+// daemons reads all pages of the daemons of a kind, "" for all. doc is the last page.
 func (f *clientFlags) daemons(ctx context.Context, kind string) (all []rest.DaemonRow, doc rest.DaemonsDoc, err error) {
 	q := url.Values{"limit": {"1000"}, "kind": {kind}}
 	for {

@@ -131,12 +131,11 @@ func (f *upFlags) run(ctx context.Context, out io.Writer) (err error) {
 			return err
 		}
 	})
-	held = daemon.Resources{} // the service has it now
+	held = daemon.Resources{} // now owned by the service
 	return f.daemonFlags.run(ctx, s, d, true)
 }
 
-// directory is where journals and configuration go: --data, or one that is
-// removed at the end.
+// directory returns the directory of journals and configuration: --data, or a temporary one that is removed at the end.
 func (f *upFlags) directory(held *daemon.Resources) (string, error) {
 	if f.data != "" {
 		return filepath.Abs(f.data)
@@ -146,7 +145,7 @@ func (f *upFlags) directory(held *daemon.Resources) (string, error) {
 	return dir, err
 }
 
-// welcome prints where everything listens, and how to use it.
+// welcome prints all addresses, and how to use them.
 func (f *upFlags) welcome(out io.Writer, fed *federation.Federation, dir, clients string) {
 	fmt.Fprintf(out, "%-14s %-21s %-21s %s\n", "", "RPC", "web", "other")
 	for _, r := range fed.Routers {
@@ -183,8 +182,8 @@ Members         creel subcluster list --server http://%s
 `, nodes, web, clients, web, web, web, web)
 }
 
-// nodeConf writes a directory for Hadoop's NodeManagers of one subcluster:
-// their ResourceManager, and the proxy for the AMs they run.
+// nodeConf writes a directory for Hadoop's NodeManagers of one subcluster. It names their ResourceManager, and the
+// proxy for the AMs that they run.
 func nodeConf(dir string, f *federation.Federation, at int) error {
 	rm := f.RMs[at]
 	return writeSite(dir, [][2]string{
@@ -211,8 +210,8 @@ func clientConf(dir string, f *federation.Federation) error {
 	})
 }
 
-// writeSite writes a configuration directory: yarn-site.xml with properties,
-// and the core-site.xml of a machine without HDFS.
+// writeSite writes a configuration directory. It contains yarn-site.xml with properties, and the core-site.xml of a
+// machine without HDFS.
 func writeSite(dir string, properties [][2]string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

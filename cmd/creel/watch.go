@@ -18,8 +18,8 @@ const watchUsage = "list again every two seconds: redrawn on a terminal, only ch
 // watchEvery is the time between two lists.
 const watchEvery = 2 * time.Second
 
-// repeat lists once, or until the context ends. It redraws a terminal. Into a pipe it writes lines that were not in
-// the list before and, behind a "-", lines no longer in it.
+// repeat lists once, or with watch until the context ends. It redraws a terminal. Into a pipe it writes new lines and,
+// after a "-", lines that have disappeared.
 func repeat(c *cobra.Command, watch bool, list func(out io.Writer) error) error {
 	out := c.OutOrStdout()
 	if !watch {
@@ -46,8 +46,7 @@ func repeat(c *cobra.Command, watch bool, list func(out io.Writer) error) error 
 	}
 }
 
-// printChanges compares lists by their words: a column that became wider is no
-// change.
+// printChanges compares lists by their words, so a wider column is not a change.
 func printChanges(out io.Writer, last, now []string, first bool) {
 	words := func(line string) string { return strings.Join(strings.Fields(line), " ") }
 	minus := func(a, b []string, prefix string) {

@@ -18,10 +18,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// whyDoc explains an application's place: the router's decision, and what delays it now in each member.
+// whyDoc explains an application's place: the router's decision, and the current cause of delay in each member.
 type whyDoc struct{ rest.WhyDoc }
 
-// why requests the explanation from a router or from one of creel's ResourceManagers, which reports its own part.
+// why requests the explanation from a router or from one of creel's ResourceManagers. A ResourceManager reports its own
+// part.
 func (f *clientFlags) why(ctx context.Context, id creel.ApplicationID) (whyDoc, error) {
 	var doc struct {
 		whyDoc
@@ -38,7 +39,7 @@ func (f *clientFlags) why(ctx context.Context, id creel.ApplicationID) (whyDoc, 
 	return doc.whyDoc, err
 }
 
-// waits is a line for each member where something holds the application.
+// waits returns a line for each member that delays the application.
 func (d whyDoc) waits() []string {
 	var lines []string
 	for _, m := range d.Waits {
