@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Bound is the least value of a number, a duration or a size, or the largest of a share. A value outside is
+// Bound is the least value of a number, a duration or a size, or the largest of a share. A value out of bounds is
 // meaningless: a daemon would silently use its default instead, or behave unexpectedly.
 type Bound uint8
 
@@ -21,7 +21,7 @@ const (
 // String follows the name of a type: "int, more than 0".
 func (b Bound) String() string { return [...]string{"", ", 0 or more", ", more than 0", ", 0 to 1"}[b] }
 
-// mayBeZero are creel's numbers, durations and sizes for which 0 has a meaning. All others are more than 0.
+// mayBeZero are creel's numbers, durations and sizes for which 0 is valid. All others are more than 0.
 var mayBeZero = []string{
 	"creel.store.wait-replicas",
 	"creel.rm.recovery-wait",
@@ -40,10 +40,10 @@ var mayBeZero = []string{
 	"creel.http.max-connections-per-address",
 }
 
-// shares are creel's settings that are a part of a whole.
+// shares are creel's settings that express a part of a whole.
 var shares = []string{"creel.trace.sample"}
 
-// yarnBounds are the bounds of YARN's settings. Most of them prevent the start of Hadoop's daemons, too.
+// yarnBounds are the bounds of YARN's settings. Most of them also prevent the start of Hadoop's daemons.
 var yarnBounds = map[Bound][]string{
 	Positive: {
 		"ipc.maximum.data.length",
@@ -97,7 +97,7 @@ func (t *tables) setBounds() {
 	}
 }
 
-// of refuses a number that is out of the bound.
+// of rejects a number that is out of bounds.
 func (b Bound) of(n float64) error {
 	switch {
 	case b == Positive && n <= 0:

@@ -11,25 +11,25 @@
 //  3. -D key=value,
 //  4. flags.
 //
-// Where YARN has a key, it is YARN's key with YARN's meaning and default, so one directory configures Hadoop and
-// creel alike. The one exception is the host that daemons bind by default, which is loopback. Settings without a key
-// in YARN are creel.*.
+// If YARN has a key, the setting uses YARN's key, meaning and default. So one directory configures both Hadoop and
+// creel. The one exception is the host that daemons bind by default: creel's default is loopback. Settings without a
+// key in YARN are creel.*.
 //
 // A daemon starts with
 //
 //	s, err := settings.Load(settings.Sources{ConfDir: dir, Defines: d, Flags: f})
 //
-// which reports all errors at once, each with file, line and the nearest right name. It reads its values by their
-// key:
+// which reports all errors at once, each with file, line and the nearest right name. The daemon reads its values by
+// their key:
 //
 //	s.Address("yarn.resourcemanager.address")
 //	s.Duration("yarn.nm.liveness-monitor.expiry-interval-ms")
 //
-// A getter called with a key that is not in the registry, or of another type, panics: that is a mistake in the
-// program, not in a user's file. Load checked the values, so a getter never fails.
+// A getter panics if the registry lacks the key, or defines it with another type: that is a mistake in the program, not
+// in a user's file. Load checked the values, so a getter never fails.
 //
-// The queues have files of their own, capacity-scheduler.xml and fair-scheduler.xml. This package passes their
-// properties on uninterpreted (CapacityScheduler, FairSchedulerFile), because the scheduler defines their meaning.
+// The queues are configured in separate files, capacity-scheduler.xml and fair-scheduler.xml. This package returns
+// their properties uninterpreted (CapacityScheduler, FairSchedulerFile), because the scheduler defines their meaning.
 //
-// The package imports no other package of creel: packages have plain Config structs and do not depend on it.
+// The package imports no other package of creel: packages use plain Config structs and do not depend on it.
 package settings

@@ -16,7 +16,7 @@ const (
 	maxExpanded       = 64 << 10 // bytes of one expanded value
 )
 
-// expand replaces ${name} by the value of the key, system property or environment variable of that name:
+// expand replaces ${name} by the value of the key, system property or environment variable with that name:
 //
 //	${a.key}         value of that key, itself expanded
 //	${user.name}     system property, which wins over a key of the same name
@@ -24,11 +24,11 @@ const (
 //	${env.X-text}    text when X is not set
 //	${env.X:-text}   text when X is not set or empty
 //
-// A name without a value stays as it is written. A value that refers to itself is an error, as is one that grows too
-// large.
+// A name without a value remains as written. A value that refers to itself is an error, and so is a value that becomes
+// too large.
 func (s *Settings) expand(raw string) (string, error) { return s.expandWith(raw, nil) }
 
-// expandWith looks into local before the settings: the keys of a queue file.
+// expandWith searches local before the settings: the keys of a queue file.
 func (s *Settings) expandWith(raw string, local map[string]string) (string, error) {
 	x := expander{s: s, local: local}
 	return x.expand(raw, nil)
@@ -61,7 +61,7 @@ func (x *expander) expand(raw string, chain []string) (string, error) {
 		}
 		name := raw[start+2 : start+end]
 		if inner := strings.LastIndex(name, "${"); inner >= 0 {
-			// ${a${b}}: only the innermost is a variable.
+			// ${a${b}}: only the innermost name is a variable.
 			b.WriteString(raw[:start+2+inner])
 			raw = raw[start+2+inner:]
 			continue
@@ -88,7 +88,7 @@ func (x *expander) expand(raw string, chain []string) (string, error) {
 	return b.String(), nil
 }
 
-// variable returns the text of a variable, nil if it has none.
+// variable returns the text of a variable, or nil if it is not set.
 func (x *expander) variable(name string, chain []string) (*string, error) {
 	if rest, ok := strings.CutPrefix(name, "env."); ok {
 		return x.environment(rest), nil

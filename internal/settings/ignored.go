@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// Effect is how a key of Hadoop's that creel does not use affects a start, if its value asks for something: it is
-// neither empty nor Hadoop's default.
+// Effect is how an unused key of Hadoop's affects a start, if its value asks for something. Such a value is neither
+// empty nor Hadoop's default.
 type Effect uint8
 
 const (
-	Lists  Effect = iota // the key is in the one line that lists all of them
-	Warns                // a line of its own, with the reason
+	Lists  Effect = iota // the key appears in the one line that lists all of them
+	Warns                // a separate line, with the reason
 	Stops                // the daemon refuses to start
 	Silent               // another program reads the key
 )
@@ -29,8 +29,8 @@ func (e Effect) String() string { return [...]string{"is listed", "warns", "stop
 type ignoredRow struct {
 	keys    []string // with * and ** as in Setting.Key
 	effect  Effect
-	roles   []Role   // nil: servers that the keys' family concerns
-	also    []string // values beside Hadoop's default that ask for nothing more; of a list, each item
+	roles   []Role   // nil: all servers of the keys' family
+	also    []string // values beside Hadoop's default that ask for nothing more; for a list, each item
 	when    func(s *Settings, value string) bool
 	key     string   // for the test and the page: an example, if keys begin with a pattern
 	example string   // a value for which the row applies
@@ -45,7 +45,8 @@ var (
 )
 
 // safetyWords are parts of the names of keys about rights, secrets, TLS, identity, stores and exclusivity. A test
-// demands a row for each of Hadoop's names with such a part. One that no release had when this was written warns.
+// requires a row for each of Hadoop's names with such a part. Other keys with such a part, unknown to Hadoop's releases
+// at the time of writing, cause a warning.
 var safetyWords = regexp.MustCompile(`acl|auth|kerberos|keytab|principal|secur|secret|token|cred|passw|passphrase|` +
 	`ssl|tls|https|csrf|xfs|xframe|filter|imperson|proxy-?user|sasl|crypt|protection|admin|permission|privilege|` +
 	`identity|store|reserv|exclu|ui-actions|zk|sensitive|cross-origin|cors|signature|whitelist|blacklist|allow|deny|` +
@@ -54,7 +55,7 @@ var safetyWords = regexp.MustCompile(`acl|auth|kerberos|keytab|principal|secur|s
 // ownFamilies are the families of keys that Hadoop's YARN daemons read.
 var ownFamilies = []string{"yarn.", "hadoop.", "ipc.", "net.", "security."}
 
-// queueKeys belong to the queue files, whose reader has warnings of its own.
+// queueKeys belong to the queue files. Their reader logs its own warnings.
 var queueKeys = []string{"yarn.scheduler.capacity.", "yarn.scheduler.queue-placement-rules."}
 
 const (
@@ -70,7 +71,7 @@ func isFalse(_ *Settings, value string) bool { return strings.EqualFold(value, "
 
 func recovers(s *Settings, _ string) bool { return s.Bool("yarn.resourcemanager.recovery.enabled") }
 
-// ignoredRows are all of them. Rows without effect on the start are last.
+// ignoredRows are all rows. Rows without effect on the start are last.
 var ignoredRows = []ignoredRow{
 	// Rights and identity.
 	{
@@ -446,7 +447,7 @@ var ignoredRows = []ignoredRow{
 
 const recovery = "org.apache.hadoop.yarn.server.resourcemanager.recovery."
 
-// routerInterceptors are Hadoop's own, which do nothing that creel's router does not do.
+// routerInterceptors are Hadoop's own interceptors. creel's router already performs their work.
 var routerInterceptors = func() (names []string) {
 	for _, name := range []string{
 		"clientrm.DefaultClientRequestInterceptor", "clientrm.FederationClientInterceptor",
@@ -461,12 +462,12 @@ var routerInterceptors = func() (names []string) {
 	return names
 }()
 
-// applies reports whether a row is about a key.
+// applies reports whether a row covers a key.
 func (r *ignoredRow) applies(key string) bool {
 	return slices.ContainsFunc(r.keys, func(pattern string) bool { return matches(pattern, key) })
 }
 
-// concerns reports whether a row is about a daemon.
+// concerns reports whether a row applies to a daemon's role.
 func (r *ignoredRow) concerns(key string, role Role) bool {
 	if r.roles != nil {
 		return slices.Contains(r.roles, role)
@@ -474,7 +475,7 @@ func (r *ignoredRow) concerns(key string, role Role) bool {
 	return slices.Contains(onWeb, role) && concerns(key, role)
 }
 
-// asksNothing reports whether a value is empty or asks for Hadoop's default. also has further such values.
+// asksNothing reports whether a value is empty or asks for Hadoop's default. also lists further such values.
 func (s *Settings) asksNothing(v *Value, also []string) bool {
 	same := func(a, b string) bool {
 		return strings.EqualFold(strings.Join(strings.Fields(a), " "), strings.TrimSpace(b))
@@ -493,14 +494,14 @@ func (s *Settings) asksNothing(v *Value, also []string) bool {
 	})
 }
 
-// passedOver is a key with a value that creel does not follow.
+// passedOver is a key whose value creel ignores.
 type passedOver struct {
 	*Value
 	ignoredRow
 }
 
-// passedOver lists the keys that creel does not use and whose values ask for something, with their effect on daemons
-// of a role; of all roles if it is "".
+// passedOver lists the unused keys whose values ask for something, with their effect on daemons of a role; of all roles
+// if it is "".
 func (s *Settings) passedOver(role Role) (out []passedOver) {
 	for _, key := range s.keys() {
 		v := s.values[key]
@@ -530,7 +531,7 @@ func startsWith(key string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// withoutEffect lists a key of the registry that creel does not follow, unless other programs do.
+// withoutEffect lists a key of the registry whose value creel ignores, unless other programs use it.
 func (s *Settings) withoutEffect(v *Value, row *Setting, role Role) (passedOver, bool) {
 	r := ignoredRow{effect: Lists, why: row.Note}
 	fallback, err := s.expand(row.Default)
@@ -541,8 +542,8 @@ func (s *Settings) withoutEffect(v *Value, row *Setting, role Role) (passedOver,
 	return passedOver{v, r}, true
 }
 
-// unlisted is the row of a key that no other row has. A misspelt name of a key about safety stops: its right name
-// would be in force, or would stop.
+// unlisted makes the row of a key without another row. A misspelt name of a key about safety stops the start: its right
+// name would be in force, or would stop the start.
 func unlisted(key string) ignoredRow {
 	row := ignoredRow{keys: []string{key}, why: "creel does not use it"}
 	if _, ok := registry().hadoop[key]; ok {
@@ -571,7 +572,7 @@ func matters(key string) bool {
 	return slices.ContainsFunc(ignoredRows, func(r ignoredRow) bool { return r.effect == Stops && r.applies(key) })
 }
 
-// Refused is the error of all keys that creel does not support and that must not be ignored by a daemon of a role.
+// Refused returns one error for all keys that creel does not support and that a daemon of the role must not ignore.
 func (s *Settings) Refused(role Role) error {
 	var errs []error
 	for _, p := range s.passedOver(role) {
@@ -582,8 +583,8 @@ func (s *Settings) Refused(role Role) error {
 	return errors.Join(errs...)
 }
 
-// ignoredWarnings are the warnings of keys that a daemon of this role does not use: one for each with a reason of its
-// own, and one that lists the others.
+// ignoredWarnings are the warnings for keys that a daemon of this role does not use. Each key with a reason gets a
+// warning, and one more warning lists the others.
 func (s *Settings) ignoredWarnings(role Role) (out []string) {
 	var others []string
 	for _, p := range s.passedOver(role) {
@@ -605,14 +606,14 @@ func (s *Settings) ignoredWarnings(role Role) (out []string) {
 	return out
 }
 
-// RefusedKey is a key for which a daemon refuses to start, with an example.
+// RefusedKey is a key that stops the start of a daemon, with an example.
 type RefusedKey struct {
 	Key, Example, Why, Try string
-	With                   []string // -D without which it would start
+	With                   []string // -D that the refusal also needs
 	Roles                  []Role
 }
 
-// RefusedKeys are the keys that creel does not support and that must not be ignored, in the order of the page.
+// RefusedKeys are the unsupported keys that must not be ignored, in the order of the page.
 func RefusedKeys() (out []RefusedKey) {
 	for _, row := range ignoredRows {
 		if row.effect != Stops {
@@ -650,7 +651,7 @@ func (s *Settings) explainIgnored(key string) string {
 	return ""
 }
 
-// ignoredReference writes the part of the reference page about these keys.
+// ignoredReference writes the section on these keys for the reference page.
 func ignoredReference(b *strings.Builder) {
 	b.WriteString("\n## Hadoop's keys that creel does not use\n\n" +
 		"A value other than Hadoop's default *stops* a daemon if ignoring the key would make the cluster less safe than " +

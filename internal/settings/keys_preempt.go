@@ -4,8 +4,8 @@ package settings
 
 const preemption = "yarn.resourcemanager.monitor.capacity.preemption."
 
-// preemptionKeys configure preemption. CapacityScheduler's may also be in capacity-scheduler.xml, which wins. Of the
-// two monitor keys only scheduler.monitor.enable may be there, and only to disable preemption.
+// preemptionKeys configure preemption. CapacityScheduler's keys may also be in capacity-scheduler.xml, which wins. Of
+// the two monitor keys that file may contain only scheduler.monitor.enable, and only to disable preemption.
 var preemptionKeys = []Setting{
 	{
 		Key: "yarn.resourcemanager.scheduler.monitor.enable", Type: Bool, Default: "false",

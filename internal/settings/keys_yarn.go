@@ -29,7 +29,7 @@ var sections = []section{
 	{"creel: RPC, HTTP and daemons", creelDaemonKeys},
 }
 
-// deprecated maps names that Hadoop once had to those it has now.
+// deprecated maps Hadoop's former names of keys to the current names.
 var deprecated = map[string]string{
 	"fs.default.name": "fs.defaultFS",
 	"yarn.resourcemanager.system-metrics-publisher.enabled": "yarn.system-metrics-publisher.enabled",

@@ -17,13 +17,13 @@ import (
 
 // Sources names the places to read from; its zero value means the built-in defaults.
 type Sources struct {
-	ConfDir string // Hadoop configuration directory; "" means HADOOP_CONF_DIR, and none when that is empty
-	// Defaults are values, by key, in place of the registry's defaults: files are over them.
+	ConfDir string // Hadoop configuration directory; "" means HADOOP_CONF_DIR, and none if that is empty
+	// Defaults are values, by key, that replace the registry's defaults. Files override them.
 	Defaults map[string]string
 	Defines  []string // key=value of each -D, in order
 	Flags    []Flag   // flags given on the command line, in order
 
-	// Env and System resolve ${env.X} and ${user.name}; nil means the process's.
+	// Env and System resolve ${env.X} and ${user.name}; nil means those of the process.
 	Env    func(name string) (string, bool)
 	System func(name string) (string, bool)
 
@@ -59,7 +59,7 @@ func (o Origin) String() string {
 	return o.Source
 }
 
-// Value is one key with its value in force and the values it covers.
+// Value is one key with its value in force and the values that it overrides.
 type Value struct {
 	Key        string
 	Raw        string // as written
@@ -69,11 +69,11 @@ type Value struct {
 	Overridden []Override // earlier values, latest first
 }
 
-// Override is a value that a later source replaced, or that a final one refused.
+// Override is a value that a later source replaced, or that an earlier final value rejected.
 type Override struct {
 	Raw     string
 	Origin  Origin
-	Refused bool // came later, but the value in force is final
+	Refused bool // from a later source, but the value in force is final
 }
 
 // Settings holds every value in force. It does not change after Load.
@@ -89,9 +89,9 @@ type Settings struct {
 	masked   []*regexp.Regexp // of keys with secret values
 }
 
-// Load reads the sources and checks the value of every registered key. All errors are reported at once, joined:
-// unreadable files, values that do not parse, unknown creel.* keys, each with its file and line. With an error the
-// returned Settings has the readable part, for `creel config check`; a daemon must not start with it.
+// Load reads the sources and checks the value of every registered key. It reports all errors at once, joined:
+// unreadable files, unparsable values, unknown creel.* keys, each with its file and line. With an error the returned
+// Settings contains the readable part, for `creel config check`; a daemon must not start with it.
 func Load(src Sources) (*Settings, error) {
 	s := &Settings{
 		values:  map[string]*Value{},
@@ -151,8 +151,7 @@ func Load(src Sources) (*Settings, error) {
 	return s, errors.Join(errs...)
 }
 
-// Reload reads the same sources again: files as they are now, and over them the
-// -D and flags of then. s stays as it is.
+// Reload reads the same sources again: the current files, then the original -D and flags over them. s does not change.
 func (s *Settings) Reload() (*Settings, error) { return Load(s.sources) }
 
 func readOptional(path string) ([]Property, error) {
@@ -206,15 +205,14 @@ func (s *Settings) set(key, raw string, origin Origin, final bool) {
 	old.Raw, old.Origin, old.Final = raw, origin, old.Final || final
 }
 
-// check expands and parses every value the registry knows and refuses unknown
-// creel.* keys.
+// check expands and parses the value of every registered key, and rejects unknown creel.* keys.
 func (s *Settings) check() error {
 	var errs []error
 	for _, key := range s.keys() {
 		v := s.values[key]
 		row, known := Find(key)
 		if !known {
-			v.Text, _ = s.expand(v.Raw) // a free name or an ignored key: it is not parsed
+			v.Text, _ = s.expand(v.Raw) // a free name or an ignored key is not parsed
 			if strings.HasPrefix(key, "creel.") {
 				errs = append(errs, s.unknown(v))
 			}
@@ -222,7 +220,7 @@ func (s *Settings) check() error {
 		}
 		text, err := s.expand(v.Raw)
 		v.Text = text
-		if row.Type != ACL { // one of groups alone begins with a space
+		if row.Type != ACL { // a list of groups alone begins with a space
 			v.Text = strings.TrimSpace(text)
 		}
 		if err == nil {
@@ -268,7 +266,7 @@ func (s *Settings) keys() []string { return slices.Sorted(maps.Keys(s.values)) }
 // Dir is the configuration directory in use, "" for none.
 func (s *Settings) Dir() string { return s.dir }
 
-// heard reports to Sources.Read that a key was read, and with it the keys that its value refers to.
+// heard reports to Sources.Read that a key was read. It also reports the keys that its value refers to.
 func (s *Settings) heard(key string) {
 	row, ok := Find(key)
 	if s.read == nil || !ok {
@@ -290,8 +288,8 @@ func (s *Settings) heard(key string) {
 	}
 }
 
-// Lookup returns the value in force of any key, known or not, and whether
-// some source or default sets it.
+// Lookup returns the value in force of any key, known or not. It also returns whether a source or a default sets the
+// key.
 func (s *Settings) Lookup(key string) (*Value, bool) {
 	s.heard(key)
 	v, ok := s.values[key]
@@ -311,17 +309,15 @@ func (s *Settings) Matching(pattern string) []*Value {
 	return out
 }
 
-// CapacityScheduler returns the properties that describe the queues for the
-// CapacityScheduler, expanded: every yarn.scheduler.capacity.* and
-// creel.scheduler.* of the site files (and the mappings of application names),
-// over them all of capacity-scheduler.xml,
-// over them -D. They are in the order of the files.
+// CapacityScheduler returns the expanded properties that describe the queues for the CapacityScheduler. They come from
+// every yarn.scheduler.capacity.* and creel.scheduler.* of the site files (and the mappings of application names). All
+// of capacity-scheduler.xml overrides these, and -D overrides both. They are in the order of the files.
 func (s *Settings) CapacityScheduler() ([]Property, error) {
 	return s.schedulerProperties(s.capacity)
 }
 
-// ReloadCapacityScheduler rereads capacity-scheduler.xml and returns the result that CapacityScheduler would have for
-// it. It does not change s.
+// ReloadCapacityScheduler rereads capacity-scheduler.xml and returns the result of CapacityScheduler for its new
+// content. It does not change s.
 func (s *Settings) ReloadCapacityScheduler() ([]Property, error) {
 	if s.dir == "" {
 		return s.schedulerProperties(nil)
@@ -398,9 +394,8 @@ func schedulerKey(key string) bool {
 		strings.HasPrefix(key, "yarn.scheduler.queue-placement-rules.")
 }
 
-// FairSchedulerFile returns the path of the allocation file and its bytes, nil
-// when there is none. A relative yarn.scheduler.fair.allocation.file stands in
-// the configuration directory.
+// FairSchedulerFile returns the path of the allocation file and its bytes, nil if there is none. A relative
+// yarn.scheduler.fair.allocation.file is relative to the configuration directory.
 func (s *Settings) FairSchedulerFile() (path string, data []byte, err error) {
 	path = s.String("yarn.scheduler.fair.allocation.file")
 	if !filepath.IsAbs(path) {
@@ -423,8 +418,7 @@ func (s *Settings) FairSchedulerFile() (path string, data []byte, err error) {
 	return path, data, err
 }
 
-// systemProperty answers the Java system properties that configuration files
-// commonly use.
+// systemProperty returns the Java system properties that configuration files commonly use.
 func systemProperty(name string) (string, bool) {
 	switch name {
 	case "user.name":
@@ -445,7 +439,7 @@ func systemProperty(name string) (string, bool) {
 	return "", false
 }
 
-// typed returns the text of a key that must be in the registry with that type.
+// typed returns the text of a key. The registry must define the key with one of the types.
 func (s *Settings) typed(key string, types ...Type) (string, *Setting) {
 	row, ok := Find(key)
 	if !ok {
@@ -461,8 +455,8 @@ func (s *Settings) typed(key string, types ...Type) (string, *Setting) {
 	return row.Default, row
 }
 
-// String returns the text of a setting whose value is a text: a string, class, path, URL, address, or one of a set of
-// choices (as the registry spells it).
+// String returns the text of a setting whose value is a text. That is a string, class, path, URL, address, or a choice
+// from a set (as the registry spells it).
 func (s *Settings) String(key string) string {
 	text, row := s.typed(key, String, Class, Path, URL, Enum, Address)
 	for _, c := range row.Choices {
@@ -473,31 +467,30 @@ func (s *Settings) String(key string) string {
 	return text
 }
 
-// ACL returns an access list as written: one that begins with a space names groups
-// alone.
+// ACL returns an access list as written: a list that begins with a space names only groups.
 func (s *Settings) ACL(key string) string {
 	text, _ := s.typed(key, ACL)
 	return text
 }
 
-// Int returns an Int or Long setting; 0 when it is empty.
+// Int returns an Int or Long setting; 0 if it is empty.
 func (s *Settings) Int(key string) int { return int(s.Long(key)) }
 
-// Long returns an Int or Long setting; 0 when it is empty.
+// Long returns an Int or Long setting; 0 if it is empty.
 func (s *Settings) Long(key string) int64 {
 	text, _ := s.typed(key, Long, Int)
 	n, _ := parseInt(text, 64)
 	return n
 }
 
-// Bool returns a Bool setting; false when it is empty.
+// Bool returns a Bool setting; false if it is empty.
 func (s *Settings) Bool(key string) bool {
 	text, _ := s.typed(key, Bool)
 	b, _ := parseBool(text)
 	return b
 }
 
-// Float returns a Float setting, or a Percent one in percent; 0 when empty.
+// Float returns a Float setting, or a Percent one in percent; 0 if empty.
 func (s *Settings) Float(key string) float64 {
 	text, row := s.typed(key, Float, Percent)
 	if row.Type == Percent {
@@ -508,14 +501,14 @@ func (s *Settings) Float(key string) float64 {
 	return f
 }
 
-// Duration returns a Duration setting; 0 when it is empty.
+// Duration returns a Duration setting; 0 if it is empty.
 func (s *Settings) Duration(key string) time.Duration {
 	text, row := s.typed(key, Duration)
 	d, _ := ParseDuration(text, row.Unit)
 	return d
 }
 
-// Bytes returns a size in bytes; 0 when it is empty.
+// Bytes returns a size in bytes; 0 if it is empty.
 func (s *Settings) Bytes(key string) int64 {
 	text, _ := s.typed(key, Bytes)
 	n, _ := ParseBytes(text)
@@ -528,8 +521,8 @@ func (s *Settings) List(key string) []string {
 	return SplitList(text)
 }
 
-// Address returns host:port, with the default's port where none is written;
-// "" when the setting is empty.
+// Address returns host:port. Without a written port it uses the port of the default. It returns "" if the setting is
+// empty.
 func (s *Settings) Address(key string) string {
 	text, row := s.typed(key, Address)
 	if text == "" {
@@ -542,9 +535,9 @@ func (s *Settings) Address(key string) string {
 	return joinHostPort(host, port)
 }
 
-// AddressOf returns host:port of the ResourceManager of an HA pair that has an id: of the
-// key with the id after it, else at yarn.resourcemanager.hostname.ID with the key's own
-// port; "" when neither is set. An id has no dot.
+// AddressOf returns host:port of the ResourceManager with an id in an HA pair. It is the value of the key with the id
+// appended. Otherwise it is yarn.resourcemanager.hostname.ID with the key's own port; "" if neither is set. An id
+// contains no dot.
 func (s *Settings) AddressOf(key, id string) string {
 	if address := s.Address(key + "." + id); address != "" {
 		return address
@@ -557,9 +550,8 @@ func (s *Settings) AddressOf(key, id string) string {
 	return joinHostPort(host, row.Port)
 }
 
-// Listen returns the address to listen on for an Address setting: its port on
-// the host of bindHostKey (such as yarn.resourcemanager.bind-host) when that
-// is set, else the address itself.
+// Listen returns the address to listen on for an Address setting. If bindHostKey (such as
+// yarn.resourcemanager.bind-host) is set, it is the setting's port on that host. Otherwise it is the address itself.
 func (s *Settings) Listen(key, bindHostKey string) string {
 	address := s.Address(key)
 	bind, _ := s.typed(bindHostKey, String)

@@ -7,11 +7,11 @@ import (
 	"fmt"
 )
 
-// Problem is a value that a daemon cannot start with.
+// Problem is a value that prevents the start of a daemon.
 type Problem struct {
 	Key    string
-	Value  string // as shown: secrets are masked
-	Origin string // where it was written
+	Value  string // as displayed: secrets are masked
+	Origin string // place where it was written
 	Why    string
 	Try    string // may be empty
 }
@@ -48,7 +48,7 @@ type invalid struct{ error }
 
 func (i *invalid) Unwrap() error { return i.error }
 
-// IsProblem reports whether an error is about the configuration, and not about the environment.
+// IsProblem reports whether an error concerns the configuration, and not the environment.
 func IsProblem(err error) bool {
 	var p *Problem
 	var i *invalid

@@ -11,13 +11,13 @@ import (
 
 // Setting is one row of the registry.
 type Setting struct {
-	Key     string // "*" stands for one part of the name, "**" for several, as in hadoop.proxyuser.*.hosts
+	Key     string // "*" matches one part of the name, "**" several, as in hadoop.proxyuser.*.hosts
 	Type    Type
-	Default string        // as a file would write it; may hold ${other.key}
-	Unit    time.Duration // the unit of a plain number of a Duration
-	Port    int           // of an Address written without one; -1 when it must be written
+	Default string        // as a file would write it; may contain ${other.key}
+	Unit    time.Duration // unit of a plain number, for a Duration
+	Port    int           // port of an Address written without one; -1 if it must be written
 	Choices []string      // of an Enum
-	Least   Bound         // of a number; see bounds.go
+	Least   Bound         // for a number; see bounds.go
 	Doc     string        // one sentence, without the name
 	Section string        // heading on the reference page
 	Secret  bool          // printed as ****
@@ -58,7 +58,7 @@ type tables struct {
 	all      []*Setting
 	exact    map[string]*Setting
 	patterns []*Setting
-	hadoop   map[string]string // names that Hadoop knows, ours or not, with their defaults
+	hadoop   map[string]string // names that Hadoop knows, creel's or not, with their defaults
 }
 
 type section struct {
@@ -66,17 +66,17 @@ type section struct {
 	rows  []Setting
 }
 
-// hadoopNames lists the names of Hadoop 3.4's core-default.xml and yarn-default.xml with their defaults, to
-// distinguish a key that creel ignores from a misspelt one, and a value that asks for something from one that does not.
+// hadoopNames lists the names of Hadoop 3.4's core-default.xml and yarn-default.xml with their defaults. They
+// distinguish a key that creel ignores from a misspelt one. They also distinguish a value that asks for something from
+// one that does not.
 //
 //go:embed hadoop-names.txt
 var hadoopNames string
 
-// All returns the registry in the order of the reference page. The rows must
-// not be changed.
+// All returns the registry in the order of the reference page. Callers must not change the rows.
 func All() []*Setting { return registry().all }
 
-// Find returns the row that key belongs to, by its exact name or by a pattern.
+// Find returns the row of a key, by its exact name or by a pattern.
 func Find(key string) (*Setting, bool) {
 	t := registry()
 	if s, ok := t.exact[key]; ok {
@@ -95,14 +95,14 @@ type Kind uint8
 
 const (
 	Understood Kind = iota // in the registry
-	Ignored                // Hadoop's, of no meaning to creel
+	Ignored                // Hadoop's, without meaning for creel
 	Unknown                // neither creel nor Hadoop knows it
 )
 
 func (k Kind) String() string { return [...]string{"understood", "ignored", "unknown"}[k] }
 
 // Classify distinguishes keys that creel supports, ignored ones, and unknown ones. Keys outside yarn.*, creel.*,
-// hadoop.*, ipc.* and net.* are free names, such as variables and other programs' keys: ignored.
+// hadoop.*, ipc.* and net.* are free names, such as variables and other programs' keys. They are ignored.
 func Classify(key string) Kind {
 	if _, ok := Find(key); ok {
 		return Understood
@@ -138,7 +138,7 @@ var openPrefixes = []string{
 	"hadoop.security.", "hadoop.zk.", "hadoop.registry.", "ipc.",
 }
 
-// Nearest returns the known name most like key, or "" when none is close.
+// Nearest returns the known name closest to key, or "" if none is close.
 func Nearest(key string) string {
 	t := registry()
 	best, bestDistance := "", max(2, len(key)/5)+1
@@ -158,8 +158,7 @@ func Nearest(key string) string {
 	return best
 }
 
-// matches compares a key with a pattern part by part: "*" is any one part,
-// "**" any number of them from one on.
+// matches compares a key with a pattern part by part: "*" matches any one part, "**" one or more parts.
 func matches(pattern, key string) bool {
 	p, patternRest, patternMore := strings.Cut(pattern, ".")
 	k, keyRest, keyMore := strings.Cut(key, ".")
@@ -174,7 +173,7 @@ func matches(pattern, key string) bool {
 	return matches(patternRest, keyRest)
 }
 
-// distance is Levenshtein's, given up once it reaches limit.
+// distance is the Levenshtein distance; the computation stops once it reaches limit.
 func distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit

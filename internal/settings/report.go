@@ -30,8 +30,8 @@ func (e Entry) Unused() bool {
 	return e.Kind != Understood.String() && startsWith(e.Key, ownFamilies) && !startsWith(e.Key, queueKeys)
 }
 
-// Effective lists the values in force sorted by key; all of them, or only
-// those that something other than a default sets. Secrets are masked.
+// Effective lists the values in force sorted by key: all values, or only those that a source other than a default sets.
+// Secrets are masked.
 func (s *Settings) Effective(all bool) []Entry {
 	var out []Entry
 	for _, key := range s.keys() {
@@ -55,7 +55,7 @@ func (s *Settings) Effective(all bool) []Entry {
 	return out
 }
 
-// HadoopsDefaults are Hadoop's keys that are not set and that creel does not know, with Hadoop's defaults, in order.
+// HadoopsDefaults are Hadoop's keys that are not set and that creel does not support, with Hadoop's defaults, in order.
 func (s *Settings) HadoopsDefaults() []Property {
 	var out []Property
 	t := registry()
@@ -87,8 +87,7 @@ func (s *Settings) shown(v *Value) string {
 	return v.Text
 }
 
-// redacted is a URL without the password of its user and those among its
-// parameters.
+// redacted returns a URL without the passwords of its user and its parameters.
 func redacted(u *url.URL) string {
 	q, masked := u.Query(), false
 	for name := range q {
@@ -103,7 +102,7 @@ func redacted(u *url.URL) string {
 	return u.Redacted()
 }
 
-// sensitiveKeys is the setting with more names of keys whose values are masked.
+// sensitiveKeys is the setting that lists further keys with masked values.
 const sensitiveKeys = "hadoop.security.sensitive-config-keys"
 
 // sensitive reports whether a key's value is masked.
@@ -129,7 +128,7 @@ func (s *Settings) setMasked() error {
 	return nil
 }
 
-// sensitive reports whether the end of a name is always one of a secret.
+// sensitive reports whether the end of a name always marks a secret.
 func sensitive(key string) bool {
 	k := strings.ToLower(key)
 	for _, end := range [...]string{
@@ -149,8 +148,7 @@ func sensitive(key string) bool {
 	return false
 }
 
-// Print writes the values in force, one key=value a line, with their origin in
-// a column of its own when asked.
+// Print writes the values in force, one key=value a line. If origin is set, a separate column contains their origin.
 func (s *Settings) Print(w io.Writer, all, origin bool) error {
 	entries := s.Effective(all)
 	width := 0
@@ -179,7 +177,7 @@ func (s *Settings) Print(w io.Writer, all, origin bool) error {
 // ErrUnknownSetting is returned by Explain for an unknown key.
 var ErrUnknownSetting = errors.New("unknown setting")
 
-// Explain writes a setting's description, type, default and the value in force with all values that it overrides.
+// Explain writes a setting's description, type and default, and the value in force with all values that it overrides.
 func (s *Settings) Explain(w io.Writer, key string) error {
 	asked := key
 	if newer, ok := deprecated[key]; ok {
@@ -248,7 +246,7 @@ func (s *Setting) typeText() string {
 	return s.Type.String() + s.Least.String()
 }
 
-// statusText describes how creel uses the setting, with the reason if it does not.
+// statusText describes how creel uses the setting, and the reason if it does not.
 func (s *Setting) statusText() string {
 	if s.Note == "" {
 		return s.Status.String()
@@ -270,8 +268,8 @@ func orNone(v string) string {
 	return v
 }
 
-// Report is the result of `creel config check` beyond Load's errors: every key that a source sets, by how creel
-// treats it.
+// Report is the result of `creel config check` beyond Load's errors. It lists every key that a source sets, by how
+// creel treats it.
 type Report struct {
 	Understood []Entry       `json:"understood"` // each with its status
 	Ignored    []Entry       `json:"ignored"`
@@ -279,7 +277,7 @@ type Report struct {
 	Warnings   []string
 }
 
-// Misspelling is an unknown key, with the nearest right name if there is one.
+// Misspelling is an unknown key, with the nearest known name if one is close.
 type Misspelling struct {
 	Entry
 	Nearest string `json:"nearest,omitempty"`

@@ -19,7 +19,7 @@ const (
 
 func (s Status) String() string { return [...]string{"in force", "without effect", "not yet"}[s] }
 
-// inactiveRows are rows that are not in force, with the reason that they share.
+// inactiveRows are rows that are not in force, with their common reason.
 type inactiveRows struct {
 	status Status
 	note   string
@@ -33,8 +33,8 @@ const (
 		"yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"
 )
 
-// notInForce lists every row that no daemon reads. A row that is listed but read, or not listed and not read, is a
-// mistake: both fail the test of package role.
+// notInForce lists every row that no daemon reads. A row that is listed but read, or neither listed nor read, is a
+// mistake. The test of package role detects both.
 var notInForce = []inactiveRows{
 	{WithoutEffect, client, []string{
 		"fs.defaultFS",
@@ -215,7 +215,7 @@ const (
 // Roles are all roles.
 var Roles = []Role{RM, NM, Router, Proxy, Rebalancer, Agent}
 
-// families lists the roles that a family of keys concerns. A key of no family concerns all.
+// families lists the roles that a family of keys concerns. A key outside these families concerns all roles.
 var families = []struct {
 	prefix string
 	roles  []Role
@@ -244,7 +244,7 @@ var families = []struct {
 	{"creel.rebalancer.", []Role{Rebalancer}},
 }
 
-// concerns reports whether a key is about a role.
+// concerns reports whether a key concerns a role.
 func concerns(key string, role Role) bool {
 	for _, f := range families {
 		if strings.HasPrefix(key, f.prefix) {
@@ -254,8 +254,8 @@ func concerns(key string, role Role) bool {
 	return true
 }
 
-// WarningsFor lists the warnings to log when a daemon of this role starts: Warnings, settings that are not in
-// force yet but differ from their default, with the current behavior, and keys of Hadoop's that creel does not use.
+// WarningsFor lists the warnings to log when a daemon of this role starts. They are Warnings, settings that differ from
+// their default but are not yet in force, with the current behavior, and unused keys of Hadoop's.
 func (s *Settings) WarningsFor(role Role) []string {
 	out := slices.Clone(s.warnings)
 	for _, e := range s.notYet() {
@@ -266,7 +266,7 @@ func (s *Settings) WarningsFor(role Role) []string {
 	return append(out, s.ignoredWarnings(role)...)
 }
 
-// notYet are the settings with a value other than their default that no daemon reads yet.
+// notYet are the settings that differ from their default but that no daemon reads yet.
 func (s *Settings) notYet() []Entry {
 	var out []Entry
 	for _, e := range s.Effective(false) {

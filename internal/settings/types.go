@@ -22,7 +22,7 @@ const (
 	Long          // 64 bits
 	Bool          // true or false
 	Float         // a number
-	Percent       // a number of percent, 0 to 100, the sign may be left out
+	Percent       // a number of percent, 0 to 100, the sign is optional
 	Duration      // 250ms, 10s, 5m, 1h, 1d; a plain number is in the setting's unit
 	Bytes         // 512k, 64MB, 1g; a plain number is bytes
 	Address       // host:port; a host alone takes the port of the default
@@ -30,7 +30,7 @@ const (
 	Class         // the name of a Java class
 	Path          // a file or directory
 	URL           // a store, an endpoint
-	ACL           // users, a space, groups; * is everybody
+	ACL           // users, a space, groups; * means all users
 )
 
 var typeNames = [...]string{
@@ -53,9 +53,8 @@ var typeNames = [...]string{
 
 func (t Type) String() string { return typeNames[t] }
 
-// ParseDuration reads a time as Hadoop's Configuration.getTimeDuration does: a
-// whole number with one of the suffixes ns, us, ms, s, m, h, d; without one it
-// is in the given unit. Times beyond 292 years are refused.
+// ParseDuration reads a time like Hadoop's Configuration.getTimeDuration: a whole number with one of the suffixes ns,
+// us, ms, s, m, h, d. A number without a suffix is in the given unit. Times beyond 292 years are rejected.
 func ParseDuration(text string, unit time.Duration) (time.Duration, error) {
 	s := strings.ToLower(strings.TrimSpace(text))
 	for _, u := range [...]struct {
@@ -102,8 +101,8 @@ func ParseBytes(text string) (int64, error) {
 	return n << shift, nil
 }
 
-// ParseAddress splits host:port. A host alone takes defaultPort, unless that
-// is negative. IPv6 hosts stand in brackets when a port follows.
+// ParseAddress splits host:port. A host alone gets defaultPort, unless that is negative. An IPv6 host with a port must
+// be in brackets.
 func ParseAddress(text string, defaultPort int) (host string, port int, err error) {
 	s := strings.TrimSpace(text)
 	if s == "" {
@@ -131,7 +130,7 @@ func ParseAddress(text string, defaultPort int) (host string, port int, err erro
 	return host, port, nil
 }
 
-// SplitList splits at commas, drops spaces around items, and empty items.
+// SplitList splits at commas. It drops spaces around items, and empty items.
 func SplitList(text string) []string {
 	var out []string
 	for item := range strings.SplitSeq(text, ",") {
@@ -170,7 +169,7 @@ func parsePercent(text string) (float64, error) {
 	return f, nil
 }
 
-// parseInt reads a whole number of the given bits; 0x is taken as Hadoop takes it.
+// parseInt reads a whole number of the given bits; it accepts 0x as Hadoop does.
 func parseInt(text string, bits int) (int64, error) {
 	s := strings.TrimSpace(text)
 	base := 10
@@ -187,9 +186,8 @@ func parseInt(text string, bits int) (int64, error) {
 	return n, nil
 }
 
-// check parses text as the setting's type. An empty text means "not set" for
-// every type that has no empty value, and is left to the getters, which answer
-// the zero value.
+// check parses text as the setting's type. For types without an empty value an empty text means "not set"; getters then
+// return the zero value.
 func (s *Setting) check(text string) error {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -202,7 +200,7 @@ func (s *Setting) check(text string) error {
 		}
 	}
 	var err error
-	var n float64 // of numeric types
+	var n float64 // for numeric types
 	var whole int64
 	var long time.Duration
 	switch s.Type {

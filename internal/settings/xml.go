@@ -14,24 +14,23 @@ import (
 	"strings"
 )
 
-// Bounds on one configuration. Real files have a few thousand lines; a file beyond these is a mistake or an attack.
+// Bounds on one configuration. Real files contain a few thousand lines; a file beyond these is a mistake or an attack.
 const (
 	maxFileBytes    = 8 << 20  // one file
-	maxTotalBytes   = 32 << 20 // a file with all that it includes
+	maxTotalBytes   = 32 << 20 // a file with all its includes
 	maxProperties   = 200_000
 	maxElementDepth = 32
 	maxIncludeDepth = 16
 	maxNameBytes    = 4 << 10
 )
 
-// Property is one <property> of a Hadoop configuration file, as written:
-// nothing in Value is expanded yet.
+// Property is one <property> of a Hadoop configuration file, as written: Value is not yet expanded.
 type Property struct {
 	Name  string
 	Value string
 	Final bool   // later files must not change it
-	File  string // path of the file that holds it, which may be an included one
-	Line  int    // 1-based line of its <name>; 0 when it came from no file
+	File  string // path of the file that contains it, which may be an included one
+	Line  int    // 1-based line of its <name>; 0 without a file
 }
 
 // Where prints file:line, the form that editors and terminals understand.
@@ -42,7 +41,7 @@ func (p Property) Where() string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// FileError is something wrong in a configuration file, at a line.
+// FileError is an error in a configuration file, with its line.
 type FileError struct {
 	File string
 	Line int
@@ -58,23 +57,22 @@ func (e *FileError) Error() string {
 
 func (e *FileError) Unwrap() error { return e.Err }
 
-// ReadFile reads one Hadoop configuration file with the files that it includes
-// by XInclude, in document order. The error is a *FileError, or the error of
-// opening the file.
+// ReadFile reads one Hadoop configuration file, with the files that it includes by XInclude, in document order. The
+// error is a *FileError, or the error of opening the file.
 func ReadFile(path string) ([]Property, error) {
 	r := &fileReader{budget: maxTotalBytes}
 	return r.file(path, nil)
 }
 
-// ParseXML reads a configuration from memory; name stands for the file in
-// messages. Includes are refused: there is no directory to resolve them in.
+// ParseXML reads a configuration from memory. Messages use name instead of a file name. Includes are rejected: there is
+// no directory to resolve them in.
 func ParseXML(name string, data []byte) ([]Property, error) {
 	r := &fileReader{budget: maxTotalBytes, sealed: true}
 	return r.parse(name, data, []string{name})
 }
 
 type fileReader struct {
-	budget int // bytes that may still be read
+	budget int // number of bytes that may still be read
 	count  int // properties seen
 	sealed bool
 }
@@ -129,7 +127,7 @@ type document struct {
 	reader *fileReader
 	dec    *xml.Decoder
 	path   string
-	chain  []string // this file and those that included it
+	chain  []string // this file and the files that include it
 	depth  int
 	props  []Property
 }
@@ -154,8 +152,7 @@ func (d *document) next() (xml.Token, error) {
 	case xml.EndElement:
 		d.depth--
 	case xml.Directive:
-		// A DOCTYPE may declare entities, which multiply into gigabytes or read
-		// other files. Hadoop's files need neither.
+		// A DOCTYPE may declare entities that multiply into gigabytes or read other files. Hadoop's files need neither.
 		if bytes.ContainsAny(t, "[") || bytes.Contains(bytes.ToUpper(t), []byte("ENTITY")) {
 			return nil, d.fail("a DOCTYPE with declarations is refused; remove it")
 		}
@@ -256,7 +253,7 @@ func (d *document) property(start xml.StartElement) error {
 				return &FileError{File: d.path, Line: p.Line, Err: fmt.Errorf("a name of %d bytes", len(p.Name))}
 			}
 			if !valued {
-				return nil // as Hadoop: a name without a value sets nothing
+				return nil // as in Hadoop: a name without a value sets nothing
 			}
 			if d.reader.count++; d.reader.count > maxProperties {
 				return d.fail("more than %d properties", maxProperties)
@@ -288,8 +285,7 @@ func (d *document) property(start xml.StartElement) error {
 	}
 }
 
-// text reads the text of an element up to its end; markup inside a description
-// is dropped, elsewhere refused.
+// text reads the text of an element up to its end. Markup is dropped inside a description, and rejected elsewhere.
 func (d *document) text(element string) (string, error) {
 	var b strings.Builder
 	for depth := 0; ; {
@@ -402,8 +398,7 @@ func unexpectedEnd(err error) error {
 	return err
 }
 
-// latin1Reader decodes the one other encoding that old files declare. Anything
-// else is refused by name.
+// latin1Reader decodes the one other encoding that old files declare. It rejects any other encoding by name.
 func latin1Reader(charset string, in io.Reader) (io.Reader, error) {
 	switch strings.ToLower(charset) {
 	case "us-ascii", "ascii":
