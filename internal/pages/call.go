@@ -37,13 +37,13 @@ func Bad(title, detail string) error { return &Problem{http.StatusBadRequest, ti
 // Missing is an error for an object that does not exist.
 func Missing(title, detail string) error { return &Problem{http.StatusNotFound, title, detail} }
 
-// Host is where the page was asked for, with its port.
+// Host is the host and port that the request for the page named.
 func (c *Call) Host() string { return c.r.Host }
 
 // user is the viewer's name, "" if the request has none.
 func (c *Call) user() string { return c.Query("user.name") }
 
-// identity is the part of a query that identifies the viewer.
+// identity returns the part of a query that identifies the viewer.
 func identity(q url.Values) url.Values {
 	who := url.Values{}
 	for name, values := range q {
@@ -54,7 +54,7 @@ func identity(q url.Values) url.Values {
 	return who
 }
 
-// Problem is an error as returned by the API.
+// Problem is an error in the API's form.
 type Problem struct {
 	Status int    `json:"-"`
 	Title  string `json:"title"`
@@ -66,7 +66,7 @@ func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
 // Get sends a GET request to the API in the viewer's name, and decodes its answer.
 func (c *Call) Get(path string, into any) error { return c.ask(http.MethodGet, path, nil, into) }
 
-// Post sends a request that needs a body and changes nothing.
+// Post sends a request with a body that changes nothing.
 func (c *Call) Post(path string, order, into any) error {
 	body, err := json.Marshal(order)
 	if err != nil {
@@ -106,8 +106,8 @@ func (c *Call) ask(method, path string, body []byte, into any) error {
 	return nil
 }
 
-// withoutRoute is a request that chi routes by its path: it would take the route of
-// the request from which this one was made for a part of it.
+// withoutRoute copies a request for chi, which routes it by its path. With the original's route, chi would treat that
+// path as a part of the route.
 func withoutRoute(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), chi.RouteCtxKey, nil))
 }
@@ -123,7 +123,7 @@ func (a *answer) Header() http.Header         { return a.head }
 func (a *answer) WriteHeader(status int)      { a.status = status }
 func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
 
-// problem reads an error of the native API or of YARN's.
+// problem reads an error of the native API or of YARN's API.
 func (a *answer) problem() error {
 	var both struct {
 		Problem
@@ -144,7 +144,7 @@ func (a *answer) problem() error {
 	return p
 }
 
-// IsStatus reports whether an error is an answer of that status.
+// IsStatus reports whether an error is an answer with that status.
 func IsStatus(err error, status int) bool {
 	p, ok := err.(*Problem)
 	return ok && p.Status == status

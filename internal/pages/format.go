@@ -27,11 +27,11 @@ var functions = template.FuncMap{
 	"mark":    mark,
 	"add":     func(a, b int64) int64 { return a + b },
 	"hundred": func(v float64) float64 { return 100 * v },
-	// A queue in a path; "*" and the rest of a queue's alphabet stay as they are.
+	// A queue in a path; "*" and the other characters of a queue name remain unchanged.
 	"pathqueue": func(q any) string { return fmt.Sprint(q) },
 }
 
-// whole is a number as templates have it.
+// whole converts a template's number.
 func whole(n any) (int64, error) {
 	switch n := n.(type) {
 	case int64:
@@ -52,7 +52,7 @@ func percent(v any) (string, error) {
 	return "", fmt.Errorf("%v is no share", v)
 }
 
-// Memory writes MB in the unit that suits them.
+// Memory formats MB in a suitable unit.
 func Memory(mb int64) string {
 	switch {
 	case mb >= 1<<20:
@@ -63,7 +63,7 @@ func Memory(mb int64) string {
 	return strconv.FormatInt(mb, 10) + " MiB"
 }
 
-// Number writes a whole number with its thousands apart.
+// Number formats a whole number with separated thousands.
 func Number(n any) string {
 	text := fmt.Sprint(n)
 	digits := strings.TrimPrefix(text, "-")
@@ -80,7 +80,7 @@ func Number(n any) string {
 	return b.String()
 }
 
-// Share is a part of a whole in percent, 0 of nothing.
+// Share returns a part of a whole in percent; 0 if the whole is 0.
 func Share(part, whole int64) float64 {
 	if whole <= 0 {
 		return 0
@@ -103,7 +103,7 @@ func Age(seconds float64) string {
 	return strconv.Itoa(int(seconds/86400)) + " days"
 }
 
-// Stamp writes a time with its date, "–" for none.
+// Stamp formats a time with its date, "–" for none.
 func Stamp(t time.Time) string {
 	if t.IsZero() || t.UnixMilli() <= 0 {
 		return "–"
@@ -111,7 +111,7 @@ func Stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-// mark is the class and the sign of a state: colour is never the only difference.
+// mark returns the class and the sign of a state: colour is never the only difference.
 func mark(state string) string {
 	switch strings.ToLower(state) {
 	case "active", "running", "good", "succeeded", "finished":
@@ -124,13 +124,13 @@ func mark(state string) string {
 	return "plain"
 }
 
-// Bar is a bullet bar in percent: the used part, behind it the pending part, and marks for the guarantee and the
-// maximum.
+// Bar is a bullet bar in percent. It shows the used part, the pending part behind it, and marks for the guarantee and
+// the maximum.
 type Bar struct {
 	Used, Pending      float64 // widths
-	Guarantee, Maximum float64 // places; -1: none
+	Guarantee, Maximum float64 // positions; -1: none
 	Label              string  // the same in words
-	Over               bool    // more is used than is guaranteed
+	Over               bool    // the used part exceeds the guarantee
 }
 
 func NewBar(used, pending, guarantee, maximum float64) Bar {
@@ -152,12 +152,12 @@ func NewBar(used, pending, guarantee, maximum float64) Bar {
 	return b
 }
 
-// Chart is a line over time, drawn as SVG where the page is rendered.
+// Chart is a line over time, drawn as SVG during rendering.
 type Chart struct {
 	Title, Unit string
 	Lines       []string // of points "x,y", one for each run of known values
-	Top         string   // the value at its upper edge
-	Last        string   // the newest value, "not known" if it is not
+	Top         string   // the value at the upper edge
+	Last        string   // the newest value, or "not known"
 	Label       string
 	Minutes     float64
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pages has the common parts of the web pages of a router and of a ResourceManager: layout, live updates, and
-// requests for data. A site renders its pages from the documents of its own API, which it calls without a socket in
-// the viewer's name. So a page shows exactly the API's answers, and the API enforces access rights, sums and rules.
+// Package pages contains the common parts of the web pages of a router and of a ResourceManager: layout, live updates,
+// and requests for data. A site renders its pages from the documents of its own API. It calls the API without a socket
+// in the viewer's name. So a page shows exactly the API's answers, and the API enforces access rights, sums and rules.
 //
-// A page is a type with its data and a template. Everything is embedded: nothing is loaded from elsewhere, and no
-// page contains inline scripts or styles. One script makes pages live: it replaces the changed parts of a page (see
-// stream.go), and it sends changes to the API as any client does. Without the script pages can only be read and
+// A page is a type with its data and a template. Everything is embedded: a page loads nothing from other servers, and
+// contains no inline scripts or styles. One script makes pages live: it replaces the changed parts of a page (see
+// stream.go). It also sends changes to the API like any client. Without the script pages can only be read and
 // navigated.
 package pages
 
@@ -31,17 +31,17 @@ var files embed.FS
 // Config describes a site: its pages and their frame.
 type Config struct {
 	API   http.Handler // of the same port
-	Pages []Page       // the first also shows errors of pages
-	// Templates has page/NAME.html for each page, which defines "page", and may have page/parts.html with shared
+	Pages []Page       // the first page also shows errors of pages
+	// Templates contains page/NAME.html for each page, which defines "page". It may contain page/parts.html with shared
 	// parts.
 	Templates fs.FS
 	Functions template.FuncMap // of the templates, in addition to those of all sites
 	Nav       []Link
-	Home      string // where the name of the software leads to
+	Home      string // target of the link on the software's name
 	Search    string // path of the list that ?q= searches
-	// Problem is the command that helps where a page cannot be shown.
+	// Problem is the suggested command if a page cannot be shown.
 	Problem string
-	// Other paths lead to pages: those that YARN's tools link to.
+	// Other maps further paths, linked by YARN's tools, to pages.
 	Other map[string]func(c *Call) string
 }
 
@@ -52,7 +52,7 @@ type Link struct{ Path, Title, Section string }
 type Page struct {
 	Path, Name, Title, Section string
 	Load                       func(c *Call) (any, error)
-	Command                    func(c *Call) string // the line of creel that shows the same
+	Command                    func(c *Call) string // the creel command line that shows the same data
 }
 
 // Site serves pages. Run ends its streams.
@@ -89,8 +89,7 @@ func New(c Config) *Site {
 	return d
 }
 
-// Mount puts the pages on r, their files below /dash, and the ways to them at the other
-// paths.
+// Mount adds the pages to r, their files below /dash, and the redirects from the other paths.
 func (d *Site) Mount(r chi.Router) {
 	packed := r.With(middleware.Compress(5, "text/html", "text/css", "text/javascript"), guard)
 	for _, p := range d.conf.Pages {
@@ -130,7 +129,7 @@ func guard(next http.Handler) http.Handler {
 // shell is the frame of every page.
 type shell struct {
 	Title, Section, Name string
-	Command              string // of creel, that shows the same
+	Command              string // creel command line that shows the same data
 	User                 string
 	Search               string
 	Here                 string // path and query, for the stream
@@ -138,7 +137,7 @@ type shell struct {
 	Data                 any
 }
 
-// serve renders a page whole before anything of it is sent.
+// serve renders a page completely before it sends any byte.
 func (d *Site) serve(w http.ResponseWriter, r *http.Request, p Page) {
 	c := &Call{d: d, r: r}
 	data, err := p.Load(c)
@@ -159,7 +158,7 @@ func (d *Site) serve(w http.ResponseWriter, r *http.Request, p Page) {
 	d.write(w, http.StatusOK, p.Name, s)
 }
 
-// here is the page's address without the viewer's identity, which its cookie has.
+// here returns the page's address without the viewer's identity, which is in its cookie.
 func here(r *http.Request) string {
 	q := r.URL.Query()
 	q.Del("user.name")
@@ -169,7 +168,7 @@ func here(r *http.Request) string {
 	return r.URL.EscapedPath() + "?" + q.Encode()
 }
 
-// fail shows an error of the API in the place of the page.
+// fail shows an error of the API instead of the page.
 func (d *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := &Problem{Status: http.StatusServiceUnavailable, Title: "This page cannot be shown", Detail: err.Error()}
 	errors.As(err, &p)
@@ -193,10 +192,10 @@ func (d *Site) write(w http.ResponseWriter, status int, name string, s shell) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Add("Vary", "Cookie")
 	w.WriteHeader(status)
-	w.Write(body.Bytes()) // an error here is the client's going away
+	w.Write(body.Bytes()) // an error here means that the client disconnected
 }
 
-// WithQuery is a path with the parts of a query that are not empty.
+// WithQuery returns a path with the non-empty parts of a query.
 func WithQuery(path string, pairs ...string) string {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -210,7 +209,7 @@ func WithQuery(path string, pairs ...string) string {
 	return path + "?" + q.Encode()
 }
 
-// ShellWord quotes a word of a command line where it needs it.
+// ShellWord quotes a word of a command line if necessary.
 func ShellWord(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||

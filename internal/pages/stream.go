@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// Parts of a page that change stand between these, which browsers take for comments.
-// The templates write them by {{live "name"}} and {{over "name"}}.
+// These enclose the changing parts of a page; browsers treat them as comments. The templates write them by {{live
+// "name"}} and {{over "name"}}.
 const (
 	beginMark = "<!--live:"
 	endMark   = "<!--over:"
 	closeMark = "-->"
 )
 
-// every is how often an open page is rendered again.
+// every is the interval between renderings of an open page.
 const every = time.Second
 
-// stream updates one page: each second it renders the page named by ?at=, in the name of the stream's viewer, and
-// sends the changed parts. All streams share the requests to members (see router/rest).
+// stream updates one page. Each second it renders the page named by ?at=, in the name of the stream's viewer, and sends
+// the changed parts. All streams share the requests to members (see router/rest).
 func (d *Site) stream(w http.ResponseWriter, r *http.Request) {
 	at, err := url.Parse(r.URL.Query().Get("at"))
 	if err != nil || at.Scheme != "" || at.Host != "" || len(at.Path) == 0 || at.Path[0] != '/' {
@@ -80,7 +80,7 @@ func (d *Site) parts(r *http.Request, at *url.URL) (map[string]string, int, erro
 		return nil, 0, err
 	}
 	look.RemoteAddr, look.Host = r.RemoteAddr, r.Host
-	// The page is routed by its own address, not by the stream's.
+	// The page's own address routes it, not the stream's.
 	a := &answer{head: http.Header{}, status: http.StatusOK}
 	d.pages.ServeHTTP(a, withoutRoute(look))
 	return cut(a.body.Bytes()), a.status, nil

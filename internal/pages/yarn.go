@@ -16,8 +16,8 @@ type Application struct {
 	Report     Report
 	Attempts   []Attempt
 	Containers []Container // the first shownContainers, oldest first
-	MoreRuns   int         // containers that are not in the list
-	// Problem is the reason why its report is missing.
+	MoreRuns   int         // number of containers that are not in the list
+	// Problem is the reason for a missing report.
 	Problem string
 	Ended   bool
 }
@@ -39,7 +39,7 @@ type Report struct {
 	Unmanaged  bool   `json:"unmanagedApplication"`
 }
 
-// Attempt is one of an application's.
+// Attempt is one attempt of an application.
 type Attempt struct {
 	ID        string `json:"appAttemptId"`
 	Container string `json:"containerId"` // of its AM
@@ -50,7 +50,7 @@ type Attempt struct {
 	Finished  Figure `json:"finishedTime"`
 }
 
-// Container is one that an application has.
+// Container is one container of an application.
 type Container struct {
 	ID       string `json:"containerId"`
 	Node     string `json:"nodeId"`
@@ -61,32 +61,32 @@ type Container struct {
 	Started  Figure `json:"startedTime"`
 }
 
-// Figure is a whole number, and Real one with a part: YARN's JSON has them in quotes
-// at some places and versions.
+// Figure is a whole number, and Real a number with a fraction. In some places and versions YARN's JSON writes them in
+// quotes.
 type (
 	Figure int64
 	Real   float64
 )
 
-// UnmarshalJSON reads a number in quotes or without.
+// UnmarshalJSON reads a number with or without quotes.
 func (f *Figure) UnmarshalJSON(b []byte) error {
 	n, err := strconv.ParseInt(strings.Trim(string(b), `"`), 10, 64)
 	*f = Figure(n)
 	return err
 }
 
-// UnmarshalJSON reads a number in quotes or without.
+// UnmarshalJSON reads a number with or without quotes.
 func (f *Real) UnmarshalJSON(b []byte) error {
 	v, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
 	*f = Real(v)
 	return err
 }
 
-// shownContainers bounds how many containers one page lists.
+// shownContainers is the largest number of containers on one page.
 const shownContainers = 50
 
-// Application reads an application from the API. Parts that the viewer may not see are missing. An error of the
-// report is its Problem, and returned too.
+// Application reads an application from the API. Parts that the viewer may not see are missing. An error of the report
+// becomes its Problem, and is also returned.
 func (c *Call) Application(id string) (a Application, err error) {
 	at := "/ws/v1/cluster/apps/" + url.PathEscape(id)
 	var doc struct {
@@ -121,7 +121,7 @@ func (a *Application) containers(c *Call, path string) {
 			Container list[Container] `json:"container"`
 		} `json:"containers"`
 	}
-	if c.Get(path, &direct) != nil { // as with attempts
+	if c.Get(path, &direct) != nil { // missing for the same reason as attempts
 		return
 	}
 	all := append(direct.Container, direct.Containers.Container...)
@@ -132,7 +132,7 @@ func (a *Application) containers(c *Call, path string) {
 	a.Containers = all[:len(all)-a.MoreRuns]
 }
 
-// AppOfAttempt is the application of an attempt's id, as links name it.
+// AppOfAttempt returns the application of an attempt's id, in the form used by links.
 func AppOfAttempt(attempt string) string {
 	parts := strings.Split(attempt, "_")
 	if len(parts) < 3 {
@@ -141,10 +141,10 @@ func AppOfAttempt(attempt string) string {
 	return url.PathEscape("application_" + parts[1] + "_" + parts[2])
 }
 
-// list is a list that YARN writes as its element where it has one.
+// list is a list. If it contains one element, YARN writes the element alone.
 type list[T any] []T
 
-// UnmarshalJSON reads a list or its one element.
+// UnmarshalJSON reads a list, or the only element alone.
 func (l *list[T]) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '[' {
 		return json.Unmarshal(b, (*[]T)(l))
