@@ -8,22 +8,22 @@ import (
 	"syscall"
 )
 
-// longHeaders are not waited for to their end, in bytes.
+// longHeaders is the number of bytes after which the wait for the end of headers stops.
 const longHeaders = 8 << 10
 
 var headers = sync.Pool{New: func() any { return new([longHeaders]byte) }}
 
-// WaitForRequest is Wait for a server of HTTP/1: it returns when all headers of a request have arrived, or the bytes
-// cannot become a request. So a client that sends a part of the headers costs no more than a silent one. begun
-// reports whether any byte arrived: clients keep spare connections on which they send nothing.
+// WaitForRequest is Wait for a server of HTTP/1. It returns when all headers of a request have arrived, or the bytes
+// cannot become a request. So a client that sends a part of the headers costs no more than a silent one. begun reports
+// whether any byte arrived: clients open spare connections on which they send nothing.
 func WaitForRequest(raw syscall.RawConn) (begun bool, err error) {
-	if err := Wait(raw); err != nil { // the stack of silent connections stays small
+	if err := Wait(raw); err != nil { // the stack of silent connections remains small
 		return false, err
 	}
 	return true, raw.Read(peekHeaders)
 }
 
-// peekHeaders reports whether there is no use in waiting for more.
+// peekHeaders reports whether further waiting is useless.
 func peekHeaders(fd uintptr) bool {
 	b := headers.Get().(*[longHeaders]byte)
 	defer headers.Put(b)
@@ -41,10 +41,10 @@ func peekHeaders(fd uintptr) bool {
 	}
 }
 
-// complete reports whether b has the end of a request's headers, or never will.
+// complete reports whether b contains the end of a request's headers, or can never contain it.
 func complete(b []byte) bool {
 	if b[0] < 'A' || b[0] > 'Z' {
-		return true // no method: a TLS client, for example, is answered at once
+		return true // no method: a TLS client, for example, gets an answer at once
 	}
 	return bytes.Contains(b, []byte("\n\r\n")) || bytes.Contains(b, []byte("\n\n"))
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sockwait waits for the first byte of a connection, on the smallest stack that a goroutine can have: a
-// silent client costs little more than its connection.
+// Package sockwait waits for the first byte of a connection on the smallest stack of a goroutine. A silent client costs
+// little more than its connection.
 package sockwait
 
 import "syscall"
 
-// Wait returns when the socket has data, its end or an error to read; it reads nothing. Its error is a deadline's, or
-// a socket's that was closed meanwhile.
+// Wait returns when a read of the socket would return data, its end or an error; it reads nothing. Its own error comes
+// from a deadline, or from a socket that was closed meanwhile.
 func Wait(raw syscall.RawConn) error { return raw.Read(peek) }
 
 // peek reports whether a read would not block.
