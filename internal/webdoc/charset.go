@@ -21,8 +21,8 @@ var (
 	encodingOf  = regexp.MustCompile(`\sencoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']`)
 )
 
-// toUTF8 converts a document. Its byte order mark comes before the charset of the Content-Type, which comes before the
-// declaration of XML.
+// toUTF8 converts a document. Its byte order mark takes precedence over the charset of the Content-Type. That takes
+// precedence over the XML declaration.
 func toUTF8(b []byte, charset string, isXML bool) (_ []byte, err error) {
 	charset = strings.ToLower(charset)
 	switch {
@@ -72,7 +72,7 @@ func toUTF8(b []byte, charset string, isXML bool) (_ []byte, err error) {
 			Try: "send UTF-8, or name its charset in Content-Type",
 		}
 	}
-	if isXML { // it may name the former encoding
+	if isXML { // the declaration may name the former encoding
 		b = b[len(declaration.Find(b)):]
 	}
 	return b, nil
@@ -93,7 +93,7 @@ func fromUTF16(b []byte, order binary.ByteOrder) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// quality reads the q of a header's part: 1 if there is none.
+// quality reads the q of a header's part; 1 if it is missing.
 func quality(q string) float64 {
 	if q == "" {
 		return 1

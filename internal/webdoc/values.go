@@ -12,7 +12,7 @@ import (
 )
 
 // The values of documents. Hadoop reads JSON as if it were XML: a number may be a text with blanks around it, and a
-// list of one element is the element. It reads an invalid one as 0 or ignores it; here that is an error.
+// list of one element may be the element. Hadoop reads an invalid value as 0 or ignores it; here it is an error.
 type (
 	// Int is a whole number of 32 bits; a blank text is 0.
 	Int int32
@@ -86,7 +86,7 @@ func whole(text string, bits int) (int64, error) {
 	return v, nil
 }
 
-// wrong is an error to which the JSON decoder adds the field's name.
+// wrong makes an error to which the JSON decoder adds the field's name.
 func wrong(text string, want reflect.Type) error {
 	if _, err := strconv.ParseFloat(text, 64); text != "" && (err == nil || strings.Trim(text, "0123456789") == "") {
 		return &json.UnmarshalTypeError{Value: fmt.Sprintf("number %.40s", text), Type: want}
@@ -135,7 +135,7 @@ func fromXML(d *xml.Decoder, start xml.StartElement, set func(text string) error
 	return err
 }
 
-// Many is a list of which one element may be alone. A field that is repeated adds to it.
+// Many is a list. A document may write the only element of a list alone. A repeated field adds to it.
 type Many[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -154,7 +154,7 @@ func (m *Many[T]) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Pairs is a map as YARN writes one: {"entry":[{"key","value"}]}.
+// Pairs is a map in YARN's form: {"entry":[{"key","value"}]}.
 type Pairs[V any] struct {
 	Entry Many[Entry[V]] `json:"entry" xml:"entry"`
 }

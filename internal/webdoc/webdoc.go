@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package webdoc reads the bodies and the Accept headers of YARN's REST calls, for routers and ResourceManagers alike.
-// A body is read as Hadoop's web services read it, or rejected; no value is replaced by a default.
+// It reads a body like Hadoop's web services, or rejects it; it replaces no value by a default.
 package webdoc
 
 import (
@@ -26,7 +26,7 @@ var ErrMediaType = errors.New("unsupported media type")
 // Kind is the form of a body.
 type Kind uint8
 
-// The forms. Other is any that is not a document of YARN's, such as a form's fields.
+// The forms. Other is any form that is not a YARN document, such as a form's fields.
 const (
 	Other Kind = iota
 	JSON
@@ -44,7 +44,7 @@ type Body struct {
 	Text []byte
 }
 
-// Read reads a request's body of at most so many bytes, also after it is unpacked. The error of a larger one is an
+// Read reads a request's body. The limit most, in bytes, applies before and after unpacking. A larger body returns an
 // *http.MaxBytesError.
 func Read(w http.ResponseWriter, r *http.Request, most int64) (Body, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
@@ -98,14 +98,14 @@ func kindOf(contentType string) (kind Kind, charset string) {
 	return kind, params["charset"]
 }
 
-// KindOf returns the kind of a request's body, by its Content-Type.
+// KindOf returns the kind of a request's body from its Content-Type.
 func KindOf(r *http.Request) Kind {
 	kind, _ := kindOf(r.Header.Get("Content-Type"))
 	return kind
 }
 
-// Decode reads the document into the value that to points to. A struct's XMLName is the root that XML must have; JSON
-// has none. Text after the document is an error.
+// Decode reads the document into the value that to points to. A struct's XMLName is the required root of XML; JSON has
+// none. Text after the document is an error.
 func (b Body) Decode(to any) error {
 	switch b.Kind {
 	case JSON:
@@ -148,14 +148,14 @@ func decodeXML(text []byte, to any) error {
 	}
 }
 
-// PrefersXML reads Accept as Jersey does for the two types that YARN has: JSON unless XML is preferred. A header that
-// accepts neither gets JSON.
+// PrefersXML reads Accept like Jersey for YARN's two types: JSON unless XML is preferred. A header that accepts neither
+// gets JSON.
 func PrefersXML(r *http.Request) bool {
 	values := r.Header["Accept"]
 	if len(values) == 0 || len(values) == 1 && (values[0] == "application/json" || values[0] == "*/*") {
 		return false
 	}
-	// A named type counts before a wildcard of the same q, and otherwise the first counts.
+	// A named type precedes a wildcard with the same q; otherwise the first one counts.
 	var best struct {
 		q, exact float64
 		xml      bool
