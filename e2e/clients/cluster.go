@@ -19,52 +19,47 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// Cluster is something that takes itself for a YARN cluster. It has the queues
-// of hadoop.Queues and at least two nodes of 4096 MB and 8 vcores that run
-// containers and the shuffle service.
+// Cluster is a YARN cluster or a replacement for one. It has the queues of hadoop.Queues and at least two nodes of 4096
+// MB and 8 vcores. The nodes run containers and the shuffle service.
 type Cluster struct {
-	Conf  hadoop.Conf // the addresses, and further settings of its clients
+	Conf  hadoop.Conf // the addresses, and additional settings of its clients
 	Web   string      // host:port of the REST API
 	Nodes []string    // ids of its nodes
-	Logs  string      // where the nodes put aggregated logs: their yarn.nodemanager.remote-app-log-dir
-	// Version of the command line and of the MapReduce and shell clients; the
-	// zero value is 3.4.2.
+	Logs  string      // directory of aggregated logs: the nodes' yarn.nodemanager.remote-app-log-dir
+	// Version of the command line and of the MapReduce and shell clients. The zero value is 3.4.2.
 	Version hadoop.Version
 	// OneNode reports that the nodes belong to different members, each with one node. Requests that need two
 	// containers on one node then cannot be met.
 	OneNode bool
 	// Restarts reports that ResourceManagers are killed and restarted meanwhile. Then an application's end may be
-	// reported late, after its home is back. A node may refuse a container that was granted but not started when its
-	// ResourceManager died, which is Hadoop's limit. A MapReduce job then repeats its task; a shell counts the
-	// container as failed and is run again.
+	// reported late, after its home is back. A node may refuse a container that was granted but not started before its
+	// ResourceManager died. That is Hadoop's limit. A MapReduce job then repeats its task; a shell counts the container
+	// as failed and is run again.
 	Restarts bool
-	// Forgets reports that some ResourceManagers are Hadoop's. Such a one loses a signal that it accepted but its
-	// node did not yet receive, and refuses a signal before the node is back.
+	// Forgets reports that some ResourceManagers are Hadoop's. Such a ResourceManager loses a signal that it accepted
+	// but its node has not received. It also refuses a signal before the node is back.
 	Forgets bool
-	// Without names the cases whose feature the cluster lacks, each with a text that the client must print then. Only
+	// Without lists the cases whose feature the cluster lacks, each with a text that the client must print then. Only
 	// dshell_placement uses the text; other cases are skipped.
 	Without map[string]string
-	// Only, when not empty, names the cases to run.
+	// Only, if not empty, lists the cases to run.
 	Only []string
 }
 
-// Case is one thing that a user does. Run fails the test when it does not go
-// as on a YARN cluster.
+// Case is one action of a user. Run fails the test unless the action works as on a YARN cluster.
 type Case struct {
 	Name string
 	Run  func(t *testing.T, c *Cluster)
 }
 
-// atOnce is how many cases run together: they mostly wait for JVMs to start
-// and for heartbeats.
+// atOnce is the number of cases that run together. They mostly wait for JVM starts and heartbeats.
 const atOnce = 3
 
 // messageCases lists the cases that check the message shown without the feature.
 var messageCases = []string{"dshell_placement"}
 
-// Run runs the cases against the cluster, a few at a time, and returns when
-// all are over. It fails at once when Only or Without names a case that does
-// not exist.
+// Run runs the cases against the cluster, a few at a time, and returns when all are over. It fails at once if Only or
+// Without names an unknown case.
 func Run(t *testing.T, c *Cluster) {
 	t.Helper()
 	c.Conf = c.Conf.With(hadoop.Conf{
@@ -95,7 +90,7 @@ func Run(t *testing.T, c *Cluster) {
 	})
 }
 
-// Cases are all cases, in the order of a user's curiosity.
+// Cases returns all cases, roughly in the order in which a new user tries them.
 func Cases() []Case {
 	return slices.Concat(commandLine, rest, shell, mapreduce, tez, flink, skein, spark)
 }
@@ -118,7 +113,7 @@ func named(only []string, of []Case) (names []string) {
 	return names
 }
 
-// client is a fresh client machine of the cluster.
+// client returns a new client machine of the cluster.
 func (c *Cluster) client(t *testing.T, more ...hadoop.Conf) hadoop.Client {
 	t.Helper()
 	return hadoop.Client{Version: c.Version, Conf: c.Conf.With(more...)}.Setup(t)
@@ -134,8 +129,7 @@ func says(t *testing.T, text string, wanted ...string) {
 	}
 }
 
-// matches fails unless the pattern is in the text, and returns its first
-// group, or all of it.
+// matches fails unless the pattern is in the text. It returns the first group of the match, or the whole match.
 func matches(t *testing.T, text, pattern string) string {
 	t.Helper()
 	m := regexp.MustCompile(pattern).FindStringSubmatch(text)
@@ -157,7 +151,7 @@ type report struct {
 	Class, Message                                                   string
 }
 
-// report asks for an application by Hadoop's client library.
+// report reads an application's report with Hadoop's client library.
 func (c *Cluster) report(t *testing.T, client hadoop.Client, id string) report {
 	t.Helper()
 	all := hadoop.Lines[report](t, client.Run(t, "YarnDriver", "report", id).OK(t))
@@ -182,15 +176,14 @@ func (c *Cluster) ends(t *testing.T, client hadoop.Client, id, state, final stri
 	}
 }
 
-// refused is a node's answer to a start that an earlier instance of its ResourceManager granted.
+// refused matches a node's response to a start that an earlier instance of its ResourceManager granted.
 const refused = "rejected as it is allocated by a previous RM"
 
-// missed is the message of a MapReduce client that requested the job's end after the AM had gone, as can happen
-// around a restart; the kit has no history server.
+// missed is the message of a MapReduce client that requested the job's end after the AM had gone. That can happen
+// around a restart, because the kit has no history server.
 const missed = "FinalApplicationStatus=SUCCEEDED. Redirecting to job history server"
 
-// ran runs a client that must end well. When it does not, the end of the logs
-// of its application's containers is in the test's log.
+// ran runs a client that must succeed. If it fails, the ends of its application's container logs are in the test's log.
 func (c *Cluster) ran(t *testing.T, client hadoop.Client, class string, args ...string) hadoop.Result {
 	t.Helper()
 	r := client.Run(t, class, args...)
@@ -215,7 +208,7 @@ func (c *Cluster) ran(t *testing.T, client hadoop.Client, class string, args ...
 	return r.OK(t)
 }
 
-// get reads a JSON document of the REST API, again where a ResourceManager that is killed meanwhile had it.
+// get reads a JSON document of the REST API. It retries if a ResourceManager killed meanwhile was to serve it.
 func (c *Cluster) get(t *testing.T, path string) (v map[string]any) {
 	t.Helper()
 	err := c.try(path, &v)
@@ -255,7 +248,7 @@ func (c *Cluster) try(path string, v *map[string]any) error {
 	return nil
 }
 
-// at walks into a JSON document; a missing step fails the test.
+// at returns a value of a JSON document by its path. A missing step fails the test.
 func at(t *testing.T, v any, path ...string) any {
 	t.Helper()
 	for i, step := range path {
@@ -275,7 +268,7 @@ func short(v any) string {
 	return s[:min(len(s), 500)]
 }
 
-// until asks again until cond holds; the deadline is process.Guard's.
+// until checks cond until it holds. The deadline is process.Guard's.
 func until(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	if err := process.Poll(nil, cond); err != nil {

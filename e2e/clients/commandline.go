@@ -70,7 +70,7 @@ var commandLine = []Case{
 		says(t, c.client(t).Run(t, hadoop.ClusterCLI, "-lnl").OK(t).Stdout, "Node Labels:")
 	}},
 	{"cluster_attrs", func(t *testing.T, c *Cluster) {
-		// It prints nothing at all where there are none.
+		// It prints nothing if there are none.
 		if r := c.client(t).Run(t, hadoop.ClusterCLI, "-lna").OK(t); strings.Contains(r.All, "Exception") {
 			t.Error(r.All)
 		}
@@ -92,7 +92,7 @@ var commandLine = []Case{
 		in, keys := io.Pipe()
 		defer keys.Close()
 		client.Stdin = in
-		// It runs tput and stty by itself and wants a terminal's name.
+		// It runs tput and stty itself, and they require a terminal's name.
 		client.Env = []string{"TERM=dumb", "HADOOP_COMMON_HOME=" + client.Dir()}
 		top := client.Start(t, hadoop.TopCLI, "-cols", "120", "-rows", "40", "-delay", "1")
 		top.WaitLine(t, "YARN top")

@@ -58,7 +58,7 @@ func (c *Cluster) flink(t *testing.T) flinkClient {
 	conf := filepath.Join(client.Dir(), "flink")
 	client.Env = append(client.Env, "FLINK_CONF_DIR="+conf, "FLINK_LIB_DIR="+client.Jars,
 		"FLINK_PLUGINS_DIR="+filepath.Join(home, "plugins"),
-		// It writes down in the temporary directory which session is its user's: another client is not to read that.
+		// The session's id is written to the temporary directory. Another client must not read it.
 		"JDK_JAVA_OPTIONS="+opens+" -Djava.io.tmpdir="+client.Dir())
 	lines := []string{
 		"env.java.opts.all: -XX:+UseSerialGC " + hadoop.Quick + " " + opens,
@@ -91,7 +91,7 @@ func (c *Cluster) flink(t *testing.T) flinkClient {
 	return flinkClient{client, filepath.Join(client.Dir(), "out"), c.Restarts}
 }
 
-// run runs an action of Flink's command line with the job that counts words.
+// run runs an action of Flink's command line with the word-count job.
 func (f *flinkClient) run(t *testing.T, action ...string) hadoop.Result {
 	t.Helper()
 	if err := os.RemoveAll(f.out); err != nil {
@@ -107,7 +107,7 @@ func (f *flinkClient) run(t *testing.T, action ...string) hadoop.Result {
 	return r.OK(t)
 }
 
-// counted fails unless the job has counted the words of its input; it writes each new count of a word.
+// counted fails unless the job has counted the words of its input. The job writes each new count of a word.
 func (f *flinkClient) counted(t *testing.T, all string) {
 	t.Helper()
 	var words strings.Builder

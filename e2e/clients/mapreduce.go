@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
-// jobApplication is the application of a job that a client talked about.
+// jobApplication matches the application of a job in a client's output.
 func jobApplication(t *testing.T, text string) string {
 	t.Helper()
 	return "application_" + matches(t, text, `job_(\d+_\d+)`)
@@ -115,7 +115,7 @@ var mapreduce = []Case{
 			t.Errorf("the killed job's client ended well\n%s", p.Tail(40))
 		}
 		until(t, "the killed job's end", func() bool { return c.report(t, client, id).State != "RUNNING" })
-		// The AM ends by itself as killed, or the RM kills it.
+		// The AM ends itself as killed, or the RM kills it.
 		if r := c.report(t, client, id); r.Final != "KILLED" {
 			t.Errorf("%s is %s, %s", id, r.State, r.Final)
 		}

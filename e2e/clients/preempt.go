@@ -49,12 +49,13 @@ logger.rpc.name = org.apache.hadoop.ipc.ProtobufRpcEngine2
 logger.rpc.level = trace
 `
 
-// executors are as many of 1024 MB as fill two nodes beside an AM of 896 MB.
+// executors is the number of executors of 1024 MB that fill two nodes beside an AM of 896 MB.
 const executors = 7
 
-// SparkGivesWay: a Spark application has the whole cluster of two nodes, in queue default, when a MapReduce job comes
-// in the other queue. Executors are preempted for it, and both succeed. Spark is notified of each before its kill,
-// counts none of them and none of their tasks as failed (one would end the application), and repeats those tasks.
+// SparkGivesWay runs a Spark application on the whole cluster of two nodes, in queue default. A MapReduce job then
+// starts in the other queue. Executors are preempted for it, and both succeed. Spark is notified of each executor
+// before its kill. It counts none of them and none of their tasks as failed, because one would end the application. It
+// repeats those tasks.
 func SparkGivesWay(t *testing.T, c *Cluster, mode string) {
 	client, dir := c.client(t), t.TempDir()
 	script, log := filepath.Join(client.Dir(), "gives_way.py"), filepath.Join(dir, "am.log")
@@ -147,7 +148,7 @@ var (
 	contract  = regexp.MustCompile(`container \{ id \{ .*?\} id: (\d+) \}`)
 )
 
-// toldOf returns, by container number, where an AM's call log first has the preemption notice of that container.
+// toldOf returns, by container number, the first position of that container's preemption notice in an AM's call log.
 func toldOf(log string) map[int64]int {
 	told := map[int64]int{}
 	for _, m := range allocated.FindAllStringIndex(log, -1) {

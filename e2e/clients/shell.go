@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// shellArgs is the arguments of a distributed shell of n small containers.
+// shellArgs returns the arguments of a distributed shell with n small containers.
 func shellArgs(t *testing.T, n int, more ...string) []string {
 	t.Helper()
 	jar := filepath.Join(hadoop.Jars(t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")
@@ -35,7 +35,7 @@ func shellArgs(t *testing.T, n int, more ...string) []string {
 	}, more...)
 }
 
-// runShell runs a distributed shell that must end well, and returns its id.
+// runShell runs a distributed shell that must succeed, and returns its id.
 func runShell(t *testing.T, c *Cluster, client hadoop.Client, n int, more ...string) string {
 	t.Helper()
 	r := c.ran(t, client, hadoop.DistributedShell, shellArgs(t, n, more...)...)
@@ -45,7 +45,7 @@ func runShell(t *testing.T, c *Cluster, client hadoop.Client, n int, more ...str
 	return id
 }
 
-// containersOf are the files that containers of an application left under their ids.
+// containersOf returns the files that an application's containers left under their ids.
 func containersOf(t *testing.T, dir, id string) []string {
 	t.Helper()
 	files, err := filepath.Glob(dir + "/*container_*" + strings.TrimPrefix(id, "application_") + "_*")
@@ -55,17 +55,17 @@ func containersOf(t *testing.T, dir, id string) []string {
 	return files
 }
 
-// startShell starts a distributed shell of n sleeping containers, waits until
-// they run, and returns its id and its client.
+// startShell starts a distributed shell of n sleeping containers and waits until they run. It returns its id and its
+// client.
 func startShell(t *testing.T, c *Cluster, client hadoop.Client, n int) (string, *process.Process) {
 	t.Helper()
 	dir := t.TempDir()
 	return c.started(t, client, n, dir, fmt.Sprintf("touch %s/began.$CONTAINER_ID; exec sleep 1000", dir))
 }
 
-// started starts a distributed shell of n containers whose command writes began.ID in dir. It waits for all and
-// returns the id and the client. While ResourceManagers are killed, it restarts the shell if a node refused an
-// earlier grant: the shell requests no replacement and would wait forever.
+// started starts a distributed shell of n containers whose command writes began.ID in dir. It waits for all and returns
+// the id and the client. While ResourceManagers are killed, it restarts the shell if a node refused an earlier grant.
+// The shell requests no replacement and would wait forever.
 func (c *Cluster) started(
 	t *testing.T,
 	client hadoop.Client,
@@ -121,15 +121,15 @@ func (c *Cluster) started(
 	}
 }
 
-// list is yarn container -list of an attempt that has n containers.
+// list returns yarn container -list of an attempt with n containers.
 func list(t *testing.T, c *Cluster, client hadoop.Client, attempt string, n int) (out string) {
 	t.Helper()
 	total := fmt.Sprintf("Total number of containers :%d", n)
 	return shows(t, c, client, []string{"container", "-list", attempt}, total)
 }
 
-// shows runs `yarn application` and the like, and fails unless the output has the wanted texts. Where
-// ResourceManagers restart meanwhile this may take a while: lists lack absent members, and AMs come back one by one.
+// shows runs `yarn application` and similar commands, and fails unless the output has the wanted texts. While
+// ResourceManagers restart this may take longer. Lists lack absent members, and AMs come back one by one.
 func shows(t *testing.T, c *Cluster, client hadoop.Client, args []string, wanted ...string) (out string) {
 	t.Helper()
 	once := func() bool {
@@ -184,7 +184,7 @@ var shell = []Case{
 		}
 	}},
 	{"dshell_keep", func(t *testing.T, c *Cluster) {
-		// The AM dies; its containers live on and are the next attempt's.
+		// The AM dies. The next attempt inherits its containers.
 		client, dir := c.client(t), t.TempDir()
 		wait := fmt.Sprintf(
 			"touch %s/began.$CONTAINER_ID; until [ -e %s/go ]; do sleep 0.2; done; touch %s/ended.$CONTAINER_ID",
@@ -214,7 +214,7 @@ var shell = []Case{
 		}
 		until(t, "the second attempt", func() bool {
 			if c.Forgets {
-				signal() // until there is no such container any more
+				signal() // repeat until the container is gone
 			}
 			r := client.Run(t, hadoop.ApplicationCLI, "applicationattempt", "-status", attempt(2))
 			return strings.Contains(r.Stdout, "State : RUNNING")
@@ -231,8 +231,8 @@ var shell = []Case{
 				t.Errorf("%s did not live on: %v", worker, err)
 			}
 		}
-		// An attempt that starts while a member is away learns of the member's containers when that is back, and has
-		// requested others by then.
+		// An attempt that starts while a member is away gets the member's containers when the member is back. By then
+		// it has requested others.
 		if began, _ := filepath.Glob(dir + "/began.*"); len(began) != 2 && !c.Restarts {
 			t.Errorf("%d containers began, want the two of the first attempt", len(began))
 		}
@@ -247,9 +247,8 @@ var shell = []Case{
 		); err != nil {
 			t.Fatal(err)
 		}
-		// One container: the shell's AM renames the script once for each
-		// container it starts, from a thread for each, and dies when the second
-		// finds it gone.
+		// One container: the shell's AM renames the script once for each container, each in its own thread. It dies
+		// when the second thread does not find the script.
 		id := runShell(t, c, c.client(t), 1, "-shell_script", script, "-shell_args", "world",
 			"-shell_env", "GREETING=hello")
 		output := containersOf(t, dir, id)
@@ -284,7 +283,7 @@ var shell = []Case{
 			out = r.All
 			return r.Code == 0 && strings.Contains(r.Stdout, "State : RUNNING")
 		}
-		if c.Restarts { // a ResourceManager that is back knows of it when its node is, too
+		if c.Restarts { // after a restart the ResourceManager has it when its node is back
 			until(t, container+" to be running", status)
 		} else if !status() {
 			t.Fatal(out)
@@ -297,7 +296,7 @@ var shell = []Case{
 			"Killing application "+id,
 		)
 		c.ends(t, client, id, "KILLED", "KILLED")
-		// A second kill finds it done.
+		// a second kill finds it ended
 		says(t, client.Run(t, hadoop.ApplicationCLI, "application", "-kill", id).OK(t).All, "has already finished")
 	}},
 	{"app_admin", func(t *testing.T, c *Cluster) {
@@ -344,7 +343,7 @@ var shell = []Case{
 		})
 		until(t, "aggregated logs", func() bool {
 			last = client.Run(t, hadoop.LogsCLI, "-applicationId", id)
-			// Each node uploads its own, the AM's one perhaps last.
+			// Each node uploads its own logs, perhaps the AM's node last.
 			return strings.Count(last.Stdout, "needle in container_") == 2 &&
 				strings.Contains(last.Stdout, "LogType:AppMaster.stderr")
 		})
@@ -372,7 +371,7 @@ var shell = []Case{
 		c.ends(t, client, matches(t, r.All, applicationID), "FINISHED", "SUCCEEDED")
 	}},
 	{"uam_kill", func(t *testing.T, c *Cluster) {
-		// Killed before its AM has registered.
+		// The kill comes before its AM has registered.
 		client := c.client(t)
 		p := client.Start(t, hadoop.UnmanagedLauncher, "-cmd", "sleep 1000")
 		p.WaitLine(t, "Launching AM with application attempt id")
@@ -422,8 +421,8 @@ func (c *Cluster) toldIn(t *testing.T, client hadoop.Client, r hadoop.Result, wh
 	says(t, text, why)
 }
 
-// apart fails unless two containers that must not meet ran on two nodes or, where they have one
-// node alone, one after the other. Each leaves files NODE.CONTAINER.1 and .2 at its begin and end.
+// apart fails unless two containers ran on two nodes or, on a cluster of one-node members, one after the other. Each
+// leaves files NODE.CONTAINER.1 and .2 at its begin and end.
 func apart(t *testing.T, dir, id string, oneNode bool) {
 	t.Helper()
 	began := slices.DeleteFunc(containersOf(t, dir, id), func(f string) bool { return !strings.HasSuffix(f, ".1") })

@@ -17,11 +17,11 @@ import (
 var skeinUser []byte
 
 var skein = []Case{
-	// Services, as Dask and tf-yarn start theirs: their number changes while the application runs.
+	// Services, like those of Dask and tf-yarn: their number changes while the application runs.
 	{"skein", func(t *testing.T, c *Cluster) {
 		client := c.client(t, hadoop.Conf{"fs.defaultFS": "viewfs://nodes/"})
 		python := python3(t)
-		// All that it wants of a Hadoop that is installed is this program's answer.
+		// It uses an installed Hadoop only for this program's output.
 		bin := filepath.Join(client.Dir(), "bin")
 		script := "#!/bin/sh\necho '" + hadoop.ClassPath(t, hadoop.V342, client.ConfDir()) + "'\n"
 		if err := os.Mkdir(bin, 0o755); err != nil {

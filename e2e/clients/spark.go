@@ -25,14 +25,14 @@ var spark = []Case{
 	{"spark4_cluster", func(t *testing.T, c *Cluster) { runSpark(t, c, hadoop.Spark4, "cluster") }},
 }
 
-// SparkSubmit is spark-submit of a Python script by pyspark 3.5, with two small
-// executors. The client must have been set up.
+// SparkSubmit returns the spark-submit command of a Python script by pyspark 3.5, with two small executors. The client
+// must have been set up.
 func SparkSubmit(t testing.TB, client hadoop.Client, mode, script string, arguments ...string) process.Command {
 	t.Helper()
 	return sparkSubmit(t, client, hadoop.Spark35, mode, nil, script, arguments...)
 }
 
-// sparkSubmit is SparkSubmit of any Spark, with more of its configuration, which wins.
+// sparkSubmit is SparkSubmit for any Spark, with additional configuration that takes precedence.
 func sparkSubmit(
 	t testing.TB, client hadoop.Client, line hadoop.Spark, mode string, more []string,
 	script string, arguments ...string,
@@ -57,8 +57,7 @@ func sparkSubmit(
 		"spark.yarn.am.extraJavaOptions=" + hadoop.Quick,
 		"spark.ui.enabled=false", "spark.driver.host=127.0.0.1", "spark.yarn.submit.waitAppCompletion=true",
 		"spark.yarn.report.interval=200ms",
-		// Without these a container advertises the machine's first address
-		// that is not loopback.
+		// Without these a container advertises the machine's first address other than loopback.
 		"spark.yarn.appMasterEnv.SPARK_LOCAL_IP=127.0.0.1", "spark.yarn.appMasterEnv.SPARK_LOCAL_HOSTNAME=127.0.0.1",
 		"spark.executorEnv.SPARK_LOCAL_IP=127.0.0.1", "spark.executorEnv.SPARK_LOCAL_HOSTNAME=127.0.0.1",
 		"spark.yarn.appMasterEnv.PYTHONPATH=" + packages, "spark.executorEnv.PYTHONPATH=" + packages,
@@ -107,7 +106,7 @@ func runSpark(t *testing.T, c *Cluster, line hadoop.Spark, mode string) {
 	if err := os.WriteFile(pi, sparkPi, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// On a fresh machine it fetches Spark first, for minutes.
+	// On a new machine it first fetches Spark, which takes minutes.
 	submit := sparkSubmit(t, client, line, mode, nil, pi, result)
 	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
 	defer cancel()

@@ -20,7 +20,7 @@ var tez = []Case{
 		out := filepath.Join(client.Dir(), "out")
 		var args []string
 		for _, s := range []string{
-			// Nothing is uploaded: all nodes see the jars, as they do Hadoop's.
+			// Nothing is uploaded: all nodes can read the jars, like Hadoop's.
 			"tez.ignore.lib.uris=true",
 			"tez.cluster.additional.classpath.prefix=" + hadoop.Jars(t, hadoop.V342) + "/*:" + jars + "/*",
 			"tez.staging-dir=" + filepath.Join(client.Dir(), "staging"),

@@ -24,12 +24,11 @@ type am struct {
 	am     yarnrpc.ApplicationMasterProtocolClient
 	app    string
 	lastID int32
-	has    map[string]bool // containers that were granted
+	has    map[string]bool // granted containers
 	began  time.Time
 }
 
-// am takes the token of a submitted application from its home, and goes to
-// the proxy with it.
+// am reads the token of a submitted application at its home, and connects to the proxy with it.
 func (f *federation) am(client *hrpc.Client, id string) *am {
 	f.t.Helper()
 	homes := f.homes(id)
@@ -130,8 +129,8 @@ func (m *am) more(f *federation, n int) {
 	})
 }
 
-// keepCalling sends heartbeats until stop is called, as an AM does whatever happens to others; the AM must not be
-// used elsewhere meanwhile.
+// keepCalling sends heartbeats until stop is called, as an AM does during faults elsewhere. Until then the test must
+// not use the AM otherwise.
 func (m *am) keepCalling(f *federation) (stop func()) {
 	end, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -161,5 +160,5 @@ func (m *am) finish(f *federation) {
 	})
 }
 
-// since is how long the AM has been there.
+// since returns the AM's age.
 func (m *am) since() time.Duration { return time.Since(m.began) }

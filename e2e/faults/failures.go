@@ -9,18 +9,18 @@ const root = "../.."
 type failure struct {
 	in      string // the package of its test, "" for this one
 	test    string // the function that proves it
-	what    string // fails
+	what    string // the failing part
 	users   string // what users see
 	log     string // words of the log line
 	metric  string
 	alert   string
-	breach  bool   // the metric moves only when the promise is broken
+	breach  bool   // the metric changes only if the promise is broken
 	as      string // the test whose row describes the operators' view, if this one starts no daemon
 	promise string
 }
 
-// failures are the rows of docs/operations/failures.md: one for each test of this
-// package, and for each story of the faults of e2e/federation.
+// failures are the rows of docs/operations/failures.md. Each test of this package has one, and each fault story of
+// e2e/federation.
 var failures = []failure{
 	{
 		test:    "TestPausedResourceManagerExpiresNothing",

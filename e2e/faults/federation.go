@@ -20,15 +20,14 @@ import (
 	"github.com/creelrm/creel/e2e/rm"
 )
 
-// federation is two subclusters with simulated nodes, one proxy and one router,
-// each a process.
+// federation is two subclusters with simulated nodes, one proxy and one router. Each is a process.
 type federation struct {
 	t       *testing.T
 	members []*member
 	proxy   *daemon
 	router  *daemon
 
-	storeURL string // with the parameters that all were given
+	storeURL string // with the parameters of all daemons
 }
 
 type member struct {
@@ -46,21 +45,21 @@ type daemon struct {
 	command  process.Command
 }
 
-// lease is how long a member may be silent; short, so that a fault outlives it. patience is a router's timeout for a
-// claim.
+// lease is the maximum silence of a member. It is short, so that a fault lasts longer. patience is a router's timeout
+// for a claim.
 const (
 	lease    = 3 * time.Second
 	patience = 2 * time.Second
 )
 
-// found starts a federation over a store. parameters extend the store's URL, settings its ResourceManagers'
+// found starts a federation over a store. parameters extend the store's URL. settings extend its ResourceManagers'
 // configuration.
 func found(t *testing.T, url, parameters string, settings ...string) *federation {
 	t.Helper()
 	return foundWith(t, url, parameters, nil, settings...)
 }
 
-// foundWith is found, with more settings of the proxy too.
+// foundWith is found with additional settings of the proxy.
 func foundWith(t *testing.T, url, parameters string, ofProxy []string, settings ...string) *federation {
 	t.Helper()
 	return foundAs(t, url, layout{
@@ -70,10 +69,10 @@ func foundWith(t *testing.T, url, parameters string, ofProxy []string, settings 
 	})
 }
 
-// layout describes a federation; the zero value is that of found.
+// layout describes a federation. The zero value is the layout of found.
 type layout struct {
 	members    int    // 2
-	parameters string // of the store's URL, beside ours
+	parameters string // added to the store's URL
 	ofProxy    []string
 	ofRM       func(id string) []string
 }
@@ -150,7 +149,7 @@ func (f *federation) start(name, role string, settings ...string) *daemon {
 	return d
 }
 
-// spawn runs one daemon until the test ends, whether or not it comes to serve.
+// spawn runs one daemon until the test ends. It does not wait until the daemon serves.
 func (f *federation) spawn(name, role string, settings ...string) *daemon {
 	f.t.Helper()
 	dir := f.t.TempDir()
@@ -206,7 +205,7 @@ func (d *daemon) run(t testing.TB, more ...string) {
 
 func (d *daemon) ready() string { return filepath.Join(d.command.Dir, "ready") }
 
-// awaitReady waits until the daemon serves, and remembers where.
+// awaitReady waits until the daemon serves, and records its addresses.
 func (d *daemon) awaitReady(t testing.TB) {
 	t.Helper()
 	var entry struct {
@@ -221,7 +220,7 @@ func (d *daemon) awaitReady(t testing.TB) {
 	serves(t, d)
 }
 
-// ports are the settings of the addresses in a daemon's ready file.
+// ports maps settings to the address names in a daemon's ready file.
 var ports = map[string]string{
 	"yarn.resourcemanager.address":                  "client",
 	"yarn.resourcemanager.scheduler.address":        "scheduler",
@@ -234,7 +233,7 @@ var ports = map[string]string{
 	"yarn.nodemanager.amrmproxy.address":            "proxy",
 }
 
-// again starts a daemon that has ended, at the addresses that it had.
+// again restarts an ended daemon at its former addresses.
 func (d *daemon) again(t testing.TB, more ...string) {
 	t.Helper()
 	d.keepPorts()
@@ -243,7 +242,7 @@ func (d *daemon) again(t testing.TB, more ...string) {
 	d.awaitReady(t)
 }
 
-// keepPorts has the next start listen where this one did.
+// keepPorts sets the next start's addresses to the current ones.
 func (d *daemon) keepPorts() {
 	for i, s := range d.settings {
 		if key, value, _ := strings.Cut(s, "="); value == "127.0.0.1:0" && d.at[ports[key]] != "" {
@@ -261,7 +260,7 @@ func (f *federation) await(what string, cond func() bool) {
 
 var web = &http.Client{Timeout: time.Minute}
 
-// answer of a REST call; code is 0 if there was none.
+// answer is the response to a REST call; code is 0 without one.
 type answer struct {
 	code       int
 	retryAfter string
@@ -303,7 +302,7 @@ func call(t testing.TB, d *daemon, method, path string, in, out any) answer {
 	return answer{resp.StatusCode, resp.Header.Get("Retry-After"), string(b), time.Since(began)}
 }
 
-// nodes that a ResourceManager, or the router for all, counts as active.
+// nodes returns the number of active nodes, as reported by a ResourceManager or the router.
 func (f *federation) nodes(d *daemon) int {
 	var m struct {
 		ClusterMetrics struct{ ActiveNodes int }
@@ -312,7 +311,7 @@ func (f *federation) nodes(d *daemon) int {
 	return m.ClusterMetrics.ActiveNodes
 }
 
-// view is the federation as the router sees it.
+// view is the router's view of the federation.
 type view struct {
 	Frozen      string
 	Subclusters []struct {
@@ -327,7 +326,7 @@ func (f *federation) view() (v view) {
 	return v
 }
 
-// active members of the router's view, with their epochs.
+// active returns the active members of the router's view, with their epochs.
 func (f *federation) active() map[string]int64 {
 	out := map[string]int64{}
 	for _, s := range f.view().Subclusters {
@@ -350,7 +349,7 @@ func (f *federation) newID() string {
 	return doc.ID
 }
 
-// submit submits an application whose AM is the test.
+// submit submits an application whose AM runs in the test.
 func (f *federation) submit(id string) answer {
 	return call(f.t, f.router, http.MethodPost, "/ws/v1/cluster/apps", map[string]any{
 		"application-id":    id,
@@ -363,7 +362,7 @@ func (f *federation) submit(id string) answer {
 	}, nil)
 }
 
-// retriable wants the answer that a client may repeat: 503 with Retry-After.
+// retriable requires a response that permits a retry: 503 with Retry-After.
 func retriable(t testing.TB, a answer) {
 	t.Helper()
 	if a.code != http.StatusServiceUnavailable || a.retryAfter == "" {
@@ -371,7 +370,7 @@ func retriable(t testing.TB, a answer) {
 	}
 }
 
-// submitSoon repeats a submission while the answer says to, and returns the number of refusals.
+// submitSoon repeats a submission as the responses request, and returns the number of refusals.
 func (f *federation) submitSoon(id string) (refused int) {
 	f.t.Helper()
 	f.await("the submission of "+id+" is taken", func() bool {
@@ -386,7 +385,7 @@ func (f *federation) submitSoon(id string) (refused int) {
 	return refused
 }
 
-// state returns an application's state as a daemon reports it; "" if it is unknown there.
+// state returns an application's state as a daemon reports it; "" if the daemon does not have the application.
 func (f *federation) state(d *daemon, id string) string {
 	var doc struct {
 		App struct{ State string }
@@ -395,8 +394,7 @@ func (f *federation) state(d *daemon, id string) string {
 	return doc.App.State
 }
 
-// homes are the members that have an application as their own: not a UAM of
-// its AM.
+// homes returns the members with the application itself, not a UAM of its AM.
 func (f *federation) homes(id string) (at []string) {
 	for _, m := range f.members {
 		var doc struct {

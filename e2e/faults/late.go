@@ -29,11 +29,11 @@ type behindPaths struct {
 	client *hrpc.Client
 }
 
-// farMember is a member behind paths: how to start it, and the fault that hits it.
+// farMember is a member behind paths, with its start and its fault.
 type farMember struct {
 	name  string
 	start func(f *federation, name string) memberProcess
-	fault func(memberProcess) // returns when it is over, and all that was late has arrived
+	fault func(memberProcess) // returns when the fault is over and all delayed data has arrived
 
 	memberProcess
 }
@@ -41,12 +41,11 @@ type farMember struct {
 // memberProcess is a ResourceManager without federation settings.
 type memberProcess struct {
 	*process.Process
-	client, web string // its ports
+	client, web string // ports
 	paths       []*path
 }
 
-// foundBehindPaths starts a federation of such members over a store; settings are
-// more of its router's.
+// foundBehindPaths starts a federation of such members over a store. settings are additional settings of its router.
 func foundBehindPaths(t *testing.T, url string, members []*farMember, settings ...string) *behindPaths {
 	t.Helper()
 	f := &federation{t: t, storeURL: url + "?timeout=300ms&max_wait=" + patience.String()}
@@ -61,7 +60,7 @@ func foundBehindPaths(t *testing.T, url string, members []*farMember, settings .
 		args := []string{rm.Binary(t), "agent", "--subcluster", m.name}
 		for _, s := range []string{
 			"creel.store.url=" + f.storeURL,
-			"creel.membership.heartbeat-interval=300ms", // of a lease of half a minute: no member is lost meanwhile
+			"creel.membership.heartbeat-interval=300ms", // the lease is 30 s: no member is lost meanwhile
 			"yarn.resourcemanager.address=" + m.paths[0].address,
 			"yarn.resourcemanager.webapp.address=" + m.paths[1].address,
 		} {
@@ -79,11 +78,11 @@ func foundBehindPaths(t *testing.T, url string, members []*farMember, settings .
 	f.await("the router sees all members and nodes", func() bool {
 		return len(f.active()) == len(members) && f.nodes(f.router) == len(members)
 	})
-	f.submitSoon(f.newID()) // a new store provides no home at first
+	f.submitSoon(f.newID()) // with a new store the first submissions find no home
 	return b
 }
 
-// creelRM starts one of creel's, with a node.
+// creelRM starts one of creel's ResourceManagers, with a node.
 func creelRM(f *federation, name string) memberProcess {
 	d := f.start("rm-"+name, "rm",
 		"yarn.resourcemanager.address=127.0.0.1:0",
@@ -132,22 +131,22 @@ func (b *behindPaths) submitRPC(id string, managed bool) error {
 	return err
 }
 
-// manners are the ways in which clients submit applications.
+// manners are the ways to submit an application.
 var manners = []struct {
 	name    string
 	byRPC   bool
 	managed bool // its AM is a container
 }{{"REST", false, false}, {"RPC", true, false}, {"RPC, managed", true, true}}
 
-// story is many submissions during a fault, each repeated as the answers request until it is accepted.
+// story is a series of submissions during a fault. Each is repeated, as its responses request, until it is accepted.
 type story struct {
 	*behindPaths
 	ids      []string
 	repeated atomic.Int32
 }
 
-// tell sends a quarter of n submissions, runs fault, and sends the others at once: each member should get some during
-// its fault. It returns when all were accepted and the fault is over.
+// tell submits a quarter of n applications, starts fault, and then submits the others. So each member should receive
+// some during its fault. It returns when all were accepted and the fault is over.
 func (s *story) tell(n int, fault func()) {
 	s.t.Helper()
 	ids := s.newIDs(n)
@@ -159,7 +158,7 @@ func (s *story) tell(n int, fault func()) {
 	wg.Wait()
 }
 
-// newIDs are n applications that the audit will look for.
+// newIDs returns n application ids. The audit will check them.
 func (s *story) newIDs(n int) []string {
 	for range n {
 		s.ids = append(s.ids, s.newID())
@@ -167,8 +166,8 @@ func (s *story) newIDs(n int) []string {
 	return s.ids[len(s.ids)-n:]
 }
 
-// send submits applications, each in its turn of manners, and repeats as the answers request; it calls taken for each
-// accepted one.
+// send submits applications, in each of manners by turns, and repeats as the responses request. It calls taken for each
+// accepted application.
 func (s *story) send(wg *sync.WaitGroup, ids []string, taken func(id string)) {
 	for i, id := range ids {
 		wg.Go(func() {
@@ -211,7 +210,7 @@ func (b *behindPaths) once(id string, byRPC, managed bool) error {
 	}
 }
 
-// givenUp adds to at the members that, by the router, got a submission and did not answer.
+// givenUp adds to at the members that received a submission and did not respond, according to the router.
 func (s *story) givenUp(at map[string]bool) {
 	for _, members := range s.unclear() {
 		for _, m := range members {
@@ -220,14 +219,15 @@ func (s *story) givenUp(at map[string]bool) {
 	}
 }
 
-// unclear returns, by application, the members that the router says got its submission and did not answer.
+// unclear returns, by application, the members that received its submission and did not respond, according to the
+// router.
 func (s *story) unclear() map[string][]string {
 	type document struct {
 		Tries []struct{ Member, Verdict string }
 	}
 	whys := make([]document, len(s.ids))
 	var wg sync.WaitGroup
-	for i, id := range s.ids { // at once: a stopped home takes two seconds to be reported
+	for i, id := range s.ids { // in parallel: the report of a stopped home takes two seconds
 		wg.Go(func() { call(s.t, s.router, http.MethodGet, "/api/v1/apps/"+id+"/why", nil, &whys[i]) })
 	}
 	wg.Wait()
@@ -242,8 +242,8 @@ func (s *story) unclear() map[string][]string {
 	return out
 }
 
-// audit counts at the ResourceManagers themselves where the applications are:
-// each is at one member, alive, in its first attempt.
+// audit checks every application at the ResourceManagers themselves. Each must be at exactly one member, alive, and in
+// its first attempt.
 func (s *story) audit() {
 	s.t.Helper()
 	s.await("all members are active again", func() bool { return len(s.active()) == len(s.members) })
@@ -273,7 +273,7 @@ func (s *story) audit() {
 		len(s.ids), doubled, lost, s.repeated.Load(), places)
 }
 
-// attempts is how many an application has at a member.
+// attempts returns the number of an application's attempts at a member.
 func (f *federation) attempts(home, id string) int {
 	var doc struct {
 		AppAttempts struct{ AppAttempt []struct{ ID int } }

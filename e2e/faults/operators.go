@@ -22,8 +22,7 @@ import (
 	"github.com/creelrm/creel/internal/programs"
 )
 
-// step is how often the daemons of a test are scraped, as Prometheus would; Prometheus
-// asks seldomer, and sees less.
+// step is the scrape interval of a test's daemons. Prometheus scrapes less often, and so observes less.
 const step = 500 * time.Millisecond
 
 // operators records the operators' view of one test's federation: the daemons' logs, and the series that Prometheus
@@ -33,14 +32,14 @@ type operators struct {
 
 	mu      sync.Mutex
 	logs    []*process.Process
-	targets map[string]string   // the web ports of daemons by name; they keep it when they die, as in prometheus.yml
-	series  map[string][]string // by metric and labels; a value for each scrape, "_" where there was none
+	targets map[string]string   // web ports of daemons by name; a dead daemon stays, as in prometheus.yml
+	series  map[string][]string // by metric and labels; one value a scrape, "_" if absent
 	scrapes int
 
-	said string // the log line that was found
+	said string // the log line found
 }
 
-// watching is the operators of the test that runs; tests of this package do not run at once.
+// watching is the view of the running test. Tests of this package run one at a time.
 var watching struct {
 	mu sync.Mutex
 	*operators
@@ -87,7 +86,7 @@ func operatorsSee(t *testing.T) {
 	})
 }
 
-// started is called when a daemon's process runs.
+// started records a daemon's new process.
 func started(d *daemon) {
 	watching.mu.Lock()
 	defer watching.mu.Unlock()
@@ -98,7 +97,7 @@ func started(d *daemon) {
 	}
 }
 
-// serves is called when a daemon serves; it is scraped until the test ends it.
+// serves records a daemon that serves. It is scraped until the test ends the daemon.
 func serves(t testing.TB, d *daemon) {
 	watching.mu.Lock()
 	defer watching.mu.Unlock()
@@ -116,8 +115,8 @@ func serves(t testing.TB, d *daemon) {
 	})
 }
 
-// awaitDown waits until a scrape has met a daemon that has ended, if the test's row is about that: a restart is faster
-// than a scrape.
+// awaitDown waits until a scrape has failed at an ended daemon, if the test's row is about that. A restart may be
+// faster than a scrape.
 func awaitDown(t testing.TB, name string) {
 	t.Helper()
 	watching.mu.Lock()
@@ -234,7 +233,7 @@ func (o *operators) judge(t *testing.T) {
 	o.promtool(t)
 }
 
-// says reports whether a daemon's log has the row's words where operators look.
+// says reports whether a daemon's log has the row's text at WARN or ERROR, or as output of a failed start.
 func (o *operators) says(p *process.Process) bool {
 	for line := range strings.Lines(p.Output()) {
 		if strings.Contains(line, o.row.log) &&
@@ -246,7 +245,7 @@ func (o *operators) says(p *process.Process) bool {
 	return false
 }
 
-// first and worst are the first value of a series, and the one that is farthest from it.
+// first returns the first value of a series. worst returns the value farthest from it.
 func first(values []string) string {
 	i := slices.IndexFunc(values, func(v string) bool { return v != "_" })
 	return values[i]
@@ -293,7 +292,7 @@ func (o *operators) promtool(t *testing.T) {
 	}
 	at := (time.Duration(o.scrapes) * step).Round(time.Second)
 	if !strings.HasSuffix(o.row.metric, "_total") {
-		at += lasts // an increase is out of its window by then
+		at += lasts // not for counters: by then their increase has left the window
 	}
 	fmt.Fprintf(&b, "  promql_expr_test:\n"+
 		"  - expr: '(count(ALERTS{alertname=\"%s\",alertstate=\"firing\"}) or vector(0)) > bool 0'\n"+

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// path is a network path to one port that can delay bytes in either direction, in order within a connection. A
-// connection is accepted at once; only its data is late.
+// path is a network path to one port. It can delay bytes in either direction, in order within a connection. It accepts
+// a connection at once; only the data is late.
 type path struct {
 	address string
 	to      string
@@ -18,8 +18,8 @@ type path struct {
 
 	mu     sync.Mutex
 	late   [2]time.Duration // delay of the data read now
-	until  time.Time        // or then, if that is later
-	loses  [2]bool          // data read now is lost
+	until  time.Time        // data is also late until then
+	loses  [2]bool          // drop data read now
 	conns  map[net.Conn]bool
 	closed bool
 	listen net.Listener
@@ -28,7 +28,7 @@ type path struct {
 // The directions of a path.
 const (
 	thither = iota // requests
-	hither         // answers
+	hither         // responses
 )
 
 // newPath opens a path to a port until the test ends.
@@ -68,7 +68,7 @@ func (p *path) slow(direction int, d time.Duration) {
 	p.late[direction] = d
 }
 
-// cut delays all data sent within the next d until its end, as retransmission does.
+// cut delays all data sent within the next d to the end of that time, as retransmission does.
 func (p *path) cut(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +82,7 @@ func (p *path) lose(direction int) {
 	p.loses[direction] = true
 }
 
-// heal ends that; connections that have lost something are over.
+// heal ends the loss and closes all connections, because some have lost data.
 func (p *path) heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +92,7 @@ func (p *path) heal() {
 	}
 }
 
-// refuse has all connections from now on refused, and ends those that are.
+// refuse closes the port and all connections.
 func (p *path) refuse() {
 	p.listen.Close()
 	p.heal()
@@ -129,7 +129,7 @@ type piece struct {
 	bytes []byte
 }
 
-// pump carries one direction of a connection to its end, which is late too.
+// pump forwards one direction of a connection until its end. The end is delayed too.
 func (p *path) pump(to, from net.Conn, direction int) {
 	pieces := make(chan piece, 1024)
 	var reader sync.WaitGroup
@@ -162,7 +162,7 @@ func (p *path) pump(to, from net.Conn, direction int) {
 			time.Sleep(time.Until(piece.due))
 		}
 		if piece.bytes != nil {
-			_, _ = to.Write(piece.bytes) // one that is gone reads no more
+			_, _ = to.Write(piece.bytes) // a closed connection reads no more
 		} else if half, ok := to.(*net.TCPConn); ok {
 			_ = half.CloseWrite()
 		}

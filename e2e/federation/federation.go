@@ -20,7 +20,7 @@ import (
 	"github.com/creelrm/creel/internal/programs"
 )
 
-// Daemon is a process of the creel binary that can be killed and started again.
+// Daemon is a process of the creel binary. Tests can kill and restart it.
 type Daemon struct {
 	*process.Process
 	Name    string
@@ -29,7 +29,7 @@ type Daemon struct {
 	started int
 }
 
-// start runs "creel ROLE --conf DIR ARGS..." and waits until it serves. Its addresses are those of its configuration.
+// start runs "creel ROLE --conf DIR ARGS..." and waits until it serves, at the addresses of its configuration.
 func start(t testing.TB, name, role string, conf hadoop.Conf, args ...string) *Daemon {
 	t.Helper()
 	dir := tempDir(t, name)
@@ -87,7 +87,7 @@ func (f *Federation) Creel(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// tempDir is a directory of one process of one test, with a short name.
+// tempDir returns a directory for one process of one test, with a short name.
 func tempDir(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "creel-"+name+"-")
@@ -106,27 +106,26 @@ func tempDir(t testing.TB, name string) string {
 	return dir
 }
 
-// Subcluster is one member: its ResourceManager, the proxy beside its node,
-// and the node.
+// Subcluster is one member: its ResourceManager, its node, and the proxy beside the node.
 type Subcluster struct {
 	ID        string
 	RM        *Daemon                 // creel's; nil for Hadoop's
-	Hadoop    *hadoop.ResourceManager // its ResourceManager, where it is not ours
-	Agent     *Daemon                 // that speaks for it then
+	Hadoop    *hadoop.ResourceManager // its ResourceManager, if it is Hadoop's
+	Agent     *Daemon                 // its agent, for Hadoop's
 	Addresses hadoop.Addresses
 	Proxy     *Daemon
 	Node      *hadoop.NodeManager
 	address   string // loopback address of its node and proxy
 }
 
-// Federation is all of it, running.
+// Federation is a running federation.
 type Federation struct {
 	Store           string // URL
 	Routers         []*Daemon
 	RouterAddresses []hadoop.Addresses
 	Subclusters     []*Subcluster
 	Gateway         *Daemon // the proxy for AMs outside of the nodes
-	Logs            string  // where the nodes put aggregated logs
+	Logs            string  // directory of the nodes' aggregated logs
 	proxyPort       int
 }
 
@@ -192,7 +191,7 @@ func Start(t testing.TB, o Options) *Federation {
 	return f
 }
 
-// commonPort is a port that is free on all hosts.
+// commonPort returns a port that is free on all hosts.
 func commonPort(t testing.TB, hosts []string) int {
 	t.Helper()
 	for range 100 {
@@ -243,7 +242,7 @@ func (f *Federation) StartProxy(t testing.TB, name, host string, more hadoop.Con
 	}))
 }
 
-// StartSubcluster starts one of creel's ResourceManagers with its proxy; the caller starts the node.
+// StartSubcluster starts one of creel's ResourceManagers with its proxy. The caller starts the node.
 func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf) *Subcluster {
 	t.Helper()
 	const host = "127.0.0.1"
@@ -265,26 +264,25 @@ func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf)
 	return s
 }
 
-// StartHadoop starts Hadoop's ResourceManager as a member, with its agent; the caller starts the node and its proxy.
-// It recovers from files when it is restarted.
+// StartHadoop starts Hadoop's ResourceManager as a member, with its agent. The caller starts the node and its proxy.
+// After a restart it recovers from files.
 func (f *Federation) StartHadoop(t testing.TB, number int) *Subcluster {
 	t.Helper()
 	return f.startHadoopOf(t, hadoop.V342, number, nil)
 }
 
-// startHadoopOf is StartHadoop of a release, and with more settings.
+// startHadoopOf is StartHadoop for a release, with additional settings.
 func (f *Federation) startHadoopOf(t testing.TB, v hadoop.Version, number int, more hadoop.Conf) *Subcluster {
 	t.Helper()
 	s := &Subcluster{ID: fmt.Sprintf("sc-%d", number), address: fmt.Sprintf("127.0.0.%d", number+1)}
 	s.Hadoop = hadoop.StartRM(t, hadoop.RM{Version: v, Name: "rm-" + s.ID, Conf: hadoop.Conf{
-		// Container ids must differ over the federation, and Hadoop heeds the
-		// epoch only where it recovers.
+		// Container ids must differ between members, and Hadoop uses the epoch only with recovery.
 		"yarn.resourcemanager.epoch":                                       strconv.Itoa(number * 1000),
 		"yarn.resourcemanager.recovery.enabled":                            "true",
 		"yarn.resourcemanager.store.class":                                 "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
 		"yarn.resourcemanager.fs.state-store.uri":                          "file://" + tempDir(t, "rmstate"),
 		"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": "1000",
-		// For so long it waits for an AM that it was about to start when it was killed.
+		// Its wait for an AM whose start a kill interrupted.
 		"yarn.am.liveness-monitor.expiry-interval-ms": "60000",
 	}.With(more)})
 	s.Addresses = s.Hadoop.Addresses
@@ -310,8 +308,7 @@ func (f *Federation) StartNode(t testing.TB, name, host string, addresses hadoop
 	return hadoop.StartNM(t, hadoop.NM{Name: name, Host: host, RM: addresses,
 		Conf: hadoop.Conf{
 			"yarn.nodemanager.remote-app-log-dir": f.Logs,
-			// Hadoop's default is 15 minutes: a node outlives its
-			// ResourceManager, and with it the maps' output.
+			// Hadoop's default is 15 minutes. A node and the maps' output on it outlive its ResourceManager.
 			"yarn.resourcemanager.connect.max-wait.ms":       "600000",
 			"yarn.resourcemanager.connect.retry-interval.ms": "500",
 		}})
@@ -335,15 +332,14 @@ func (f *Federation) StartRouter(t testing.TB, number int, more hadoop.Conf) *Da
 	return d
 }
 
-// ClientConf points a Hadoop client at a router, and its AMs at the proxy
-// beside them.
+// ClientConf points a Hadoop client at a router, and its AMs at the proxy on their node.
 func (f *Federation) ClientConf(router int) hadoop.Conf {
 	a := f.RouterAddresses[router]
 	a.Scheduler = "${env.NM_HOST:-127.0.0.1}:" + strconv.Itoa(f.proxyPort)
 	return a.Conf()
 }
 
-// Nodes are the ids of all nodes.
+// Nodes returns the ids of all nodes.
 func (f *Federation) Nodes() (ids []string) {
 	for _, s := range f.Subclusters {
 		if s.Node != nil {
@@ -353,7 +349,7 @@ func (f *Federation) Nodes() (ids []string) {
 	return ids
 }
 
-// Await waits until every router that runs counts so many active nodes.
+// Await waits until every running router reports this number of active nodes.
 func (f *Federation) Await(t testing.TB, nodes int) {
 	t.Helper()
 	for i, r := range f.Routers {

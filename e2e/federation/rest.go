@@ -19,7 +19,7 @@ import (
 
 var httpClient = &http.Client{Timeout: time.Minute}
 
-// App has the fields of YARN's app document that the tests read.
+// App contains the fields of YARN's app document that the tests read.
 type App struct {
 	ID, State, FinalStatus, Diagnostics string
 	Unmanaged                           bool `json:"unmanagedApplication"`
@@ -27,7 +27,7 @@ type App struct {
 	Priority                            int
 }
 
-// Call makes one REST call of the OS user and returns the answer's code.
+// Call makes one REST call as the OS user and returns the status code.
 func Call(t testing.TB, method, web, path string, in, out any) (int, error) {
 	var body io.Reader
 	if in != nil {
@@ -61,7 +61,7 @@ func Call(t testing.TB, method, web, path string, in, out any) (int, error) {
 	return resp.StatusCode, json.Unmarshal(b, out)
 }
 
-// NewApplication asks a router for an application id.
+// NewApplication requests an application id from a router.
 func NewApplication(t testing.TB, web string) (string, error) {
 	var doc struct {
 		ID string `json:"application-id"`
@@ -123,7 +123,7 @@ func AwaitState(t testing.TB, web, id, state string) {
 	}
 }
 
-// Home returns an application's home subcluster by the routers.
+// Home returns an application's home subcluster, as the routers report it.
 func (f *Federation) Home(t testing.TB, id string) *Subcluster {
 	t.Helper()
 	var why struct{ Home string }
@@ -142,7 +142,7 @@ func (f *Federation) Home(t testing.TB, id string) *Subcluster {
 	return nil
 }
 
-// Other is a subcluster that is not this one.
+// Other returns another subcluster.
 func (f *Federation) Other(s *Subcluster) *Subcluster {
 	for _, o := range f.Subclusters {
 		if o != s {
@@ -152,7 +152,7 @@ func (f *Federation) Other(s *Subcluster) *Subcluster {
 	return nil
 }
 
-// AwaitActive waits until a router sees so many active members.
+// AwaitActive waits until a router reports this number of active members.
 func AwaitActive(t testing.TB, web string, n int) {
 	t.Helper()
 	seen := 0

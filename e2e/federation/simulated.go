@@ -15,8 +15,8 @@ import (
 	"github.com/creelrm/creel/e2e/rm"
 )
 
-// startSimulated starts a node of a member, with a core for each 512 MB, whose containers run for an hour and cost
-// nothing.
+// startSimulated starts a simulated node of a member, with one core for each 512 MB. Its containers run for an hour and
+// use no resources.
 func startSimulated(t testing.TB, s *Subcluster, memoryMB int) {
 	t.Helper()
 	startSimulatedNodes(t, s, 1, memoryMB)
@@ -34,8 +34,8 @@ func startSimulatedNodes(t testing.TB, s *Subcluster, n, memoryMB int) {
 	})
 }
 
-// startSimulation starts n of creel's ResourceManagers, each with a simulated node, and a router, over a Redis. conf
-// is the configuration of all of them.
+// startSimulation starts n of creel's ResourceManagers, each with a simulated node, and a router, over a Redis. All use
+// the configuration conf.
 func startSimulation(t testing.TB, n, memoryMB int, conf hadoop.Conf) *Federation {
 	t.Helper()
 	f := &Federation{Logs: tempDir(t, "logs")}
@@ -65,7 +65,7 @@ func (f *Federation) applyTree(t testing.TB, document string) {
 	}
 	var out []byte
 	var err error
-	if process.Poll(nil, func() bool { // the router may not have read the nodes yet
+	if process.Poll(nil, func() bool { // the router may not have the nodes yet
 		out, err = exec.Command(rm.Binary(t), "queue", "apply", "-f", file,
 			"--server", "http://"+f.RouterAddresses[0].Web, "--user", hadoop.OSUser(t)).CombinedOutput()
 		return err == nil
@@ -74,20 +74,20 @@ func (f *Federation) applyTree(t testing.TB, document string) {
 	}
 }
 
-// operate runs the command line as an administrator of the federation, against its first router.
+// operate runs the command line as an administrator of the federation, on its first router.
 func (f *Federation) operate(t testing.TB, args ...string) string {
 	t.Helper()
 	return f.Creel(t, append(args, "--server", "http://"+f.RouterAddresses[0].Web, "--user", hadoop.OSUser(t))...)
 }
 
-// submitSleep submits an application that is one container, its AM, to a member or a router,
-// and returns its id.
+// submitSleep submits an application of one container, its AM, to a member or a router. It returns the application's
+// id.
 func submitSleep(t testing.TB, web, queue string, memoryMB int) string {
 	t.Helper()
 	return submitSleepOn(t, "", web, queue, memoryMB)
 }
 
-// submitSleepOn is submitSleep on nodes of a label, "" for those without one.
+// submitSleepOn is submitSleep on nodes of a label, "" for those without a label.
 func submitSleepOn(t testing.TB, label, web, queue string, memoryMB int) string {
 	t.Helper()
 	id, err := NewApplication(t, web)
@@ -108,7 +108,7 @@ func submitSleepOn(t testing.TB, label, web, queue string, memoryMB int) string 
 	return id
 }
 
-// AwaitUserLimits waits until so many members hold their part of a user limit.
+// AwaitUserLimits waits until n members have their part of a user limit.
 func AwaitUserLimits(t testing.TB, web string, n int) {
 	t.Helper()
 	err := process.Poll(nil, func() bool {
@@ -135,7 +135,7 @@ type queueNow struct {
 	Capacity         float64
 	AbsoluteCapacity float64
 	ResourcesUsed    struct{ Memory int }
-	Planned          *struct { // creel's only
+	Planned          *struct { // only in creel's documents
 		AbsoluteCapacity float64
 		PlanVersion      int64
 	}
@@ -169,7 +169,7 @@ func (q queueNow) usedOn(label string) int {
 	return 0
 }
 
-// capacityOn is its capacity on nodes of a label, in percent.
+// capacityOn returns the capacity on nodes of a label, in percent.
 func (q queueNow) capacityOn(label string) float64 {
 	for _, p := range q.Capacities.QueueCapacitiesByPartition {
 		if p.PartitionName == label {

@@ -36,11 +36,11 @@ const (
 	SleepJob          = "org.apache.hadoop.mapreduce.SleepJob"
 )
 
-// Client is a machine from which a user works: a configuration directory and a
-// Hadoop version, which its AMs and tasks have too. The zero version is 3.4.2.
+// Client is a user's machine: a configuration directory and a Hadoop version. Its AMs and tasks use the same version.
+// The zero version is 3.4.2.
 type Client struct {
 	Version Version
-	Conf    Conf     // the addresses at least; wins over the defaults
+	Conf    Conf     // at least the addresses; takes precedence over the defaults
 	User    string   // HADOOP_USER_NAME; default the OS user
 	Env     []string // more environment
 	HeapMB  int      // default 256
@@ -48,23 +48,23 @@ type Client struct {
 	Stdin   io.Reader
 	// AddOpens passes AddOpens to the JVM; command-line clients do not need it.
 	AddOpens bool
-	// FullJIT leaves out Quick.
+	// FullJIT omits Quick.
 	FullJIT bool
-	// Jars is a directory of more jars, after Hadoop's.
+	// Jars is a directory of additional jars, after Hadoop's.
 	Jars string
 
 	dir string
 }
 
-// Result is the end of a client.
+// Result is the outcome of a client.
 type Result struct {
 	Stdout string
-	All    string // standard output and error, with the client's log
+	All    string // standard output and error, including the client's log
 	Code   int
 }
 
-// Setup makes the client's directory now, so that several runs share it (and
-// its staging directory). Run does it by itself for one run.
+// Setup makes the client's directory now, so that several runs share the directory and its staging directory. Without
+// it, Run makes one for each run.
 func (c Client) Setup(t testing.TB) Client {
 	t.Helper()
 	if c.dir != "" {
@@ -76,17 +76,17 @@ func (c Client) Setup(t testing.TB) Client {
 	c.dir = tempDir(t, "client")
 	c.Conf = common(t, c.dir).With(containers(Jars(t, c.Version), c.ConfDir(), c.dir), c.Conf)
 	c.Conf.Write(t, c.ConfDir())
-	// The submitter wants to own it and sets its mode.
+	// The submitter must own it, and sets its mode.
 	if err := os.MkdirAll(c.Conf["yarn.app.mapreduce.am.staging-dir"], 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// Dir is the client's own directory; Setup must have been called.
+// Dir returns the client's own directory. Setup must have been called.
 func (c Client) Dir() string { return c.dir }
 
-// ConfDir is its configuration directory.
+// ConfDir returns the configuration directory.
 func (c Client) ConfDir() string { return filepath.Join(c.dir, "conf") }
 
 func (c Client) command(t testing.TB, class string, args []string) process.Command {
@@ -139,7 +139,7 @@ func (c Client) Run(t testing.TB, class string, args ...string) Result {
 	return runCommand(t, c.command(t, class, args), c.Timeout)
 }
 
-// Start starts a main class and leaves it running.
+// Start starts a main class and does not wait for its end.
 func (c Client) Start(t testing.TB, class string, args ...string) *process.Process {
 	t.Helper()
 	c = c.Setup(t)
@@ -171,8 +171,7 @@ func tail(s string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// Lines decodes the JSON lines of the standard output, which our own Java
-// helpers print; other lines are passed over.
+// Lines decodes the JSON lines of the standard output, which creel's Java helpers print. It skips other lines.
 func Lines[T any](t testing.TB, r Result) []T {
 	t.Helper()
 	var out []T
@@ -194,12 +193,11 @@ func Lines[T any](t testing.TB, r Result) []T {
 	return out
 }
 
-// ClientConf is the addresses as a client wants them.
+// ClientConf returns the addresses in a client's form.
 func (r *ResourceManager) ClientConf() Conf { return r.Addresses.Conf() }
 
-// tempDir is a directory of one process of one test. Its name is short (paths
-// end up in command lines and sockets) and its parents can be searched by
-// everybody, which public local resources need.
+// tempDir returns a directory for one process of one test. Its name is short because paths appear in command lines and
+// sockets. All users can search its parents, as public local resources require.
 func tempDir(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "creel-"+name+"-")

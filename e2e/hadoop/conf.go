@@ -13,12 +13,10 @@ import (
 	"testing"
 )
 
-// Conf is a set of Hadoop properties. Which file of a configuration directory
-// a property belongs to follows from its name.
+// Conf is a set of Hadoop properties. A property's name decides its file in a configuration directory.
 type Conf map[string]string
 
-// With returns a copy in which the properties of the others win, later ones
-// over earlier ones. An empty value removes a property.
+// With returns a copy with the properties of the others; later ones have precedence. An empty value removes a property.
 func (c Conf) With(others ...Conf) Conf {
 	out := maps.Clone(c)
 	if out == nil {
@@ -41,8 +39,7 @@ func fileOf(name string) string {
 	case strings.HasPrefix(name, "yarn.scheduler.capacity."):
 		return "capacity-scheduler.xml"
 	case strings.HasPrefix(name, "mapreduce."), strings.HasPrefix(name, "yarn.app.mapreduce."):
-		// Not a matter of taste: mapred-default.xml is loaded after
-		// yarn-site.xml and would win over it.
+		// Required: mapred-default.xml is loaded after yarn-site.xml and would override it.
 		return "mapred-site.xml"
 	case strings.HasPrefix(name, "yarn."), strings.HasPrefix(name, "creel."):
 		return "yarn-site.xml"
@@ -53,8 +50,8 @@ func fileOf(name string) string {
 	}
 }
 
-// Write writes the configuration directory: the five XML files and a log4j
-// configuration that sends INFO to standard error.
+// Write writes the configuration directory. It contains the five XML files and a log4j configuration that logs INFO to
+// standard error.
 func (c Conf) Write(t testing.TB, dir string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -99,13 +96,12 @@ log4j.appender.console.layout=org.apache.log4j.PatternLayout
 log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c: %m%n
 `
 
-// Addresses are the addresses of a ResourceManager, ours or Hadoop's, or of a
-// Router, each "host:port" or empty.
+// Addresses are the addresses of a ResourceManager (creel's or Hadoop's) or of a Router. Each is "host:port" or empty.
 type Addresses struct {
 	Client, Scheduler, Tracker, Admin, Web string
 }
 
-// Conf is the properties by which clients, AMs and nodes find them.
+// Conf returns the address properties for clients, AMs and nodes.
 func (a Addresses) Conf() Conf {
 	return Conf{}.With(Conf{
 		"yarn.resourcemanager.address":                  a.Client,
@@ -116,7 +112,7 @@ func (a Addresses) Conf() Conf {
 	})
 }
 
-// OSUser is the user that runs the tests, and so every daemon and client.
+// OSUser returns the user of the tests, and so of every daemon and client.
 func OSUser(t testing.TB) string {
 	t.Helper()
 	u, err := user.Current()
@@ -126,13 +122,13 @@ func OSUser(t testing.TB) string {
 	return u.Username
 }
 
-// common returns the settings of every configuration directory: a local file system, short reconnects, and the right
-// of this user to act for others.
+// common returns the settings of every configuration directory: a local file system, short reconnects, and this user's
+// right to act for others.
 func common(t testing.TB, dir string) Conf {
 	u := OSUser(t)
 	return Conf{
 		"fs.defaultFS": "file:///",
-		// The same files under another name: Skein wants a file system that has a host.
+		// The same files under another name: Skein requires a file system with a host.
 		"fs.viewfs.mounttable.nodes.linkMergeSlash": "file:///",
 		"hadoop.tmp.dir":                                           filepath.Join(dir, "tmp"),
 		"hadoop.http.staticuser.user":                              u,
@@ -166,8 +162,8 @@ func common(t testing.TB, dir string) Conf {
 	}
 }
 
-// containers returns the settings by which an application's containers find Hadoop: literal paths, independent of the
-// launcher's environment.
+// containers returns the settings for an application's containers to find Hadoop. The paths are literal, so they do not
+// depend on the launcher's environment.
 func containers(jars, conf, dir string) Conf {
 	const opens = " --add-opens=java.base/java.lang=ALL-UNNAMED"
 	const small = " -XX:+UseSerialGC " + Quick

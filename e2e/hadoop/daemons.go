@@ -24,15 +24,15 @@ type Daemon struct {
 	ready   string
 }
 
-// AddOpens is the one flag that RM, NodeManager and Router need on Java 17:
-// their web applications define classes by reflection.
+// AddOpens is the one flag that RM, NodeManager and Router need on Java 17. Their web applications define classes by
+// reflection.
 const AddOpens = "--add-opens=java.base/java.lang=ALL-UNNAMED"
 
-// Quick makes a JVM compile simply and skip bytecode verification. Short-lived programs take a third less processor
-// time, which the end-to-end tests lack; long-running ones are slower, and benchmarks do without.
+// Quick makes a JVM compile simply and skip bytecode verification. Short-lived programs then need a third less
+// processor time, which limits the end-to-end tests. Long-running programs become slower, so benchmarks do not use it.
 const Quick = "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 
-// jvm is the command line of a class.
+// jvm returns the command line of a class.
 func jvm(t testing.TB, classPath string, flags []string, class string, args ...string) []string {
 	t.Helper()
 	line := append([]string{Java(t), "-XX:+UseSerialGC", "-Djava.net.preferIPv4Stack=true"}, flags...)
@@ -40,8 +40,7 @@ func jvm(t testing.TB, classPath string, flags []string, class string, args ...s
 	return append(line, args...)
 }
 
-// ClassPath is the configuration directory, the version's jars, and our own
-// Java helpers.
+// ClassPath is the configuration directory, the version's jars, and creel's Java helpers.
 func ClassPath(t testing.TB, v Version, confDir string) string {
 	t.Helper()
 	return strings.Join([]string{confDir, Jars(t, v) + "/*", Helpers(t, v)}, ":")
@@ -59,7 +58,7 @@ func launch(t testing.TB, name, dir string, conf Conf, flags []string, class, re
 	return launchOf(t, V342, name, dir, conf, flags, class, ready)
 }
 
-// launchOf is launch of a release.
+// launchOf is launch for a release.
 func launchOf(t testing.TB, v Version, name, dir string, conf Conf, flags []string, class, ready string) *Daemon {
 	t.Helper()
 	d := &Daemon{Conf: conf, ConfDir: filepath.Join(dir, "conf"), ready: ready}
@@ -73,15 +72,15 @@ func launchOf(t testing.TB, v Version, name, dir string, conf Conf, flags []stri
 		Dir:  dir,
 		Args: d.args(v),
 		Env:  []string{"HADOOP_HOME=" + dir, "HADOOP_CONF_DIR=" + d.ConfDir},
-		// A NodeManager's containers, which have sessions of their own.
+		// a NodeManager's containers have sessions of their own
 		Sweep: conf["yarn.nodemanager.local-dirs"],
 	}
 	d.start(t)
 	return d
 }
 
-// start starts the daemon for the first time. Daemons end in the reverse order of their first starts, despite
-// restarts: nodes end before the RM that they were started after.
+// start starts the daemon for the first time. Daemons end in the reverse order of their first starts, despite restarts.
+// So nodes end before an RM that was started before them.
 func (d *Daemon) start(t testing.TB) {
 	t.Helper()
 	d.Process = process.Spawn(t, d.command)
@@ -91,9 +90,8 @@ func (d *Daemon) start(t testing.TB) {
 	}
 }
 
-// Restart starts the daemon again with the same configuration, on the same
-// ports, after stopping it if it still runs, and waits until it is ready. To
-// let a NodeManager's containers live on, call KillAlone first.
+// Restart restarts the daemon with the same configuration, on the same ports, and waits until it is ready. It first
+// stops the daemon if it still runs. Call KillAlone first if a NodeManager's containers must live on.
 func (d *Daemon) Restart(t testing.TB) {
 	t.Helper()
 	if !d.Ended() {
@@ -110,24 +108,23 @@ func (d *Daemon) Upgrade(t testing.TB, v Version) {
 	d.Restart(t)
 }
 
-// RM has the options of a ResourceManager; the zero value is usable.
+// RM are the options of a ResourceManager; the zero value is usable.
 type RM struct {
 	Version Version // default V342
 	Name    string  // default "rm"
 	HeapMB  int     // default 384
-	Conf    Conf    // wins over the defaults
+	Conf    Conf    // takes precedence over the defaults
 	NoWait  bool    // do not wait for it to become active (a standby, a bad configuration)
 }
 
-// ResourceManager is a real one.
+// ResourceManager is a real ResourceManager of Hadoop.
 type ResourceManager struct {
 	*Daemon
 	Addresses
 }
 
-// StartRM starts a ResourceManager with the CapacityScheduler on free loopback
-// ports and waits until all its ports are open. Its queues are root.default
-// (70%) and root.other (30%), each of which may grow to the whole.
+// StartRM starts a ResourceManager with the CapacityScheduler on free loopback ports, and waits until all its ports are
+// open. Its queues are root.default (70%) and root.other (30%). Each may use the whole cluster.
 func StartRM(t testing.TB, o RM) *ResourceManager {
 	t.Helper()
 	if o.Name == "" {
@@ -147,7 +144,7 @@ func StartRM(t testing.TB, o RM) *ResourceManager {
 
 const resourceManager = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 
-// freeAddresses are loopback ports for all that a ResourceManager listens on.
+// freeAddresses returns loopback ports for all of a ResourceManager's listeners.
 func freeAddresses(t testing.TB) Addresses {
 	t.Helper()
 	const host = "127.0.0.1"
@@ -174,8 +171,8 @@ func rmConf(t testing.TB, dir string) Conf {
 	}, Queues())
 }
 
-// Queues is the capacity-scheduler.xml of the kit: root.default and
-// root.other, both open to one user's whole use, with room for AMs.
+// Queues is the capacity-scheduler.xml of the kit. root.default and root.other permit one user to use the whole queue,
+// and leave room for AMs.
 func Queues() Conf {
 	q := Conf{
 		"yarn.scheduler.capacity.root.queues":                 "default,other",
@@ -193,26 +190,26 @@ func Queues() Conf {
 	return q
 }
 
-// NM has the options of a NodeManager.
+// NM are the options of a NodeManager.
 type NM struct {
-	Name     string    // default "nm"; give two on one machine different names
-	RM       Addresses // where to register; only Tracker is dialled in a plain set-up
-	Host     string    // loopback address to live on; default 127.0.0.1, which calls itself localhost
+	Name     string    // default "nm"; two on one machine need different names
+	RM       Addresses // where to register; a plain set-up uses only Tracker
+	Host     string    // loopback address; the default 127.0.0.1 is named localhost
 	MemoryMB int       // default 4096
 	VCores   int       // default 8
 	HeapMB   int       // default 256
-	Conf     Conf      // wins over the defaults
+	Conf     Conf      // takes precedence over the defaults
 }
 
-// NodeManager is a real one.
+// NodeManager is a real NodeManager of Hadoop.
 type NodeManager struct {
 	*Daemon
 	Address string // "host:port" as configured; the node's id has the resolved name
 	Web     string
-	ID      string // the node's id as it registered, "localhost:21145"
+	ID      string // id with which the node registered, "localhost:21145"
 }
 
-// registered is the log line in which a NodeManager reports its id.
+// registered matches the log line with a NodeManager's id.
 const registered = "Registered with ResourceManager as "
 
 // StartNM starts a NodeManager with the shuffle service and log aggregation
@@ -269,11 +266,11 @@ func StartNM(t testing.TB, o NM) *NodeManager {
 	return n
 }
 
-// Router has the options of a Hadoop Router.
+// Router are the options of a Hadoop Router.
 type Router struct {
 	RM     Addresses // the RM behind a plain forwarder; empty in federation mode
 	HeapMB int       // default 384
-	Conf   Conf      // federation keys; wins over the defaults
+	Conf   Conf      // federation keys; takes precedence over the defaults
 }
 
 // StartRouter starts a Router and waits until its last port is open.
@@ -296,9 +293,8 @@ func StartRouter(t testing.TB, o Router) *ResourceManager {
 	return &ResourceManager{Daemon: d, Addresses: a}
 }
 
-// Federation is the set of properties that RMs, NodeManagers and Routers of
-// one Hadoop federation share: its store, and short intervals so that a new
-// subcluster is seen within seconds.
+// Federation returns the properties that all daemons of one Hadoop federation share. They are its store and short
+// intervals, so that a new subcluster appears within seconds.
 func Federation(zookeeper string) Conf {
 	return Conf{
 		"yarn.federation.enabled":                             "true",
@@ -313,7 +309,7 @@ func Federation(zookeeper string) Conf {
 	}
 }
 
-// RouterPipelines turns a Router into a federation's.
+// RouterPipelines makes a Router serve a federation.
 func RouterPipelines() Conf {
 	const base = "org.apache.hadoop.yarn.server.router."
 	return Conf{

@@ -12,8 +12,7 @@ import (
 	"github.com/creelrm/creel/internal/programs"
 )
 
-// Helpers returns the directory of our own Java programs (java/*.java),
-// compiled against the version's jars.
+// Helpers returns the directory of creel's own Java programs (java/*.java), compiled against the version's jars.
 func Helpers(t testing.TB, v Version) string {
 	t.Helper()
 	jars := Jars(t, v)
@@ -61,14 +60,14 @@ func Helpers(t testing.TB, v Version) string {
 	})
 }
 
-// PythonPath returns a directory for PYTHONPATH that holds pyspark 3.5 and
-// yarn-api-client, filled the first time it is wanted (about 320 MB from PyPI).
+// PythonPath returns a directory for PYTHONPATH with pyspark 3.5 and yarn-api-client. The first call installs about 320
+// MB from PyPI.
 func PythonPath(t testing.TB) string {
 	t.Helper()
 	return packages(t, "python", "python/requirements.txt")
 }
 
-// Spark is a line of Spark's releases that the kit can fetch.
+// Spark is a release line of Spark that the kit can fetch.
 type Spark string
 
 const (
@@ -76,7 +75,7 @@ const (
 	Spark4  Spark = "4"   // its own Hadoop client is 3.4.2
 )
 
-// PysparkPath returns a directory for PYTHONPATH that holds a pyspark of the line.
+// PysparkPath returns a directory for PYTHONPATH with a pyspark of the line.
 func PysparkPath(t testing.TB, line Spark) string {
 	t.Helper()
 	if line == Spark4 {
@@ -91,7 +90,7 @@ func FlinkHome(t testing.TB) string {
 	return filepath.Join(packages(t, "flink", "python/flink.txt"), "pyflink")
 }
 
-// SkeinPath returns a directory for PYTHONPATH that holds Skein, which starts services on YARN.
+// SkeinPath returns a directory for PYTHONPATH with Skein, which starts services on YARN.
 func SkeinPath(t testing.TB) string { t.Helper(); return packages(t, "skein", "python/skein.txt") }
 
 // packages returns the directory with the packages of a requirements file.
@@ -107,8 +106,7 @@ func packages(t testing.TB, name, file string) string {
 			t.Fatalf("%s comes by python3 with venv: %v", name, err)
 		}
 		t.Logf("fetching %s, up to 500 MB, once", strings.Join(strings.Fields(string(requirements)), " and "))
-		// Installed as plain files for PYTHONPATH: a venv would carry the path
-		// of the partial directory in its scripts.
+		// Installed as plain files for PYTHONPATH: a venv's scripts would contain the path of the partial directory.
 		return withTemp(requirements, "requirements.txt", func(path string) error {
 			venv := filepath.Join(filepath.Dir(path), "venv")
 			if err := run(dir, python, "-m", "venv", venv); err != nil {

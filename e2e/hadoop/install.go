@@ -29,7 +29,7 @@ const (
 //go:embed pom.xml pom-336.xml pom-tez.xml java/*.java python/*.txt
 var files embed.FS
 
-// Java is the path of the java program; JAVA_HOME wins over PATH.
+// Java returns the path of the java program; JAVA_HOME takes precedence over PATH.
 func Java(t testing.TB) string { t.Helper(); return tool(t, "java") }
 
 func tool(t testing.TB, name string) string {
@@ -41,8 +41,8 @@ func tool(t testing.TB, name string) string {
 	return path
 }
 
-// CacheDir is where jars, compiled helpers and the Python environment are kept
-// between runs: $CREEL_CACHE, else creel in the user's cache directory.
+// CacheDir returns the directory for jars, compiled helpers and the Python environment. It outlives a run:
+// $CREEL_CACHE, else creel in the user's cache directory.
 func CacheDir() (string, error) {
 	if dir := os.Getenv("CREEL_CACHE"); dir != "" {
 		return filepath.Abs(dir)
@@ -54,8 +54,7 @@ func CacheDir() (string, error) {
 	return filepath.Join(dir, "creel"), nil
 }
 
-// Jars returns the directory that holds every jar of the version, fetching
-// them the first time.
+// Jars returns the directory with every jar of the version. The first call fetches them.
 func Jars(t testing.TB, v Version) string {
 	t.Helper()
 	pom := map[Version]string{V342: "pom.xml", V336: "pom-336.xml"}[v]
@@ -65,11 +64,11 @@ func Jars(t testing.TB, v Version) string {
 	return fetched(t, "hadoop-"+string(v), pom, "Hadoop "+string(v))
 }
 
-// TezJars returns the directory of Tez and its examples; they need those of V342, too.
+// TezJars returns the directory of Tez and its examples. They also need the jars of V342.
 func TezJars(t testing.TB) string { t.Helper(); return fetched(t, "tez", "pom-tez.xml", "Tez") }
 
-// FlinkExamples returns the jar of Flink's streaming examples. Their parent is not in every registry, which this goal
-// of later releases wants to read: an old one fetches the jar alone, into a repository of its own.
+// FlinkExamples returns the jar of Flink's streaming examples. Later releases of this Maven goal read the parent, which
+// some registries lack. So an old release fetches the jar alone, into a repository of its own.
 func FlinkExamples(t testing.TB) string {
 	t.Helper()
 	const artifact, name = "org.apache.flink:flink-examples-streaming:2.3.0", "flink-examples-streaming-2.3.0.jar"
@@ -86,7 +85,7 @@ func FlinkExamples(t testing.TB) string {
 	return filepath.Join(dir, name)
 }
 
-// fetched returns the directory of the jars that a pom names.
+// fetched returns the directory of a pom's jars.
 func fetched(t testing.TB, name, pom, what string) string {
 	t.Helper()
 	text, err := files.ReadFile(pom)
@@ -113,9 +112,11 @@ func fetched(t testing.TB, name, pom, what string) string {
 	})
 }
 
-// Cached returns the directory of a result that is built once. Its name carries a hash of its inputs, so a change
-// builds another. make fills an empty directory, which gets its final name when it is complete. If two processes want
-// the same result at once, one waits for the other.
+// Cached returns the directory of a result that is built once. Its name contains a hash of its inputs, so a change
+// builds another one. make fills an empty directory, which gets its final name when it is complete. If two processes
+// need the same result at once, one waits for the other.
+//
+// A finished directory is verified against the list of its files and their sizes. A damaged directory is rebuilt.
 //
 // A finished directory is verified against the list of its files and their sizes, and rebuilt if it was damaged.
 func Cached(t testing.TB, name string, from []byte, make func(dir string) error) string {
@@ -164,7 +165,7 @@ func once(root, dir string, make func(dir string) error) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	temp := dir + ".partial" // ours alone: we hold the lock
+	temp := dir + ".partial" // safe: this process has the lock
 	if err := os.RemoveAll(temp); err != nil {
 		return err
 	}
@@ -186,8 +187,7 @@ func once(root, dir string, make func(dir string) error) error {
 
 const manifestName = "MANIFEST.creel"
 
-// manifest lists the regular files directly in dir with their sizes; deeper
-// ones belong to tools that check themselves.
+// manifest lists the regular files directly in dir with their sizes. Tools check deeper files themselves.
 func manifest(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -235,7 +235,7 @@ func withTemp(text []byte, name string, f func(path string) error) error {
 	return f(path)
 }
 
-// run runs a tool and returns its output in the error if it fails.
+// run runs a tool. If the tool fails, the error contains its output.
 func run(dir string, args ...string) error {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = dir

@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// Pair is two ResourceManagers, of which one is active: an HA pair. They share a store, so
-// that the other one goes on where one ended.
+// Pair is an HA pair: two ResourceManagers, of which one is active. They share a store, so the second continues the
+// first one's work.
 type Pair struct {
 	RMs  [2]*ResourceManager
 	conf Conf
@@ -23,9 +23,9 @@ var ids = [2]string{"rm1", "rm2"}
 
 const recovery = "org.apache.hadoop.yarn.server.resourcemanager.recovery."
 
-// StartPair starts an HA pair and waits until one is active. With the address of a ZooKeeper
-// they elect it there and keep their state in it; without, their state is files, the first
-// one is made active, and Activate and Retire do the rest.
+// StartPair starts an HA pair and waits until one is active. With the address of a ZooKeeper they elect the active one
+// and keep their state there. Without it their state is in files and the first becomes active. Activate and Retire then
+// change that.
 func StartPair(t testing.TB, o RM, zookeeper string) *Pair {
 	t.Helper()
 	shared := tempDir(t, o.Name+"-state")
@@ -74,7 +74,7 @@ func StartPair(t testing.TB, o RM, zookeeper string) *Pair {
 	return p
 }
 
-// Active waits until one of those that run is active, and returns which.
+// Active waits until one of the running ones is active, and returns its index.
 func (p *Pair) Active(t testing.TB) (which int) {
 	t.Helper()
 	if process.Poll(nil, func() bool {
@@ -94,10 +94,10 @@ func (p *Pair) Active(t testing.TB) (which int) {
 	return which
 }
 
-// Conf is where the pair is, as clients, nodes and agents read it.
+// Conf returns the pair's addresses for clients, nodes and agents.
 func (p *Pair) Conf() Conf { return p.conf.With() }
 
-// Activate makes one of them active; the other must be standby, or dead.
+// Activate makes one of them active. The other must be standby or dead.
 func (p *Pair) Activate(t testing.TB, which int) {
 	t.Helper()
 	args := []string{"-transitionToActive"}
@@ -107,14 +107,13 @@ func (p *Pair) Activate(t testing.TB, which int) {
 	p.admin(t, append(args, ids[which])...)
 }
 
-// Retire makes one of them standby: it closes its ports, but for the administrators' and
-// the web server's.
+// Retire makes one of them standby. It then closes its ports, except those for administrators and the web.
 func (p *Pair) Retire(t testing.TB, which int) {
 	t.Helper()
 	p.admin(t, "-transitionToStandby", ids[which])
 }
 
-// admin is yarn rmadmin of the pair itself.
+// admin runs yarn rmadmin on the pair's own configuration.
 func (p *Pair) admin(t testing.TB, args ...string) {
 	t.Helper()
 	Client{Conf: p.conf}.Run(t, RMAdminCLI, args...).OK(t)

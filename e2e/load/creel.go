@@ -41,7 +41,7 @@ func startDaemon(t testing.TB, role string, conf hadoop.Conf, args ...string) *d
 	return d
 }
 
-// start starts it, again after a kill, and returns the time until its ready file.
+// start starts or restarts it, and returns the time until its ready file.
 func (d *daemon) start(t testing.TB) time.Duration {
 	t.Helper()
 	d.starts++
@@ -56,7 +56,7 @@ func (d *daemon) start(t testing.TB) time.Duration {
 		},
 	)
 	type entry struct{ Addresses map[string]string }
-	var all []entry // of a federation; its first is a router
+	var all []entry // addresses of a federation's daemons; the first is a router's
 	d.Await(t, "the ready file", func() bool {
 		b, err := os.ReadFile(ready)
 		if err != nil {
@@ -73,7 +73,7 @@ func (d *daemon) start(t testing.TB) time.Duration {
 	return time.Since(began)
 }
 
-// result is the output of creel load, as a script reads it.
+// result is the output of creel load, in its form for scripts.
 type result struct {
 	Kind      string           `json:"kind"`
 	Answered  int64            `json:"answered"`
@@ -139,7 +139,7 @@ func load(ctx context.Context, t testing.TB, args ...string) (r result, code int
 	return r, c.ProcessState.ExitCode(), stderr.String()
 }
 
-// mustLoad runs a load of which every request is to be answered well.
+// mustLoad runs a load whose requests must all succeed.
 func mustLoad(t testing.TB, args ...string) result {
 	t.Helper()
 	r, code, message := load(t.Context(), t, args...)
@@ -158,7 +158,7 @@ func queues() hadoop.Conf {
 		"yarn.scheduler.capacity.maximum-am-resource-percent":              "1.0",
 		"yarn.scheduler.capacity.maximum-applications":                     "1000000",
 		"yarn.scheduler.capacity.root.default.maximum-am-resource-percent": "1.0",
-		// As the kit's Hadoop.
+		// the same as in the kit's Hadoop
 		"yarn.scheduler.capacity.node-locality-delay": "0",
 		"yarn.scheduler.capacity.resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
 	}
@@ -181,7 +181,7 @@ func startRM(t testing.TB, more hadoop.Conf, args ...string) *daemon {
 	return startDaemon(t, "rm", conf, append([]string{"--data", t.TempDir()}, args...)...)
 }
 
-// fixedPorts returns ports that were free a moment ago, so that clients find a daemon again after a restart.
+// fixedPorts returns ports that were free a moment ago. With them clients can reconnect to a daemon after a restart.
 func fixedPorts(t testing.TB) hadoop.Conf {
 	t.Helper()
 	var at [5]string
@@ -196,7 +196,7 @@ func fixedPorts(t testing.TB) hadoop.Conf {
 	return hadoop.Addresses{Client: at[0], Scheduler: at[1], Tracker: at[2], Admin: at[3], Web: at[4]}.Conf()
 }
 
-// addressFlags are the flags by which creel load finds one.
+// addressFlags are creel load's flags for a server's addresses.
 func addressFlags(client, scheduler, tracker string) []string {
 	return []string{"--client", client, "--scheduler", scheduler, "--tracker", tracker}
 }

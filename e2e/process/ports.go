@@ -13,8 +13,7 @@ import (
 	"testing"
 )
 
-// Ports below the kernel's ephemeral range, so that an outgoing connection of
-// some other program does not take one between here and the child's bind.
+// Ports are below the kernel's ephemeral range. So no outgoing connection takes a port before the child binds it.
 const (
 	lowestPort  = 20000
 	highestPort = 32000
@@ -22,21 +21,22 @@ const (
 
 var ports struct {
 	sync.Mutex
-	held  []*os.File // a locked file for each port: see reserved
-	tried int        // how many ports were
+	held  []*os.File // a locked file for each port, see reserved
+	tried int        // number of ports tried
 }
 
-// FreePort returns a TCP port without a listener at the host (a loopback address) that no living test binary has
-// reserved before: a JVM binds it seconds later.
+// FreePort returns a TCP port without a listener at the host (a loopback address). No living test binary has reserved
+// it before. The reservation matters because a JVM binds the port only seconds later.
 func FreePort(t testing.TB, host string) int {
 	t.Helper()
 	ports.Lock()
 	defer ports.Unlock()
 	for range 1000 {
-		// Each process begins elsewhere, so that a client which outlives its test rarely meets another test's server.
+		// Each process starts at another port. So a client that outlives its test rarely connects to another test's
+		// server.
 		port := lowestPort + (os.Getpid()*97+ports.tried)%(highestPort-lowestPort)
 		ports.tried++
-		// A daemon on the wildcard address would take the port as well.
+		// A daemon on the wildcard address would also use the port.
 		if free("", port) && free(host, port) && reserved(t, port) {
 			return port
 		}
@@ -72,7 +72,7 @@ func free(host string, port int) bool {
 	return l.Close() == nil
 }
 
-// FreeAddress is "host:port" with a FreePort of the host.
+// FreeAddress returns "host:port" with a FreePort of the host.
 func FreeAddress(t testing.TB, host string) string {
 	t.Helper()
 	return fmt.Sprintf("%s:%d", host, FreePort(t, host))

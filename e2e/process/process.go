@@ -23,8 +23,8 @@ import (
 	"github.com/creelrm/creel/internal/programs"
 )
 
-// Guard is how long a child may take to become ready or to end before the test is failed. It is far above the needs
-// of a slow machine and decides nothing else.
+// Guard is the time that a child may take to become ready or to end before the test fails. It is far above the needs of
+// a slow machine and decides nothing else.
 const Guard = 6 * time.Minute
 
 // stopGrace is the time between SIGTERM and SIGKILL.
@@ -35,11 +35,11 @@ type Command struct {
 	Name string   // for logs: "rm", "nm1"
 	Args []string // program and arguments
 	Env  []string // added to the test's environment
-	Dir  string   // a directory of this child alone; its output goes to Dir/Name.log
-	// Stdin, when not nil, is the child's standard input. A child without it reads an empty input.
+	Dir  string   // a directory for this child alone; its output is written to Dir/Name.log
+	// Stdin, if not nil, is the child's standard input. Otherwise the input is empty.
 	Stdin io.Reader
-	// Sweep, when not empty, is a text in the command line or environment of processes that the child may leave
-	// behind in sessions of its own: the local directory of a NodeManager. They are killed with the child.
+	// Sweep, if not empty, is a text in the command line or environment of leftover processes. An example is the local
+	// directory of a NodeManager, whose containers have sessions of their own. They are killed with the child.
 	Sweep string
 }
 
@@ -50,11 +50,11 @@ type Process struct {
 	left string // Command.Sweep
 	cmd  *exec.Cmd
 	out  output
-	done chan struct{} // closed when the child has been waited for
-	err  error         // its end; read after done
+	done chan struct{} // closed after the child was waited for
+	err  error         // its exit error; read after done
 }
 
-// Start starts the child and arranges that it ends with the test.
+// Start starts the child. The child ends with the test.
 func Start(t testing.TB, c Command) *Process {
 	t.Helper()
 	p := Spawn(t, c)
@@ -62,7 +62,7 @@ func Start(t testing.TB, c Command) *Process {
 	return p
 }
 
-// Spawn starts the child for a caller that will call End when the test ends.
+// Spawn starts the child. The caller calls End when the test ends.
 func Spawn(t testing.TB, c Command) *Process {
 	t.Helper()
 	p, err := start(c, nil)
@@ -72,7 +72,7 @@ func Spawn(t testing.TB, c Command) *Process {
 	return p
 }
 
-// End stops the child and, when the test has failed, logs its last lines.
+// End stops the child and, if the test has failed, logs its last lines.
 func (p *Process) End(t testing.TB) {
 	t.Helper()
 	p.Stop()
@@ -81,9 +81,8 @@ func (p *Process) End(t testing.TB) {
 	}
 }
 
-// Run runs a program to its end and returns its standard output, all that it
-// printed, and its exit code. A program that outlives the context is killed
-// with its whole group, and the test fails.
+// Run runs a program to its end and returns its standard output, all its output, and its exit code. If the program
+// outlives the context, its whole group is killed and the test fails.
 func Run(ctx context.Context, t testing.TB, c Command) (stdout, all string, code int) {
 	t.Helper()
 	var std lockedBuffer
@@ -127,12 +126,12 @@ func start(c Command, stdout io.Writer) (*Process, error) {
 	if stdout != nil {
 		p.cmd.Stdout = io.MultiWriter(stdout, &p.out)
 	}
-	// A grandchild that keeps the pipe open must not hold up the end.
+	// A grandchild with the open pipe must not delay the end.
 	p.cmd.WaitDelay = 2 * time.Second
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	var in io.WriteCloser
 	if c.Stdin != nil {
-		// Not cmd.Stdin: its Wait would wait for a reader that has no end.
+		// Not cmd.Stdin: its Wait would wait for a reader without an end.
 		if in, err = p.cmd.StdinPipe(); err != nil {
 			log.Close()
 			return nil, err
@@ -144,7 +143,7 @@ func start(c Command, stdout io.Writer) (*Process, error) {
 	}
 	if in != nil {
 		go func() {
-			_, _ = io.Copy(in, c.Stdin) // a child that reads no more is no error
+			_, _ = io.Copy(in, c.Stdin) // not an error if the child stops reading
 			in.Close()
 		}()
 	}
@@ -156,9 +155,8 @@ func start(c Command, stdout io.Writer) (*Process, error) {
 	return p, nil
 }
 
-// spawner is the one thread that starts children. The parent death signal is
-// sent when the *thread* that forked ends, so forking from any goroutine could
-// kill a child early; this thread lives as long as the binary.
+// spawner is the only thread that starts children. The kernel sends the parent death signal when the *thread* that
+// forked ends. So a fork from any goroutine could kill a child early; this thread lives as long as the binary.
 var spawner = sync.OnceValue(func() chan func() {
 	closeInheritedOnExec()
 	c := make(chan func())
@@ -171,9 +169,8 @@ var spawner = sync.OnceValue(func() chan func() {
 	return c
 })
 
-// closeInheritedOnExec marks the descriptors that this binary itself was given.
-// Go opens its own that way, but a lock or pipe of the shell that started the
-// tests would otherwise be held open by a daemon.
+// closeInheritedOnExec marks the descriptors that this binary inherited as close-on-exec. Go does that for its own.
+// Without it a daemon would keep open a lock or pipe of the shell that started the tests.
 func closeInheritedOnExec() {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -192,13 +189,13 @@ func spawn(cmd *exec.Cmd) error {
 	return <-err
 }
 
-// PID is the child's process id and its process group.
+// PID returns the child's process id, which is also its process group.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Dir is the child's directory.
+// Dir returns the child's directory.
 func (p *Process) Dir() string { return p.dir }
 
-// Done is closed when the child has ended.
+// Done returns a channel that is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Ended reports whether the child has ended.
@@ -217,11 +214,11 @@ func (p *Process) Exit() error {
 	return p.err
 }
 
-// Signal sends one signal to the child alone.
+// Signal sends a signal to the child alone.
 func (p *Process) Signal(s syscall.Signal) { _ = syscall.Kill(p.PID(), s) }
 
-// Stop asks the child to end, kills it if it does not, and returns when it and its leftovers are gone. Stopping twice
-// is fine.
+// Stop requests the child's end, and kills the child if it does not end in time. It returns when the child and its
+// leftovers are gone. A second call has no effect.
 func (p *Process) Stop() {
 	if !p.Ended() {
 		p.Signal(syscall.SIGTERM)
@@ -233,7 +230,7 @@ func (p *Process) Stop() {
 	p.Kill()
 }
 
-// Kill ends the child and all it started at once and waits for its end.
+// Kill ends the child and all its processes at once, and waits for the child's end.
 func (p *Process) Kill() {
 	_ = syscall.Kill(-p.PID(), syscall.SIGKILL)
 	<-p.done
@@ -242,15 +239,14 @@ func (p *Process) Kill() {
 	}
 }
 
-// KillAlone ends the child with SIGKILL but not the processes it started, as a crash would: the containers of a
+// KillAlone ends the child with SIGKILL, but not the processes it started. It simulates a crash: the containers of a
 // NodeManager live on.
 func (p *Process) KillAlone() {
 	p.Signal(syscall.SIGKILL)
 	<-p.done
 }
 
-// sweep kills the processes that carry the text in their command line or
-// environment.
+// sweep kills the processes with the text in their command line or environment.
 func sweep(text string) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -300,8 +296,7 @@ func (p *Process) WaitPort(t testing.TB, address string) {
 	})
 }
 
-// Await returns when cond holds. It asks again every few milliseconds, and
-// fails when the child ends first.
+// Await returns when cond holds. It checks every few milliseconds, and fails if the child ends first.
 func (p *Process) Await(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	if err := Poll(p.done, cond); err != nil {
@@ -311,7 +306,7 @@ func (p *Process) Await(t testing.TB, what string, cond func() bool) {
 
 var errEnded = errors.New("the process ended")
 
-// Poll asks cond until it holds, stop is closed, or Guard is over.
+// Poll checks cond until it holds, stop is closed, or Guard is over.
 func Poll(stop <-chan struct{}, cond func() bool) error {
 	guard := time.After(Guard)
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -328,27 +323,27 @@ func Poll(stop <-chan struct{}, cond func() bool) error {
 	return nil
 }
 
-// Output is all that the child has printed so far.
+// Output returns the child's output so far.
 func (p *Process) Output() string {
 	p.out.mu.Lock()
 	defer p.out.mu.Unlock()
 	return p.out.buf.String()
 }
 
-// Tail is the last n lines of Output.
+// Tail returns the last n lines of Output.
 func (p *Process) Tail(n int) string {
 	lines := strings.Split(strings.TrimRight(p.Output(), "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// CPU is the user and system time that the child has used, read from /proc.
+// CPU returns the child's user and system time, read from /proc.
 func (p *Process) CPU(t testing.TB) time.Duration {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
 	if err != nil {
 		t.Fatalf("%s: %v", p.Name, err)
 	}
-	// The second field is a name in brackets that may hold spaces.
+	// The second field is a name in brackets, and may contain spaces.
 	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 	user, err1 := strconv.ParseInt(f[11], 10, 64)
 	system, err2 := strconv.ParseInt(f[12], 10, 64)
@@ -359,7 +354,7 @@ func (p *Process) CPU(t testing.TB) time.Duration {
 	return time.Duration(user+system) * tick
 }
 
-// RSS is the child's resident memory in bytes.
+// RSS returns the child's resident memory in bytes.
 func (p *Process) RSS(t testing.TB) int64 {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.PID()))
@@ -373,7 +368,7 @@ func (p *Process) RSS(t testing.TB) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// output collects a child's output in memory and in a file, and wakes waiters for a text.
+// output collects a child's output in memory and in a file. It wakes waiters when their text appears.
 type output struct {
 	mu      sync.Mutex
 	buf     bytes.Buffer
@@ -383,7 +378,7 @@ type output struct {
 
 type waiter struct {
 	text []byte
-	from int // no hit starts before this offset
+	from int // a hit starts at this offset or later
 	seen chan struct{}
 }
 
@@ -428,8 +423,7 @@ func (o *output) close() {
 	o.log = nil
 }
 
-// lockedBuffer is a buffer that the copying goroutine of a child and a test
-// may touch at once.
+// lockedBuffer is a buffer for concurrent use by a test and the goroutine that copies a child's output.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

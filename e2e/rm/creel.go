@@ -30,8 +30,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Binary is the path of the creel program: $CREEL_BINARY, or else built from
-// this tree once for the test binary.
+// Binary returns the path of the creel program. It is $CREEL_BINARY, or a build of this tree, made once for the test
+// binary.
 func Binary(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv("CREEL_BINARY"); path != "" {
@@ -60,14 +60,14 @@ func Binary(t testing.TB) string {
 // Options are a ResourceManager's start options; the zero value is usable.
 type Options struct {
 	Name     string      // default "creel-rm"
-	Conf     hadoop.Conf // wins over the defaults
+	Conf     hadoop.Conf // takes precedence over the defaults
 	Volatile bool        // keep no journal
-	Args     []string    // more arguments of creel rm
-	// Addresses are where it listens; those left empty are free loopback ports.
+	Args     []string    // additional arguments of creel rm
+	// Addresses are the listen addresses. Empty ones become free loopback ports.
 	Addresses hadoop.Addresses
 }
 
-// Creel is one of creel's ResourceManagers in a process of its own.
+// Creel is a process of creel's ResourceManager.
 type Creel struct {
 	*process.Process
 	hadoop.Addresses
@@ -77,15 +77,14 @@ type Creel struct {
 	ready   string
 }
 
-// Start runs `creel rm --conf DIR` with the configuration that hadoop.StartRM writes for Hadoop's, and waits until it
-// serves. It ends with the test.
+// Start runs `creel rm --conf DIR` and waits until it serves. Its configuration is the one that hadoop.StartRM writes
+// for Hadoop's. The process ends with the test.
 func Start(t testing.TB, o Options) *Creel {
 	t.Helper()
 	if o.Name == "" {
 		o.Name = "creel-rm"
 	}
-	// Not t.TempDir: its path carries the test's name, and this one ends up in
-	// command lines.
+	// Not t.TempDir: its path contains the test's name, and this path appears in command lines.
 	dir, err := os.MkdirTemp("", "creel-rm-")
 	if err != nil {
 		t.Fatal(err)
@@ -141,11 +140,10 @@ func (r *Creel) spawn(t testing.TB) {
 	})
 }
 
-// Kill9 ends it with SIGKILL, as a crash would.
+// Kill9 ends it with SIGKILL, like a crash.
 func (r *Creel) Kill9() { r.KillAlone() }
 
-// Restart starts it again on the same ports and the same journal, after ending
-// it if it still runs.
+// Restart starts it on the same ports and the same journal. It first ends it if it still runs.
 func (r *Creel) Restart(t testing.TB) {
 	t.Helper()
 	if !r.Ended() {
@@ -154,5 +152,5 @@ func (r *Creel) Restart(t testing.TB) {
 	r.spawn(t)
 }
 
-// String names it in a test's messages.
+// String returns its name for a test's messages.
 func (r *Creel) String() string { return fmt.Sprintf("creel rm on %s", r.Client) }

@@ -109,7 +109,7 @@ func render(dir string, files []string) ([]runtime.Object, error) {
 	return objects, errors.Join(errs...)
 }
 
-// blank reports whether a document is nothing but comments.
+// blank reports whether a document consists of comments only.
 func blank(document []byte) (bool, error) {
 	var any map[string]any
 	err := yaml.Unmarshal(document, &any)
