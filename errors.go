@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// The kinds of failure a caller can act on. Packages return them wrapped in *Error, so that errors.Is finds the kind
-// and the text says what happened, why, and what to try. Handlers turn a kind into the exception or status that their
-// protocol has for it.
+// The kinds of failure that a caller can act on. Packages return them wrapped in *Error. errors.Is finds the kind; the
+// text contains the event, the reason and an action to try. Handlers convert a kind to the exception or status of their
+// protocol.
 var (
 	ErrApplicationNotFound = errors.New("application not found")
 	ErrAttemptNotFound     = errors.New("application attempt not found")
@@ -34,11 +34,11 @@ var (
 	ErrNoSubcluster        = errors.New("no active subcluster")
 	ErrStale               = errors.New("stale")
 	ErrReadOnly            = errors.New("read-only")
-	ErrIncomplete          = errors.New("incomplete") // a part of the answer is missing, and no part is wanted
+	ErrIncomplete          = errors.New("incomplete") // the caller accepts no partial response
 )
 
-// Error is a complete failure report: its kind for programs, and for people what happened, why, and what to try.
-// RetryAfter, when positive, is how long a caller should wait before it repeats the call.
+// Error is a complete failure report: its kind for programs, and for people the event, the reason and an action to try.
+// RetryAfter, if positive, is the time that a caller should wait before the next try.
 type Error struct {
 	Kind           error
 	What, Why, Try string

@@ -13,31 +13,28 @@ import (
 // SubclusterID names one member of the federation, for example "sc-1".
 type SubclusterID string
 
-// ApplicationID names an application: the start time of the ResourceManager
-// that issued it (ms since epoch) and a counter from 1. Its text form is
-// application_<timestamp>_<counter, at least 4 digits>.
+// ApplicationID names an application. It consists of the start time of the issuing ResourceManager (ms since epoch) and
+// a counter from 1. Its text form is application_<timestamp>_<counter, at least 4 digits>.
 type ApplicationID struct {
 	ClusterTimestamp int64
 	ID               int32
 }
 
-// AttemptID names one attempt, counted from 1, to run an application's
-// AM. Text: appattempt_<timestamp>_<app, 4+>_<attempt, 6+>.
+// AttemptID names one attempt to run an application's AM, counted from 1. Text: appattempt_<timestamp>_<app,
+// 4+>_<attempt, 6+>.
 type AttemptID struct {
 	Application ApplicationID
 	Attempt     int32
 }
 
-// ContainerID names a container of an attempt. ID is epoch<<40 | sequence;
-// the epoch rises with each work-preserving restart of the ResourceManager.
-// Text: container_[e<epoch, 2+>_]<timestamp>_<app, 4+>_<attempt, 2+>_<sequence, 6+>.
+// ContainerID names a container of an attempt. ID is epoch<<40 | sequence. The epoch rises with each work-preserving
+// restart of the ResourceManager. Text: container_[e<epoch, 2+>_]<timestamp>_<app, 4+>_<attempt, 2+>_<sequence, 6+>.
 type ContainerID struct {
 	Attempt AttemptID
 	ID      int64
 }
 
-// NodeID names a NodeManager by the host and RPC port it registered with.
-// Text: host:port.
+// NodeID names a NodeManager by its registered host and RPC port. Text: host:port.
 type NodeID struct {
 	Host string
 	Port int32
@@ -54,17 +51,16 @@ const (
 	sequenceMask = 1<<sequenceBits - 1
 )
 
-// NewContainerID joins an epoch and a sequence number into a container id.
-// Both must be non-negative, sequence below 2^40 and epoch below 2^23; values
-// outside are masked, never carried into each other.
+// NewContainerID joins an epoch and a sequence number into a container id. Both must be non-negative, sequence below
+// 2^40 and epoch below 2^23. Values outside these ranges are masked, never carried into each other.
 func NewContainerID(a AttemptID, epoch, sequence int64) ContainerID {
 	return ContainerID{Attempt: a, ID: (epoch&(1<<23-1))<<sequenceBits | sequence&sequenceMask}
 }
 
-// Epoch of the ResourceManager epoch that issued the container; 0 in the first.
+// Epoch returns the ResourceManager epoch that issued the container; 0 in the first.
 func (c ContainerID) Epoch() int64 { return c.ID >> sequenceBits }
 
-// Sequence number of the container within its attempt and epoch, from 1.
+// Sequence returns the number of the container within its attempt and epoch, from 1.
 func (c ContainerID) Sequence() int64 { return c.ID & sequenceMask }
 
 // IsZero reports whether the id names nothing.
@@ -227,8 +223,8 @@ func (r *ReservationID) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// badID is the one error of the id parsers. Long input is cut, so that a
-// hostile megabyte does not travel into logs.
+// badID returns the only error of the id parsers. It cuts long input, so that a hostile megabyte does not reach the
+// logs.
 func badID(kind, s, form string) error {
 	if len(s) > 80 {
 		s = s[:80] + "..."
@@ -238,8 +234,7 @@ func badID(kind, s, form string) error {
 		Try:  "expected the form " + form}
 }
 
-// number reads a decimal field. Sign and width are as YARN's own parser takes
-// them: any number of digits, no spaces.
+// number reads a decimal field. It accepts sign and width as YARN's own parser does: any number of digits, no spaces.
 func number(s string, max int64) (int64, bool) {
 	if s == "" || len(s) > 20 || s[0] == '+' {
 		return 0, false

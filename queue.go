@@ -7,20 +7,18 @@ import (
 	"strings"
 )
 
-// QueuePath is the full path of a queue from the root, parts joined by dots:
-// "root.research.ml". A bare leaf name as clients send it ("default") is also
-// a QueuePath until a ResourceManager resolves it.
+// QueuePath is the full path of a queue from the root, with parts joined by dots: "root.research.ml". Clients may send
+// a bare leaf name ("default"). It is a QueuePath too until a ResourceManager resolves it.
 type QueuePath string
 
-// RootQueue is the path every full path starts with.
+// RootQueue is the first part of every full path.
 const RootQueue QueuePath = "root"
 
 // maxQueuePath is the longest accepted path, in bytes.
 const maxQueuePath = 1024
 
-// ParseQueuePath checks a path: not empty, no empty part, no control or space
-// characters at the ends of parts. The error is an *Error of kind
-// ErrInvalidRequest.
+// ParseQueuePath checks a path of at most 1024 bytes. Each part must be non-empty, without control characters and
+// without spaces at its ends. The error is an *Error of kind ErrInvalidRequest.
 func ParseQueuePath(s string) (QueuePath, error) {
 	bad := func(why string) (QueuePath, error) {
 		if len(s) > 80 {
@@ -59,7 +57,7 @@ func (p QueuePath) IsFull() bool {
 	return p == RootQueue || strings.HasPrefix(string(p), string(RootQueue)+".")
 }
 
-// Parent is the path without its last part, "" for a single part.
+// Parent returns the path without its last part, "" for a single part.
 func (p QueuePath) Parent() QueuePath {
 	if i := strings.LastIndexByte(string(p), '.'); i >= 0 {
 		return p[:i]
@@ -67,12 +65,12 @@ func (p QueuePath) Parent() QueuePath {
 	return ""
 }
 
-// Leaf is the last part.
+// Leaf returns the last part.
 func (p QueuePath) Leaf() string {
 	return string(p[strings.LastIndexByte(string(p), '.')+1:])
 }
 
-// Parts from the root down.
+// Parts returns the parts from the root down.
 func (p QueuePath) Parts() []string {
 	if p == "" {
 		return nil
@@ -80,7 +78,7 @@ func (p QueuePath) Parts() []string {
 	return strings.Split(string(p), ".")
 }
 
-// Child is the path of the child called name.
+// Child returns the path of the child called name.
 func (p QueuePath) Child(name string) QueuePath {
 	if p == "" {
 		return QueuePath(name)

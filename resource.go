@@ -11,21 +11,19 @@ import (
 	"strings"
 )
 
-// Names of the two resource types every cluster has.
+// Names of the two resource types of every cluster.
 const (
 	MemoryName = "memory-mb"
 	VCoresName = "vcores"
 )
 
-// Resource is an amount of each resource type: memory in MiB, virtual cores,
-// and any number of named others ("yarn.io/gpu") in their type's own unit.
-// It is a value; no method changes its receiver. Arithmetic saturates at the
-// limits of int64 instead of wrapping, so a lie in a request cannot turn into
-// free room.
+// Resource is an amount of each resource type: memory in MiB, virtual cores, and any number of named others
+// ("yarn.io/gpu") in their type's own unit. It is a value: no method changes its receiver. Arithmetic saturates at the
+// limits of int64. So a false amount in a request cannot wrap and become free room.
 type Resource struct {
 	MemoryMB int64
 	VCores   int64
-	Others   Amounts // sorted by name, no zero values, never written after it is made
+	Others   Amounts // sorted by name, without zeros, read-only after creation
 }
 
 // Amount is one named resource.
@@ -37,8 +35,8 @@ type Amount struct {
 // Amounts is a sorted list of named resources.
 type Amounts []Amount
 
-// NewResource makes a resource of memory (MiB), cores and others in any order.
-// Of equal names the last wins; "memory-mb" and "vcores" set those fields.
+// NewResource makes a resource of memory (MiB), cores and others in any order. The last of equal names wins.
+// "memory-mb" and "vcores" set those fields.
 func NewResource(memoryMB, vcores int64, others ...Amount) Resource {
 	r := Resource{MemoryMB: memoryMB, VCores: vcores}
 	for _, a := range others {
@@ -47,7 +45,7 @@ func NewResource(memoryMB, vcores int64, others ...Amount) Resource {
 	return r
 }
 
-// Get is the amount of the named type, 0 when there is none.
+// Get returns the amount of the named type, 0 without one.
 func (r Resource) Get(name string) int64 {
 	switch name {
 	case MemoryName:
@@ -65,7 +63,7 @@ func (r Resource) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(r.Others, name, func(a Amount, n string) int { return strings.Compare(a.Name, n) })
 }
 
-// With is r with the named type set to v; 0 removes it.
+// With returns r with the named type set to v; 0 removes the type.
 func (r Resource) With(name string, v int64) Resource {
 	switch name {
 	case MemoryName:
@@ -93,7 +91,7 @@ func (r Resource) With(name string, v int64) Resource {
 	return r
 }
 
-// merge applies f to each type that either side has, in order of name.
+// merge applies f to each type of either side, in the order of their names.
 func merge(a, b Amounts, f func(x, y int64) int64) Amounts {
 	if len(a) == 0 && len(b) == 0 {
 		return nil
@@ -127,7 +125,7 @@ func each(a, b Resource, f func(x, y int64) int64) Resource {
 	return Resource{f(a.MemoryMB, b.MemoryMB), f(a.VCores, b.VCores), merge(a.Others, b.Others, f)}
 }
 
-// Add is a + b, each type saturating.
+// Add returns a + b, each type saturating.
 func (r Resource) Add(b Resource) Resource {
 	if len(r.Others)+len(b.Others) > 0 {
 		return each(r, b, satAdd)
@@ -135,7 +133,7 @@ func (r Resource) Add(b Resource) Resource {
 	return Resource{MemoryMB: satAdd(r.MemoryMB, b.MemoryMB), VCores: satAdd(r.VCores, b.VCores)}
 }
 
-// Sub is a - b, each type saturating; it may be negative.
+// Sub returns a - b, each type saturating. The result may be negative.
 func (r Resource) Sub(b Resource) Resource {
 	if len(r.Others)+len(b.Others) > 0 {
 		return each(r, b, satSub)
@@ -143,18 +141,17 @@ func (r Resource) Sub(b Resource) Resource {
 	return Resource{MemoryMB: satSub(r.MemoryMB, b.MemoryMB), VCores: satSub(r.VCores, b.VCores)}
 }
 
-// Min takes the lesser of each type.
+// Min returns the lesser amount of each type.
 func (r Resource) Min(b Resource) Resource {
 	return each(r, b, func(x, y int64) int64 { return min(x, y) })
 }
 
-// Max takes the greater of each type.
+// Max returns the greater amount of each type.
 func (r Resource) Max(b Resource) Resource {
 	return each(r, b, func(x, y int64) int64 { return max(x, y) })
 }
 
-// Scale is r * num / den rounded towards zero, each type saturating. den must
-// not be 0.
+// Scale returns r * num / den rounded towards zero, each type saturating. den must not be 0.
 func (r Resource) Scale(num, den int64) Resource {
 	return each(r, Resource{}, func(x, _ int64) int64 { return mulDiv(x, num, den) })
 }
@@ -183,14 +180,13 @@ func (r Resource) IsNegative() bool {
 	return r.MemoryMB < 0 || r.VCores < 0 || slices.ContainsFunc(r.Others, func(a Amount) bool { return a.Value < 0 })
 }
 
-// Equal reports whether both hold the same amounts.
+// Equal reports whether the amounts of both are the same.
 func (r Resource) Equal(b Resource) bool {
 	return r.MemoryMB == b.MemoryMB && r.VCores == b.VCores && slices.Equal(r.Others, b.Others)
 }
 
-// Dominant is the largest share of r in total over all types, the dominant
-// share of DRF (NSDI 2011). A type that total lacks counts as infinite when r
-// asks for it.
+// Dominant returns the largest share of r in total over all types, the dominant share of DRF (NSDI 2011). The share of
+// a type is infinite if total has none of it and r asks for it.
 func (r Resource) Dominant(total Resource) float64 {
 	share := max(ratio(r.MemoryMB, total.MemoryMB), ratio(r.VCores, total.VCores))
 	for _, a := range r.Others {
@@ -209,8 +205,8 @@ func ratio(x, of int64) float64 {
 	return float64(x) / float64(of)
 }
 
-// String is as YARN prints a resource: <memory:1024, vCores:1>, and after
-// those the others by name: <memory:1024, vCores:1, yarn.io/gpu: 2>.
+// String returns the text that YARN prints for a resource: <memory:1024, vCores:1>. The other types follow by name:
+// <memory:1024, vCores:1, yarn.io/gpu: 2>.
 func (r Resource) String() string {
 	var b strings.Builder
 	b.WriteString("<memory:")
@@ -290,15 +286,15 @@ func ParseResource(s string) (Resource, error) {
 	return r, nil
 }
 
-// units maps each of YARN's unit prefixes to a fraction of one.
+// units maps each of YARN's unit prefixes to a fraction of 1.
 var units = map[string]struct{ num, den int64 }{
 	"p": {1, 1e12}, "n": {1, 1e9}, "u": {1, 1e6}, "m": {1, 1e3}, "": {1, 1},
 	"k": {1e3, 1}, "M": {1e6, 1}, "G": {1e9, 1}, "T": {1e12, 1}, "P": {1e15, 1},
 	"Ki": {1 << 10, 1}, "Mi": {1 << 20, 1}, "Gi": {1 << 30, 1}, "Ti": {1 << 40, 1}, "Pi": {1 << 50, 1},
 }
 
-// ConvertUnits turns v of one unit prefix into another ("Gi" to "Mi"), rounded
-// towards zero and saturating. It fails on an unknown prefix.
+// ConvertUnits converts v from one unit prefix to another ("Gi" to "Mi"). It rounds towards zero and saturates. It
+// fails on an unknown prefix.
 func ConvertUnits(v int64, from, to string) (int64, error) {
 	if from == to {
 		return v, nil
@@ -348,7 +344,7 @@ func satSub(a, b int64) int64 {
 
 func satMul(a, b int64) int64 { return mulDiv(a, b, 1) }
 
-// mulDiv is a*b/c towards zero through 128 bits, saturating.
+// mulDiv returns a*b/c rounded towards zero, saturating, by 128-bit arithmetic.
 func mulDiv(a, b, c int64) int64 {
 	negative := (a < 0) != (b < 0) != (c < 0)
 	hi, lo := bits.Mul64(magnitude(a), magnitude(b))
@@ -378,7 +374,7 @@ func magnitude(v int64) uint64 {
 	return uint64(v)
 }
 
-// ResourceType is a countable type beyond memory and vcores. A Resource has its plain amount: 5 "G" is 5,000,000,000.
+// ResourceType is a countable type beyond memory and vcores. A Resource stores plain amounts: 5 "G" is 5,000,000,000.
 type ResourceType struct {
 	Name, Unit string // as in resource-types.xml, e.g. "yarn.io/gpu", ""
 }

@@ -11,11 +11,10 @@ import (
 // The numbers of all states below equal those of YARN's protobuf enums; 0 is "not set" where the protocol has no 0.
 // String returns YARN's Java constant name, which is also the text in REST documents and the command line.
 
-// ApplicationState is the state of an application as clients see it
-// (YarnApplicationStateProto).
+// ApplicationState is an application's state for clients (YarnApplicationStateProto).
 type ApplicationState int32
 
-// Application states, in the order an application passes them.
+// Application states, in the order of an application's life.
 const (
 	AppNew ApplicationState = iota + 1
 	AppNewSaving
@@ -49,8 +48,8 @@ func ParseApplicationState(s string) (ApplicationState, error) {
 	return ApplicationState(v), err
 }
 
-// AttemptState is the state of an application attempt as clients see it
-// (YarnApplicationAttemptStateProto, which prefixes its names with APP_ATTEMPT_).
+// AttemptState is an application attempt's state for clients (YarnApplicationAttemptStateProto, which prefixes its
+// names with APP_ATTEMPT_).
 type AttemptState int32
 
 // Attempt states.
@@ -104,8 +103,7 @@ var containerStates = names{1: "NEW", 2: "RUNNING", 3: "COMPLETE"}
 
 func (s ContainerState) String() string { return containerStates.of(int32(s)) }
 
-// NodeState is the state of a NodeManager as its ResourceManager sees it
-// (NodeStateProto, which prefixes its names with NS_).
+// NodeState is a NodeManager's state at its ResourceManager (NodeStateProto, which prefixes its names with NS_).
 type NodeState int32
 
 // Node states.
@@ -142,11 +140,11 @@ func ParseNodeState(s string) (NodeState, error) {
 	return NodeState(v), err
 }
 
-// FinalStatus is the outcome an application's AM reported, or that was
-// concluded without it (FinalApplicationStatusProto, prefix APP_).
+// FinalStatus is an application's outcome, reported by its AM or inferred without it (FinalApplicationStatusProto,
+// prefix APP_).
 type FinalStatus int32
 
-// Final statuses. Undefined holds until the application ends.
+// Final statuses. Undefined applies until the application ends.
 const (
 	FinalUndefined FinalStatus = iota
 	FinalSucceeded
@@ -197,12 +195,12 @@ func ParseLogAggregationStatus(s string) LogAggregationStatus {
 	return LogAggregationStatus(max(slices.Index(logAggregationStatuses, strings.TrimPrefix(s, "LOG_")), 0))
 }
 
-// Over reports whether nothing more is to come of the logs.
+// Over reports whether log aggregation is finished.
 func (s LogAggregationStatus) Over() bool {
 	return s == LogSucceeded || s == LogFailed || s == LogTimeOut
 }
 
-// QueueState says whether a queue accepts applications (QueueStateProto, prefix Q_).
+// QueueState reports whether a queue accepts applications (QueueStateProto, prefix Q_).
 type QueueState int32
 
 // Queue states. A draining queue finishes its applications and accepts no new ones.
@@ -235,7 +233,7 @@ func (t ExecutionType) String() string {
 	return executionTypes.of(int32(t))
 }
 
-// Exit statuses of containers that YARN itself sets; positive ones are the process's own
+// Exit statuses of containers that YARN itself sets. Positive ones are the process's own
 // (org.apache.hadoop.yarn.api.records.ContainerExitStatus).
 const (
 	ExitSuccess              int32 = 0

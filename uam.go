@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// uamTag precedes the application in a UAMTag. Hadoop stores tags in lower case, and ids are lower case.
+// uamTag precedes the application in a UAMTag. Hadoop stores tags in lower case, and ids are in lower case.
 const uamTag = "creel-uam-of-"
 
-// UAMTag returns the tag of an unmanaged AM with an id of its own; it names the application to which the AM belongs.
-// Hadoop's ResourceManager accepts an application's id once, so the second unmanaged AM that an application needs
-// there has another id.
+// UAMTag returns the tag of an unmanaged AM with an id of its own. The tag names the application of the AM. Hadoop's
+// ResourceManager accepts an application's id only once. So a second unmanaged AM for an application there needs
+// another id.
 func UAMTag(app ApplicationID) string { return uamTag + app.String() }
 
 // TaggedUAM reads the application from a UAMTag; false for any other tag.
@@ -28,8 +28,8 @@ func TaggedUAM(tag string) (ApplicationID, bool) {
 // uamName precedes the home in a UAMName, as in Hadoop.
 const uamName = "UnmanagedAM-"
 
-// UAMName is the name of the unmanaged AMs by which an application of this home has containers
-// in other subclusters. The proxies of Hadoop and of creel call them so.
+// UAMName returns the name of the unmanaged AMs that get containers in other subclusters for an application of this
+// home. The proxies of Hadoop and of creel use this name.
 func UAMName(home SubclusterID) string { return uamName + string(home) }
 
 // IsUAM reports whether an application of a ResourceManager is a proxy's unmanaged AM, and so a part of an

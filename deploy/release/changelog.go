@@ -21,8 +21,8 @@ var (
 	fragmentText = regexp.MustCompile(`^((?:breaking: )?[a-z][a-z-]*): \S.*[.]\n$`)
 )
 
-// fragments returns the entries of a directory's files, each a line "area: sentence". Entries are in the order of their
-// areas, then of their numbers. A directory that does not exist has none.
+// fragments returns the entries of a directory's files, each a line "area: sentence". Entries are sorted by area, then
+// by number. A missing directory has no entries.
 func fragments(dir fs.FS) ([]string, error) {
 	files, err := fs.ReadDir(dir, ".")
 	if err != nil && !os.IsNotExist(err) {
@@ -53,7 +53,7 @@ func fragments(dir fs.FS) ([]string, error) {
 	return entries, nil
 }
 
-// joinChangelog adds entries to the changelog's section of a version, and dates it. A version without a section gets
+// joinChangelog adds entries to the changelog's section of a version, and dates the section. Without a section it adds
 // one above the others, if there are entries.
 func joinChangelog(changelog []byte, version string, at time.Time, entries []string) ([]byte, error) {
 	heading := regexp.MustCompile(`(?m)^## ` + regexp.QuoteMeta(version) + `(?: .*)?\n`)

@@ -53,8 +53,8 @@ func (r *release) writeBill(path, binary string) error {
 
 var licenceFile = regexp.MustCompile(`^(?i)(LICEN[CS]E|COPYING|NOTICE|PATENTS)([.-].*)?$`)
 
-// writeLicences collects the licences of all modules linked or embedded into creel: redistribution of the binary must
-// include them.
+// writeLicences collects the licences of all modules linked or embedded into creel. Redistribution of the binary
+// requires them.
 func (r *release) writeLicences(path, goos, arch string) error {
 	list, err := r.output(environment(goos, arch), "go", "list", "-deps", "-f",
 		"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/creel")
@@ -100,7 +100,7 @@ func (r *release) writeLicences(path, goos, arch string) error {
 	return os.WriteFile(path, text.Bytes(), 0o644)
 }
 
-// writeDeb packs the files that nfpm.yaml names and returns the package's path.
+// writeDeb packs the files listed in nfpm.yaml and returns the package's path.
 func (r *release) writeDeb(stage, arch string) (string, error) {
 	if err := compress(filepath.Join(stage, "CHANGELOG.md")); err != nil {
 		return "", err
@@ -124,7 +124,7 @@ func (r *release) writeDeb(stage, arch string) (string, error) {
 	}
 	info.MTime = r.time
 	for _, script := range []*string{&info.Scripts.PostInstall, &info.Scripts.PreRemove, &info.Scripts.PostRemove} {
-		*script = filepath.Join(here, *script) // nfpm replaces no variables in these
+		*script = filepath.Join(here, *script) // nfpm replaces no variables in these paths
 	}
 	info = nfpm.WithDefaults(info)
 	path := filepath.Join(r.out, deb.Default.ConventionalFileName(info))

@@ -53,10 +53,10 @@ type release struct {
 	version string    // v1.2.3
 	time    time.Time // of the commit
 	creel   string    // for this machine
-	pages   string    // directory with man pages and completions, which it wrote
+	pages   string    // directory of man pages and completions, written by creel
 }
 
-// join makes the changelog of a release, to be committed before its tag.
+// join updates the changelog for a release. Commit it before the tag.
 func join(source, version string) error {
 	r := &release{source: source, version: version}
 	if version == "" {
@@ -107,8 +107,8 @@ func run(source, out, version string, targets []string) error {
 	return writeSums(filepath.Join(r.out, "SHA256SUMS"), made)
 }
 
-// commit finds the time of the commit, and its version where none was given. SOURCE_DATE_EPOCH wins over the former, as
-// everywhere (https://reproducible-builds.org/specs/source-date-epoch/).
+// commit finds the time of the commit, and its version if none was set. SOURCE_DATE_EPOCH has precedence over that time
+// (https://reproducible-builds.org/specs/source-date-epoch/).
 func (r *release) commit() error {
 	epoch := os.Getenv("SOURCE_DATE_EPOCH")
 	if epoch == "" || r.version == "" {
@@ -135,8 +135,9 @@ func (r *release) commit() error {
 	return nil
 }
 
-// fromGit sets the version: the tag of the commit, or the version under development with the time and hash of the
-// commit, as creel itself prints it. It rejects a tree with changes, whose bytes could not be reproduced.
+// fromGit sets the version to the tag of the commit. Without a tag it is the version under development with the
+// commit's time and hash, as creel itself prints it. It rejects a tree with changes, because the result could not be
+// reproduced.
 func (r *release) fromGit(seconds, hash string) error {
 	if r.version != "" {
 		return nil
@@ -173,7 +174,7 @@ func (r *release) fromGit(seconds, hash string) error {
 
 func (r *release) git(args ...string) (string, error) { return r.output(nil, "git", args...) }
 
-// output runs a program in the tree and returns its output; env nil is this process's.
+// output runs a program in the tree and returns its output. A nil env is this process's environment.
 func (r *release) output(env []string, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Env, cmd.Stderr = r.source, env, os.Stderr

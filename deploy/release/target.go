@@ -36,7 +36,7 @@ func (r *release) target(scratch, goos, arch string) ([]string, error) {
 	return made, errors.Join(err, os.RemoveAll(stage))
 }
 
-// environment builds for a target, and has nothing in it that would change the result.
+// environment returns the environment of a target's build, without variables that would change the result.
 func environment(goos, arch string) []string {
 	return append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch, "GOFLAGS=-mod=readonly", "GOEXPERIMENT=",
 		"GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off")
@@ -48,7 +48,7 @@ func (r *release) build(to, goos, arch string) error {
 	return err
 }
 
-// writePages has creel itself write its man pages and completions, once for all targets.
+// writePages makes creel write its man pages and completions, once for all targets.
 func (r *release) writePages(dir string) error {
 	if err := r.build(r.creel, runtime.GOOS, runtime.GOARCH); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (r *release) writePages(dir string) error {
 	return nil
 }
 
-// compress makes FILE.gz of a file, which has neither name nor time in it.
+// compress replaces a file by FILE.gz, which contains neither name nor time.
 func compress(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -101,14 +101,14 @@ func compress(path string) error {
 	return errors.Join(err, z.Close(), f.Close(), os.Remove(path))
 }
 
-// stage makes the tree that the archive holds, and of which the package takes its files.
+// stage makes the archive's directory. The package uses its files too.
 func (r *release) stage(dir, goos, arch string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	binary := filepath.Join(dir, "creel")
 	if goos == runtime.GOOS && arch == runtime.GOARCH {
-		// It was built for its pages.
+		// It was built to write the pages.
 		if err := os.Link(r.creel, binary); err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (r *release) stage(dir, goos, arch string) error {
 	if err := r.writeLicences(filepath.Join(dir, "THIRD-PARTY"), goos, arch); err != nil {
 		return err
 	}
-	// Modes and times are fixed by the release, not taken from the clone.
+	// Modes and times are set by the release, not by the clone.
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -158,7 +158,7 @@ func mode(d fs.DirEntry) fs.FileMode {
 	return 0o644
 }
 
-// writeArchive packs a directory, under its own name.
+// writeArchive packs a directory under the directory's name.
 func (r *release) writeArchive(path, dir string) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -169,7 +169,7 @@ func (r *release) writeArchive(path, dir string) error {
 		return errors.Join(err, f.Close())
 	}
 	w := tar.NewWriter(z)
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // in the order of names
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // in name order
 		if err != nil {
 			return err
 		}

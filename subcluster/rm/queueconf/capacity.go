@@ -61,12 +61,12 @@ type capacityReader struct {
 	report
 	opt      Options
 	props    map[string]Property
-	order    []string // names in order of appearance
+	order    []string // names in the order of the file
 	paths    map[creel.QueuePath]bool
 	children map[creel.QueuePath][]string
 	perQueue map[string]map[string]Property      // queue path -> setting -> property
 	keys     map[string][]string                 // queue path -> its settings, sorted
-	made     map[creel.QueuePath]map[string]bool // queue path -> names of queues to be created that have settings
+	made     map[creel.QueuePath]map[string]bool // queue path -> names of future queues with settings
 
 	maxAMPercent    float64
 	maxQueueApps    int
@@ -170,12 +170,12 @@ var globalKeys = []string{
 	"workflow-priority-mappings-override.enable",
 }
 
-// hadoopsOwn are settings without a queue for internals of Hadoop's scheduler, which creel does not use.
+// hadoopsOwn are settings without a queue for internals of Hadoop's scheduler. creel does not use them.
 var hadoopsOwn = []string{
 	"schedule-asynchronously.",
 	"per-node-heartbeat.",
 	"multi-node-",
-	"lazy-preemption-enabled", // every kill is lazy: for a waiting ask that gets the freed resources
+	"lazy-preemption-enabled", // every kill is lazy: it serves a waiting ask
 	"reservations-continue-look-all-nodes",
 	"skip-allocate-on-nodes-with-reserved-containers",
 	"rack-locality-full-reset",
@@ -226,7 +226,7 @@ func (r *capacityReader) listQueues(path creel.QueuePath, depth int) {
 	}
 }
 
-// sortKeys assigns each property below the root to the longest queue path that it starts with.
+// sortKeys assigns each property below the root to the queue with the longest path that the property starts with.
 func (r *capacityReader) sortKeys() {
 	r.keys, r.made = map[string][]string{}, map[creel.QueuePath]map[string]bool{}
 	for _, name := range r.order {
@@ -265,7 +265,8 @@ func (r *capacityReader) owner(rest string) (path, setting string) {
 	return "root", ""
 }
 
-// toBeMade returns the queue below path, and its setting, if path is of a queue that makes queues down to that level.
+// toBeMade returns a queue that may be created below path, and its setting. It returns "" if path may not create queues
+// down to that level.
 func (r *capacityReader) toBeMade(path, setting string) (queue, of string) {
 	if known(setting) {
 		return "", ""
@@ -298,7 +299,7 @@ func (r *capacityReader) toBeMade(path, setting string) (queue, of string) {
 	return queue, of
 }
 
-// unusedKeys warns about properties that were never read.
+// unusedKeys warns about properties that no reader has read.
 func (r *capacityReader) unusedKeys() {
 	for _, name := range r.order {
 		p := r.props[name]
@@ -345,7 +346,7 @@ func (r *capacityReader) unusedKeys() {
 	}
 }
 
-// queueSettings are the last parts of a queue's keys.
+// queueSettings are the last parts of the keys of queues.
 var queueSettings = []string{
 	"queues",
 	"capacity",
@@ -381,7 +382,7 @@ var queueSettings = []string{
 	"auto-queue-creation-v2.queue-auto-removal.enable",
 }
 
-// keptSettings are known to Hadoop and stored for reports; they have no effect here yet.
+// keptSettings are settings of Hadoop that are stored for reports. They have no effect here yet.
 var keptSettings = []string{
 	"reservable",
 	"average-capacity",
@@ -420,7 +421,7 @@ func kept(setting string) bool {
 	return slices.Contains(keptSettings, setting) || strings.HasPrefix(setting, labelPrefix) && !isLabelSetting(setting)
 }
 
-// splitKey splits "x.y.capacity" into the queue part "x.y" and the setting.
+// splitKey splits "x.y.capacity" into queue "x.y" and setting "capacity".
 func splitKey(s string) (queue, setting string) {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '.' && known(s[i+1:]) {
@@ -432,7 +433,7 @@ func splitKey(s string) (queue, setting string) {
 
 func nearestSetting(setting string) string { return closest(setting, queueSettings) }
 
-// closest finds the name with the smallest edit distance, if that is small enough.
+// closest finds the name with the smallest edit distance, if that is small enough for a typing error.
 func closest(s string, names []string) string {
 	best, limit := "", max(2, len(s)/4)+1
 	for _, n := range names {
@@ -482,7 +483,7 @@ func positive(text string) (int, error) {
 	return n, err
 }
 
-// positiveOrUnset parses a limit of which a negative one is not set: 0.
+// positiveOrUnset parses a limit. A negative value is unset: 0.
 func positiveOrUnset(text string) (int, error) {
 	if n, err := parseInt(text); err == nil && n < 0 {
 		return 0, nil

@@ -29,7 +29,7 @@ func isLabelSetting(setting string) bool {
 	return ok && label != "" && slices.Contains(labelShares, what)
 }
 
-// templateLabels is labels for queues created below path; written are the keys in their template.
+// templateLabels is labels for queues created below path. written are the keys in their template.
 func (r *capacityReader) templateLabels(
 	path creel.QueuePath, get lookup, written []queues.Setting, q *queues.Queue,
 ) {
@@ -69,7 +69,7 @@ func (r *capacityReader) labels(path creel.QueuePath, get lookup, names []string
 			continue
 		}
 		if q.Share(label) != nil {
-			continue // read together with its first key
+			continue // already read with its first key
 		}
 		own := func(what string) (Property, bool) { return get(labelPrefix + label + "." + what) }
 		s := queues.LabelShare{

@@ -16,7 +16,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// inheritance has the settings that a queue of capacity-scheduler.xml takes from its parent.
+// inheritance contains the settings that a queue of capacity-scheduler.xml inherits from its parent.
 type inheritance struct {
 	state           creel.QueueState
 	maxLifetime     time.Duration
@@ -24,7 +24,7 @@ type inheritance struct {
 
 	keeps, keepsWithin bool // preemption is disabled
 
-	labels []string // that the queue may use
+	labels []string // accessible labels of the queue
 
 	order     queues.Policy // between the children of a parent
 	orderName string
@@ -89,8 +89,8 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inheritance) queues.
 	return q
 }
 
-// unsetCapacity reports whether a capacity, also of a label, is -1: at the root that is not set, as in Hadoop, where
-// the root always has 100 percent.
+// unsetCapacity reports whether a capacity, also of a label, is -1. At the root -1 means unset, as in Hadoop, where the
+// root always has 100 percent.
 func unsetCapacity(name, value string) bool {
 	f, err := parseFloat(value)
 	return err == nil && f == -1 && strings.HasSuffix(name, "capacity")
@@ -234,7 +234,7 @@ func policyName(text string) (string, error) {
 
 const policyPackage = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.policy."
 
-// policyClasses are the names of Hadoop's classes for orders of leaf queues.
+// policyClasses are the names of Hadoop's classes for the orders of leaf queues.
 var policyClasses = map[string]string{
 	"FifoOrderingPolicy":                        "fifo",
 	"FifoOrderingPolicyWithExclusivePartitions": "fifo-with-partitions",
@@ -339,7 +339,7 @@ func (r *capacityReader) lifetimes(get lookup, q *queues.Queue, parent inheritan
 	}
 }
 
-// allocation reads the largest container of a queue; types that it does not name keep the cluster's maximum.
+// allocation reads the largest container of a queue. Types without a value keep the cluster's maximum.
 func (r *capacityReader) allocation(get lookup, q *queues.Queue) {
 	cluster := r.opt.MaxAllocation
 	given := false
@@ -577,14 +577,14 @@ func (r *capacityReader) templates(path creel.QueuePath, get lookup, a *queues.A
 	}
 }
 
-// own looks up the settings that are written for a queue.
+// own returns a lookup of a queue's own settings.
 func (r *capacityReader) own(path creel.QueuePath) lookup {
 	of := r.perQueue[string(path)]
 	return func(name string) (Property, bool) { p, ok := of[name]; return p, ok }
 }
 
-// fromTemplates returns a queue to be created below path, as a leaf and as a parent: at is its path, or path itself for
-// those without settings of their own, which come before templates.
+// fromTemplates returns a queue to be created below path, as a leaf and as a parent. at is its path. For queues without
+// settings of their own at is path itself; own settings take precedence over templates.
 func (r *capacityReader) fromTemplates(
 	path creel.QueuePath, get lookup, at creel.QueuePath, own []queues.Setting, a *queues.AutoCreate,
 ) (leaf, parent queues.Queue) {
@@ -622,7 +622,8 @@ func (r *capacityReader) fromTemplates(
 	return leaf, parent
 }
 
-// suits reports whether a setting of queues to be created is for leaves, or for parents: templates are read for both.
+// suits reports whether a setting of queues to be created applies to leaves, or to parents. Both read the same
+// templates.
 func suits(p Property, name string, leaf bool) bool {
 	switch name {
 	case "acl_application_max_priority":
@@ -636,7 +637,7 @@ func suits(p Property, name string, leaf bool) bool {
 	return true
 }
 
-// inherit applies a queue's settings to those to be made below it.
+// inherit applies a queue's settings to queues created below it.
 func inherit(a *queues.AutoCreate, q *queues.Queue) {
 	if a == nil {
 		return
@@ -669,7 +670,8 @@ func (r *capacityReader) written(path creel.QueuePath, prefix string) (out []que
 	return out
 }
 
-// writtenTemplate returns the settings of a kind of created queues: first the queue's own, then those for many paths.
+// writtenTemplate returns the settings of a kind of created queues: first the queue's own, then those of wildcard
+// paths.
 func (r *capacityReader) writtenTemplate(path creel.QueuePath, kind string) []queues.Setting {
 	kind = "auto-queue-creation-v2." + kind
 	out := r.written(path, kind)
@@ -691,8 +693,8 @@ func prefixed(get lookup, prefix string) lookup {
 	return func(name string) (Property, bool) { return get(prefix + name) }
 }
 
-// template looks up a setting of queues created below path. It reads the template of their kind, then that of both
-// kinds, then those of paths with * instead of parts.
+// template returns a lookup of settings for queues created below path. It reads the template of their kind, then that
+// of both kinds. Within each it reads the queue's own path first, then paths with * in place of parts.
 func (r *capacityReader) template(path creel.QueuePath, get lookup, kind string) lookup {
 	return func(name string) (Property, bool) {
 		for _, t := range [...]string{kind, "template."} {

@@ -12,24 +12,24 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Property is one key of a Hadoop configuration with its place in a file.
+// Property is one key of a Hadoop configuration with its position in a file.
 type Property struct {
 	Name, Value string
 	File        string
-	Line        int // from 1; 0 if the value has no file
+	Line        int // from 1; 0 for a value without a file
 }
 
-// Options are the cluster's settings that affect a queue file.
+// Options are settings of the cluster that affect a queue file.
 type Options struct {
 	MaxAllocation      creel.Resource       // largest container of the cluster
 	ResourceTypes      []creel.ResourceType // beyond memory-mb and vcores
 	MaxClusterPriority int32
-	WorkflowTag        string // prefix of tags that name a workflow
+	WorkflowTag        string // prefix of tags with a workflow's name
 
-	// MappingRules is the content of the file named by yarn.scheduler.capacity.mapping-rule-json-file; the caller
-	// reads it.
+	// MappingRules is the content of the file named by yarn.scheduler.capacity.mapping-rule-json-file. The caller reads
+	// the file.
 	MappingRules []byte
-	// Fair has yarn.scheduler.fair.*.
+	// Fair contains yarn.scheduler.fair.*.
 	Fair FairOptions
 }
 
@@ -60,7 +60,7 @@ type Warning struct {
 
 func (n Warning) String() string { return place(n.File, n.Line) + n.Text }
 
-// Error is one error in a queue file. Readers report all of them, joined; errors.As finds the first. It is a
+// Error is one error in a queue file. Readers report all of them, joined; errors.As finds the first. It wraps
 // creel.ErrInvalidRequest.
 type Error struct {
 	File string

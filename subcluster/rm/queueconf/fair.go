@@ -188,7 +188,7 @@ func (r *fairReader) user(e *element, q *queues.Spec) {
 	}
 }
 
-// root collects the top-level queues below the root; <queue name="root"> has the root's settings, and may contain
+// root collects the top-level queues below the root. <queue name="root"> contains the root's settings, and may contain
 // queues too.
 func (r *fairReader) root(doc *element) queues.Queue {
 	whole := &element{name: "queue", line: doc.line}
@@ -225,7 +225,7 @@ func (r *fairReader) root(doc *element) queues.Queue {
 func (r *fairReader) made(parent *queues.Queue) *queues.AutoCreate {
 	policy := r.policy
 	if parent.Policy == queues.FairShare {
-		policy = queues.FairShare // drf is not possible below it
+		policy = queues.FairShare // drf is not possible below FairShare
 	}
 	with := func(maximum queues.Amount) *queues.AutoCreate {
 		q := queues.Queue{
@@ -400,8 +400,8 @@ func (r *fairReader) resources(text string, missing int64) (queues.Amount, error
 	}
 	res := creel.Resource{}
 	for _, t := range r.opt.ResourceTypes {
-		// The old notation has only memory and cores, and Hadoop reads the rest as zero. In a maximum, that would
-		// forbid types that the file never mentions.
+		// The old notation has only memory and cores. Hadoop reads the rest as zero. In a maximum, zero would forbid
+		// types that the file never mentions.
 		res = res.With(t.Name, missing)
 	}
 	found := map[string]bool{}
@@ -480,7 +480,7 @@ func (r *fairReader) oldPercents(text string) (queues.Amount, error) {
 	return a, nil
 }
 
-// container reads the largest container of a queue; types that it does not name keep the cluster's maximum.
+// container reads the largest container of a queue. Types without a value keep the cluster's maximum.
 func (r *fairReader) container(e *element) creel.Resource {
 	a, err := r.resources(e.value(), unlimited)
 	if err == nil && a.Unit != queues.Absolute {

@@ -8,7 +8,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// placement reads the queuePlacementPolicy, or makes the one that Hadoop uses by default.
+// placement reads the queuePlacementPolicy, or makes Hadoop's default one.
 func (r *fairReader) placement(doc *element, names *placement.Tree) queues.Placement {
 	f := &placement.FairRules{Tree: names}
 	if r.rules == nil {

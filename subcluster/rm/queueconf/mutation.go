@@ -35,8 +35,8 @@ type Change struct {
 	New  *string `json:"new,omitempty"`
 }
 
-// Changes returns the keys of a configuration that a mutation changes, sorted by name, or the reason for its
-// rejection. ReadCapacity decides whether the resulting queues are valid. The configuration itself is not modified.
+// Changes returns the keys of a configuration that a mutation changes, sorted by name. An error contains the reason for
+// a rejection. ReadCapacity decides whether the resulting queues are valid. The configuration itself is not modified.
 func (m *Mutation) Changes(conf map[string]string) ([]Change, error) {
 	next := maps.Clone(conf)
 	for _, path := range m.Remove {

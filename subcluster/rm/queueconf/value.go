@@ -72,8 +72,8 @@ var unitFactors = []struct {
 	{"m", 1, 1e3}, {"u", 1, 1e6}, {"n", 1, 1e9}, {"", 1, 1},
 }
 
-// ParseAmount parses a whole, non-negative number, with or without one of YARN's units ("2048", "2Gi"). Without
-// one it is in the type's unit. It returns MiB of memory, and plain amounts of other types.
+// ParseAmount parses a whole, non-negative number, with or without one of YARN's units ("2048", "2Gi"). Without a unit
+// the number is in the type's unit. It returns MiB of memory, and plain amounts of other types.
 func ParseAmount(text string, t creel.ResourceType) (int64, error) {
 	text = strings.TrimSpace(text)
 	digits := strings.TrimRightFunc(text, func(r rune) bool { return r < '0' || r > '9' })
@@ -200,8 +200,7 @@ func (o *Options) parseVector(text string, mixed bool) (vector, error) {
 	return v, nil
 }
 
-// amount converts a vector to an Amount; types that it does not name get the missing value, or 100% if that is
-// unlimited.
+// amount converts a vector to an Amount. Types that it does not name get missing, or 100% if missing is unlimited.
 func (v vector) amount(names []string, missing int64) queues.Amount {
 	if len(v.weights) > 0 || len(v.amounts) > 0 && len(v.percents) > 0 {
 		a := queues.Amount{Unit: queues.Mixed}
@@ -249,5 +248,5 @@ func (v vector) amount(names []string, missing int64) queues.Amount {
 	return queues.AbsoluteOf(r)
 }
 
-// within reports whether no type of a maximum is below the minimum.
+// within reports whether each type of a maximum is at least the minimum.
 func within(minimum, maximum creel.Resource) bool { return minimum.Fits(maximum) }
