@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package amcookies decides which cookies pass between browsers and the pages of AMs, which web proxies serve below
-// /proxy/ID. An AM is a program of any user. Its address is shared with creel, with other AMs, and perhaps with
-// another login of the site.
+// /proxy/ID. An AM is a program of any user. Creel, other AMs, and perhaps another login of the site use the same
+// address.
 //
 // Browsers store an AM's cookie for /proxy/ID only, together with a second cookie, its mark: a hash of the cookie,
-// hidden from scripts. Only cookies with a matching mark are forwarded to the AM. So an AM receives exactly the
-// cookies that it set, even if it sets a name that another program uses, and proxies store no state. A cookie set by
-// a page's script has no mark and stays in the browser.
+// hidden from scripts. Only cookies with a matching mark are forwarded to the AM. So an AM receives exactly the cookies
+// that it set, even if it sets a name that another program uses. Proxies store no state. A cookie set by a page's
+// script carries no mark, and remains in the browser.
 //
-// The rule may be applied several times on one path: a router applies it to responses that the home subcluster's
-// proxy already processed.
+// The rule may be applied several times on one path: a router applies it to responses that the home subcluster's proxy
+// already processed.
 package amcookies
 
 import (
@@ -23,11 +23,11 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// mark begins the names of marks.
+// mark is the prefix of the names of marks.
 const mark = "creel-am-"
 
-// One AM has at most this many cookies, and bytes of names and values: servers on the way take
-// no more than a few KB of headers.
+// Bounds on one AM: the number of its cookies, and the bytes of their names and values. Servers on the way accept only
+// a few KB of headers.
 const (
 	most  = 20
 	bytes = 8192
@@ -39,10 +39,10 @@ type AMCookies struct {
 	cookies []cookie
 }
 
-// cookie is a cookie as text, for its value is the AM's.
+// cookie is a cookie as text, because the AM chooses its value.
 type cookie struct{ name, value string }
 
-// Of returns the AM's own among the cookies of a request.
+// Of returns the cookies of a request that the AM set.
 func Of(app creel.ApplicationID, request http.Header) AMCookies {
 	o := AMCookies{app: app.String()}
 	var sent []cookie
@@ -60,7 +60,7 @@ func Of(app creel.ApplicationID, request http.Header) AMCookies {
 		}
 	}
 	for _, c := range sent {
-		// Of cookies with the same name, the first has the longest path.
+		// Among cookies with the same name, the first has the longest path.
 		if marks[o.markOf(c)] && o.at(c.name) < 0 {
 			o.put(c)
 		}
@@ -90,7 +90,7 @@ func (o AMCookies) ToHome() string {
 	return with.ToAM()
 }
 
-// Answer replaces the cookies that an answer sets by those that the AM may set, with their marks.
+// Answer replaces the cookies that an answer sets by the permitted ones, with their marks.
 func (o AMCookies) Answer(answer http.Header) {
 	set := answer["Set-Cookie"]
 	answer.Del("Set-Cookie")
@@ -123,7 +123,8 @@ func (o AMCookies) at(name string) int {
 	return slices.IndexFunc(o.cookies, func(c cookie) bool { return c.name == name })
 }
 
-// put takes a cookie, in the place of one with its name, unless the AM has too many with it.
+// put stores a cookie, and replaces one with the same name. It returns false if the AM's cookies would exceed the
+// bounds.
 func (o *AMCookies) put(c cookie) bool {
 	at, size := o.at(c.name), len(c.name)+len(c.value)
 	for i, x := range o.cookies {
@@ -142,14 +143,14 @@ func (o *AMCookies) put(c cookie) bool {
 	return true
 }
 
-// markOf is the mark of a cookie that the AM sets.
+// markOf returns the mark of a cookie that the AM sets.
 func (o AMCookies) markOf(c cookie) cookie {
 	sum := sha256.Sum256([]byte(o.app + " " + c.name + "=" + c.value))
 	return cookie{mark + c.name, base64.RawURLEncoding.EncodeToString(sum[:16])}
 }
 
-// parse reads name=value as browsers do. One without a name is none: a browser sends its
-// value alone, which may look like another cookie.
+// parse reads name=value like a browser. A pair without a name is rejected: a browser sends its value alone, which may
+// look like another cookie.
 func parse(pair string) (c cookie, named bool) {
 	name, value, found := strings.Cut(pair, "=")
 	c = cookie{strings.Trim(name, " \t"), strings.Trim(value, " \t")}
