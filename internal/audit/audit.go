@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit writes a line to a daemon's log for every change. The format is the same for RPC and REST of routers,
-// ResourceManagers and AM-RM proxies, and for the daemons' own actions.
+// Package audit writes a line to a daemon's log for every change. RPC and REST of routers, ResourceManagers and AM-RM
+// proxies use the same format, and so do the daemons' own actions.
 //
-// A line has the message "audit" and the known attributes of Line. Failures are warnings. Hadoop writes the format of
-// Hadoop's RMAuditLogger instead, for programs that parse it.
+// A line consists of the message "audit" and the known attributes of Line. Failures are warnings. Hadoop writes the
+// format of Hadoop's RMAuditLogger instead, for programs that parse it.
 package audit
 
 import (
@@ -15,29 +15,29 @@ import (
 // Message is the message of each line.
 const Message = "audit"
 
-// The ends of a call.
+// The results of a call.
 const (
 	Success = "success"
-	Failure = "failure" // refused, or it did not work
-	Busy    = "busy"    // not now: clients repeat it
+	Failure = "failure" // rejected, or failed
+	Busy    = "busy"    // rejected for now: clients retry
 )
 
-// Line is a change, or a rejected one. Empty fields are left out.
+// Line is a change, or a rejected one. Empty fields are omitted.
 type Line struct {
 	User         string // the effective user; empty: the daemon itself
 	RealUser     string // the user that impersonates User
 	From         string // the address that the call came from
-	ForwardedFor string // the client's address, by a router's word
-	Operation    string // a protocol's method, a route of REST, or a daemon's own word
+	ForwardedFor string // the client's address, as reported by a router
+	Operation    string // a protocol's method, a REST route, or the name of a daemon's own action
 	Target       string // the changed object
 	Result       string // Success, Failure or Busy
-	Error        string // why it is not a success
+	Error        string // reason of a Failure or Busy
 	Request      string // the caller's id for the request
-	Context      string // the caller's context, as Hadoop's clients send it
+	Context      string // the caller's context, as sent by Hadoop's clients
 	Trace        string // of the request, 32 hexadecimal digits
 }
 
-// Log writes the line, with more attributes of that operation.
+// Log writes the line, with further attributes of the operation.
 func (l Line) Log(to *slog.Logger, more ...slog.Attr) {
 	level := slog.LevelInfo
 	if l.Result == Failure {

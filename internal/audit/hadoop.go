@@ -11,21 +11,21 @@ import (
 	"strings"
 )
 
-// Hadoop writes audit lines in the format of Hadoop's RMAuditLogger, with tabs, in the layout of its
-// log4j.properties, and passes all other lines on:
+// Hadoop writes audit lines in the format of Hadoop's RMAuditLogger, with tabs, in the layout of its log4j.properties.
+// It passes all other lines to the next handler:
 //
 //	2026-11-24 10:00:00,000 INFO resourcemanager.RMAuditLogger: USER=ann	IP=10.0.0.7	OPERATION=…
 //
-// Hadoop has its own names for operations and targets ("Submit Application Request", "ClientRMService"). Creel's
-// names stay, with the id of a target application or container in APPID or CONTAINERID. Attributes without a key in
-// Hadoop follow under creel's keys.
+// Hadoop uses other names for operations and targets ("Submit Application Request", "ClientRMService"). This format
+// retains creel's names, with the id of a target application or container in APPID or CONTAINERID. Attributes without a
+// key in Hadoop follow under creel's keys.
 type Hadoop struct {
 	slog.Handler
-	Out    io.Writer // takes whole lines from many goroutines
+	Out    io.Writer // receives whole lines from many goroutines
 	Logger string    // "resourcemanager.RMAuditLogger", or "router.RouterAuditLogger"
 }
 
-// NewHadoop returns a handler before next.
+// NewHadoop returns a handler that precedes next.
 func NewHadoop(next slog.Handler, out io.Writer, logger string) *Hadoop {
 	return &Hadoop{next, out, logger}
 }
@@ -96,7 +96,7 @@ func (h *Hadoop) WithGroup(name string) slog.Handler {
 	return &with
 }
 
-// address is the client's, without its port, as Hadoop writes it.
+// address returns the client's address without its port, as in Hadoop.
 func address(l Line) string {
 	if l.ForwardedFor != "" {
 		return l.ForwardedFor
@@ -107,7 +107,7 @@ func address(l Line) string {
 	return l.From
 }
 
-// word is Hadoop's for a result; it has two.
+// word returns Hadoop's word for a result; Hadoop uses two.
 func word(result string) string {
 	if result == "" || result == Success {
 		return "SUCCESS"
@@ -115,7 +115,7 @@ func word(result string) string {
 	return "FAILURE"
 }
 
-// idOf is the id of that kind in a target, "" for none.
+// idOf returns the id of a kind in a target, "" if there is none.
 func idOf(target, kind string) string {
 	_, id, found := strings.Cut(target, kind)
 	if !found {
@@ -128,7 +128,7 @@ func idOf(target, kind string) string {
 	return kind + id[:end]
 }
 
-// oneLine keeps a text from making a second line, or a second key.
+// oneLine prevents a text from starting a second line, or a second key.
 func oneLine(text string) string {
 	return strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", " ").Replace(text)
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Note carries the details of a call that only its handler knows to the code that writes its audit line. The handler
-// fills it before it answers.
+// Note carries details of a call that only its handler knows. The code that writes the audit line reads them. The
+// handler fills the note before it answers.
 type Note struct {
 	Target string // the changed object, if the request does not name it
 	Err    error  // the rejection, if the answer is a document with the error instead of an error
@@ -23,7 +23,7 @@ func WithNote(ctx context.Context) (context.Context, *Note) {
 	return context.WithValue(ctx, noteKey{}, n), n
 }
 
-// NoteOf is the note of a call; an unused one if the call writes no line.
+// NoteOf returns the note of a call; an unused one if the call writes no line.
 func NoteOf(ctx context.Context) *Note {
 	if n, ok := ctx.Value(noteKey{}).(*Note); ok {
 		return n
@@ -31,10 +31,10 @@ func NoteOf(ctx context.Context) *Note {
 	return new(Note)
 }
 
-// named is how many things a target names.
+// named is the largest number of names in a target.
 const named = 20
 
-// Targets is the target of a call about several things: each once, in their order.
+// Targets returns the target of a call that concerns several objects: each name once, in their order.
 func Targets(names []string) string {
 	var once []string
 	for _, n := range names {
