@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package groups finds the groups of users, as access lists and placement rules ask for
-// them, and remembers them for a while: a lookup may ask a directory over the network.
+// Package groups finds the groups of users for access lists and placement rules. It caches them for a while: a lookup
+// may query a directory over the network.
 package groups
 
 import (
@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// most bounds how many users are remembered.
+// most bounds the number of cached users.
 const most = 100_000
 
-// Groups finds a user's groups and remembers them. Its methods may be called at any time.
+// Groups finds a user's groups and caches them. Its methods may be called at any time.
 type Groups struct {
 	lookup func(user string) []string
 	keep   time.Duration
@@ -28,7 +28,7 @@ type answer struct {
 	until  time.Time
 }
 
-// New makes a Groups with a lookup function, whose results are cached for a time.
+// New makes a Groups with a lookup function, and caches the results for a time.
 func New(lookup func(user string) []string, keep time.Duration) *Groups {
 	return &Groups{lookup: lookup, keep: keep, known: map[string]answer{}}
 }
@@ -52,15 +52,15 @@ func (g *Groups) Of(user string) []string {
 	return found
 }
 
-// Forget makes the next question about each user a lookup.
+// Forget drops all cached results, so that the next question about each user is a lookup.
 func (g *Groups) Forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	clear(g.known)
 }
 
-// OfMachine finds a user's groups on this machine, primary first; a user that the machine
-// does not know has none.
+// OfMachine finds a user's groups on this machine, primary first. It returns none for a user that the machine does not
+// know.
 func OfMachine(name string) []string {
 	u, err := user.Lookup(name)
 	if err != nil {
