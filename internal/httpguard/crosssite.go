@@ -4,19 +4,20 @@ package httpguard
 
 import "net/http"
 
-// crossOrigin decides by Sec-Fetch-Site, else by Origin and Host. Programs that are no browser send neither, and pass.
+// crossOrigin decides by Sec-Fetch-Site, otherwise by Origin and Host. Programs other than browsers send neither, and
+// pass.
 var crossOrigin = http.NewCrossOriginProtection()
 
 // FromOtherSite reports whether a page of another site sent a request from its visitor's browser, by any method.
-// A handler that changes something by GET, as Hadoop's /logLevel does, calls it.
+// Handlers that change something by GET, like Hadoop's /logLevel, call it.
 func FromOtherSite(r *http.Request) bool {
 	asWrite := *r
 	asWrite.Method = http.MethodPost
 	return crossOrigin.Check(&asWrite) != nil
 }
 
-// SameSite rejects requests that may change something (any method but GET, HEAD and OPTIONS) and that a page of another
-// site sent: the browser adds its visitor's cookies and network, and needs no permission for a POST without a body.
+// SameSite rejects requests that a page of another site sent and that may change something (any method but GET, HEAD
+// and OPTIONS). The browser adds its visitor's cookies and network, and needs no permission for a POST without a body.
 // Origins that may read answers by the CORS settings pass; allowed may be nil.
 func SameSite(allowed *Origins, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,9 +11,9 @@ import (
 )
 
 // KnownHosts rejects requests that arrive on the loopback interface with a foreign Host header. It prevents DNS
-// rebinding: a page of another site resolves its name to 127.0.0.1 and reads our responses in its visitor's browser.
-// Addresses, localhost and the given names pass. "*" lets every name pass, for a reverse proxy on the same machine
-// that forwards its clients' Host.
+// rebinding: a page of another site resolves its name to 127.0.0.1 and reads creel's responses in its visitor's
+// browser. Addresses, localhost and the given names pass. "*" accepts every name, for a reverse proxy on the same
+// machine that forwards its clients' Host.
 func KnownHosts(names []string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		if slices.Contains(names, "*") {

@@ -11,9 +11,8 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// Options answers OPTIONS requests with 200 and the path's methods in Allow. Clients of hadoop-auth
-// (AuthenticatedURL: yarn schedulerconf, yarn logs -am, yarn top) send one first. Install it as middleware of the
-// router whose routes it receives.
+// Options answers OPTIONS requests with 200 and the path's methods in Allow. Clients of hadoop-auth (AuthenticatedURL:
+// yarn schedulerconf, yarn logs -am, yarn top) send one first. Install it as middleware of the router that it receives.
 func Options(routes chi.Routes) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

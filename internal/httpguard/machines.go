@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// Machines is a list of machines as Hadoop writes it: addresses, networks in CIDR form
-// and host names, or "*" alone for all.
+// Machines is a list of machines in Hadoop's form: addresses, networks in CIDR form and host names, or "*" alone for
+// all.
 type Machines []string
 
-// lookupTime bounds how long a client waits for the names of a list to be resolved.
+// lookupTime bounds a client's wait for the resolution of the names in a list.
 const lookupTime = 5 * time.Second
 
 // Check returns an error for an entry that can match no machine.
@@ -31,7 +31,7 @@ func (m Machines) Check() error {
 	return nil
 }
 
-// Includes reports whether an address belongs to a machine of the list. Names are resolved at each call, so that a
+// Includes reports whether an address belongs to a machine of the list. It resolves names at each call, because a
 // machine may change its address. A name that does not resolve matches no address.
 func (m Machines) Includes(address netip.Addr) bool {
 	if len(m) == 1 && m[0] == "*" {

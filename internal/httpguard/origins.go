@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// Origins are the pages of other servers that may read the answers in their visitors'
-// browsers, as Hadoop's cross-origin filter has it (hadoop.http.cross-origin.*). The zero
-// value lets none.
+// Origins are the pages of other servers that may read the answers in their visitors' browsers. They follow Hadoop's
+// cross-origin filter (hadoop.http.cross-origin.*). The zero value permits none.
 type Origins struct {
 	all              bool
 	exact            []string
@@ -23,9 +22,8 @@ type Origins struct {
 	age              string
 }
 
-// NewOrigins reads the lists. An origin is one as browsers write it (https://host:port), has
-// a * for anything, is * for all, or is a regular expression after "regex:". An expression
-// that is none is an error which names it.
+// NewOrigins reads the lists. An origin has the form of browsers (https://host:port), and may contain * for any text. A
+// single * means all, and "regex:" precedes a regular expression. An invalid expression returns an error that names it.
 func NewOrigins(origins, methods, headers []string, age time.Duration) (*Origins, error) {
 	o := &Origins{methods: methods, headers: headers, age: strconv.Itoa(int(age / time.Second))}
 	for _, origin := range origins {
@@ -50,8 +48,8 @@ func NewOrigins(origins, methods, headers []string, age time.Duration) (*Origins
 	return o, nil
 }
 
-// Wrap adds CORS headers to responses. Every request is served: the browser withholds the response from a page that
-// may not read it.
+// Wrap adds CORS headers to responses. It serves every request: the browser withholds the response from a page that may
+// not read it.
 func (o *Origins) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Origin")
@@ -75,7 +73,7 @@ func (o *Origins) allows(origins string, r *http.Request) bool {
 		return false
 	}
 	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
-		// Browsers write names small, and names of headers have no case.
+		// Browsers write names in lower case, and header names ignore case.
 		of := func(x string) bool { return strings.EqualFold(x, strings.TrimSpace(name)) }
 		if strings.TrimSpace(name) != "" && !slices.ContainsFunc(o.headers, of) {
 			return false
