@@ -6,7 +6,7 @@ package hugepages
 
 import "errors"
 
-// Advise fails before it comes to these: there is no /sys.
+// adviseHuge and collapse are never called: Advise fails earlier, because there is no /sys.
 func adviseHuge(span) error { return errors.ErrUnsupported }
 
 func collapse(span) error { return errors.ErrUnsupported }

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hugepages has the kernel keep this process's Go heap in pages of
-// 2 MiB where it can.
+// Package hugepages asks the kernel for pages of 2 MiB for this process's Go heap.
 //
-// A ResourceManager's decisions touch nodes, containers and applications that
-// lie anywhere in a heap of hundreds of MiB, so that nearly each of them waits
-// for a translation of its address too; with pages of 2 MiB the processor keeps
-// all of them. Most kernels give such pages only where they are asked for
-// (transparent_hugepage is madvise), and the Go runtime does not ask.
+// A ResourceManager's decisions read nodes, containers and applications at random addresses in a heap of hundreds of
+// MiB. So nearly each read also waits for a translation of its address. With pages of 2 MiB the processor caches all
+// translations. Most kernels provide such pages only on request (transparent_hugepage is madvise), and the Go runtime
+// does not request them.
 //
-// The price: memory is given back in larger pieces, and where free memory is in
-// small ones a fault may wait until the kernel has put 2 MiB together. So it is
-// asked for, not the default.
+// The price: the process returns memory in larger pieces. If free memory is fragmented, a fault may wait until the
+// kernel has assembled 2 MiB. So huge pages are an option, not the default.
 package hugepages
 
 import (
@@ -24,14 +21,14 @@ import (
 	"unsafe"
 )
 
-// size of a huge page on the processors that we know.
+// size of a huge page on the known processors.
 const size = 2 << 20
 
 // span is one mapping of the heap, in whole huge pages.
 type span struct{ from, to uintptr }
 
-// Keep requests huge pages for the heap now, and each second for its growth, until stop is called. The kernel
-// provides them gradually. It fails if the kernel has none.
+// Keep requests huge pages for the heap now, and each second for its growth, until stop is called. The kernel provides
+// them gradually. Keep fails if the kernel does not support them.
 func Keep() (stop func(), err error) {
 	if err := Advise(); err != nil {
 		return nil, err
@@ -53,11 +50,11 @@ func Keep() (stop func(), err error) {
 	return func() { close(done); <-ended }, nil
 }
 
-// Advise asks for huge pages for the heap as it is mapped now.
+// Advise requests huge pages for the current mappings of the heap.
 func Advise() error { return each(adviseHuge) }
 
-// Collapse is Advise, and waits until the used heap is in huge pages: for measurements, which cannot wait minutes for
-// the kernel.
+// Collapse is Advise, and waits until the used heap is in huge pages. It is for measurements, which cannot wait minutes
+// for the kernel.
 func Collapse() error {
 	if err := Advise(); err != nil {
 		return err
@@ -96,8 +93,8 @@ func each(do func(span) error) error {
 	return nil
 }
 
-// heap returns the heap's mappings among those in maps (proc_pid_maps(5)): the writable anonymous ones within the
-// same 64 GiB as an object of the heap. The process has nothing else there.
+// heap returns the heap's mappings among those in maps (proc_pid_maps(5)). They are the writable anonymous mappings
+// within the same 64 GiB as an object of the heap. The process maps nothing else there.
 func heap(maps io.Reader, object uintptr) (spans []span, err error) {
 	const window = 36
 	lines := bufio.NewScanner(maps)
