@@ -2,28 +2,28 @@
 
 package intrusive
 
-// Heap is a binary heap whose elements store their position in it. An element whose rank changed is moved in O(log
-// n), and one to be removed is found at once.
+// Heap is a binary heap whose elements store their position in it. An element whose rank changed moves in O(log n). An
+// element to be removed is found at once.
 type Heap[T any] struct {
-	Items []T // in heap order; to be read only
+	Items []T // in heap order; callers must not change it
 	Less  func(a, b T) bool
-	Slot  func(T) *int32 // where an element keeps its place: position+1, 0 while it is in no heap
+	Slot  func(T) *int32 // returns the stored position of an element: index+1, 0 while it is in no heap
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (h *Heap[T]) Len() int { return len(h.Items) }
 
-// Top is the least element. The heap must not be empty.
+// Top returns the least element. The heap must not be empty.
 func (h *Heap[T]) Top() T { return h.Items[0] }
 
-// Push adds x, which must not be in.
+// Push adds x, which must not be in the heap.
 func (h *Heap[T]) Push(x T) {
 	h.Items = append(h.Items, x)
 	*h.Slot(x) = int32(len(h.Items))
 	h.up(len(h.Items) - 1)
 }
 
-// Remove takes x out; it does nothing if x is not in.
+// Remove removes x; it does nothing if x is not in the heap.
 func (h *Heap[T]) Remove(x T) {
 	p := h.Slot(x)
 	if *p == 0 {
@@ -45,7 +45,7 @@ func (h *Heap[T]) Remove(x T) {
 	}
 }
 
-// Fix moves x to its place after its rank changed; it does nothing if x is not in.
+// Fix moves x to its position after its rank changed; it does nothing if x is not in the heap.
 func (h *Heap[T]) Fix(x T) {
 	p := *h.Slot(x)
 	if p == 0 {
@@ -98,8 +98,8 @@ func (h *Heap[T]) swap(i, j int) {
 	*h.Slot(h.Items[j]) = int32(j + 1)
 }
 
-// Check returns the first element that violates the order or stores a wrong position, -1 for none. It is for audits
-// and tests.
+// Check returns the first element that violates the order or stores a wrong position, -1 if there is none. It is for
+// audits and tests.
 func (h *Heap[T]) Check() int {
 	for i, x := range h.Items {
 		if int(*h.Slot(x)) != i+1 || i > 0 && h.Less(x, h.Items[(i-1)/2]) {

@@ -4,19 +4,18 @@ package intrusive
 
 import "iter"
 
-// Link is an element's place in a List.
+// Link stores the neighbours of an element in a List.
 type Link[T comparable] struct{ prev, next T }
 
-// List is a doubly linked list through its elements, oldest first. Waits that
-// are all of one length (silent nodes, silent AMs) are kept this way: a new
-// start of a wait moves its element to the end in O(1), and the first to expire
-// is at the front.
+// List is a doubly linked list through its elements, oldest first. It orders waits of equal length, such as silent
+// nodes or silent AMs. A restarted wait moves its element to the end in O(1), and the first element to expire is at the
+// front.
 type List[T comparable] struct {
 	First, last T
-	Link        func(T) *Link[T] // where an element keeps its place
+	Link        func(T) *Link[T] // returns the links stored in an element
 }
 
-// Append puts x at the end, wherever it was before.
+// Append moves or adds x to the end.
 func (l *List[T]) Append(x T) {
 	var none T
 	l.Remove(x)
@@ -30,7 +29,7 @@ func (l *List[T]) Append(x T) {
 	l.last = x
 }
 
-// Remove takes x out; it does nothing if x is not in.
+// Remove removes x; it does nothing if x is not in the list.
 func (l *List[T]) Remove(x T) {
 	var none T
 	k := l.Link(x)
