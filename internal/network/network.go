@@ -27,7 +27,7 @@ func (e *plainError) Unwrap() error { return e.error }
 // InWords returns a connection error in words for operators. Other errors are returned unchanged.
 func InWords(err error) error {
 	var of *url.Error
-	if errors.As(err, &of) { // its text repeats the address, with all of the query
+	if errors.As(err, &of) { // its text repeats the address with the whole query
 		err = of.Err
 	}
 	var name *net.DNSError
