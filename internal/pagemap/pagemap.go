@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pagemap is a map from consecutive numbers to pointers, as dense as an array and as small as its contents.
-// Looking up a container at its release takes two memory reads here, and a hash with a chain of buckets in a Go map.
+// Package pagemap is a map from consecutive numbers to pointers, as dense as an array and as small as its contents. The
+// lookup of a container at its release takes two memory reads. In a Go map it takes a hash and a chain of buckets.
 // BenchmarkChurn of subcluster/rm shows the benefit.
 package pagemap
 
@@ -12,32 +12,31 @@ import (
 )
 
 // Map finds values by consecutively assigned numbers, such as the live containers of an attempt by ContainerID.ID.
-// Values are in pages by number; an empty page is dropped. The bits of a number from EpochBits up are its epoch.
-// Numbers of another epoch than the pages', which start again from the beginning, are in a Go map. The zero Map is
-// ready.
+// Pages contain the values by number; an empty page is dropped. The bits of a number from EpochBits up are its epoch. A
+// Go map contains the numbers of other epochs, which start again from the beginning. The zero Map is ready.
 type Map[T any] struct {
 	epoch int64 // of the numbers in pages
 	first int64 // number of pages[0], in pages
 	pages []page[T]
 	older map[int64]*T
 	n     int
-	spare *[1 << pageBits]*T // of the page dropped last
+	spare *[1 << pageBits]*T // from the last dropped page
 }
 
 const (
 	pageBits = 6
-	// EpochBits is where the epoch begins in a number.
+	// EpochBits is the lowest bit of the epoch in a number.
 	EpochBits = 40
 )
 
-// page has its list elsewhere, so that the counts of many pages lie in one cache
-// line: completions are all over the pages, and each counts down.
+// page stores its list elsewhere, so that one cache line contains the counts of many pages. Completions occur in all
+// pages, and each decrements a count.
 type page[T any] struct {
 	n    int
 	list *[1 << pageBits]*T // nil when n is 0
 }
 
-// Len is how many values there are.
+// Len returns the number of values.
 func (l *Map[T]) Len() int { return l.n }
 
 // Get returns the value of a number, nil if there is none.
@@ -50,12 +49,11 @@ func (l *Map[T]) Get(id int64) *T {
 			}
 		}
 	}
-	return l.older[id] // of this epoch too: a restart brings numbers back in any order
+	return l.older[id] // also for this epoch: after a restart numbers return in any order
 }
 
-// Put adds a value under a number that has none. A number far from the others,
-// which only a node that registers with containers of its own can bring, goes to
-// the Go map.
+// Put adds a value under an unused number. A number far from the others is stored in the Go map. Only a node that
+// registers with existing containers can bring such a number.
 func (l *Map[T]) Put(id int64, c *T) {
 	l.n++
 	if l.n == 1 && len(l.older) == 0 {
@@ -82,7 +80,7 @@ func (l *Map[T]) Put(id int64, c *T) {
 	p.list[id&(1<<pageBits-1)] = c
 }
 
-// Drop takes out the value of a number that has one.
+// Drop removes the value of a number. The number must have a value.
 func (l *Map[T]) Drop(id int64) {
 	l.n--
 	k := id&(1<<EpochBits-1)>>pageBits - l.first
@@ -106,7 +104,7 @@ func (l *Map[T]) Drop(id int64) {
 	}
 }
 
-// All yields the values: those in the Go map first, then those in pages, each by number. Values may be dropped during
+// All yields the values: first those in the Go map, then those in pages, each by number. Values may be dropped during
 // the iteration.
 func (l *Map[T]) All() iter.Seq[*T] {
 	return func(yield func(*T) bool) {
@@ -130,7 +128,7 @@ func (l *Map[T]) All() iter.Seq[*T] {
 	}
 }
 
-// Oldest returns the value with the smallest number in the pages, nil for none.
+// Oldest returns the value with the smallest number in the pages, nil if there is none.
 func (l *Map[T]) Oldest() *T {
 	for _, p := range l.pages {
 		if p.list == nil {
@@ -145,9 +143,8 @@ func (l *Map[T]) Oldest() *T {
 	return nil
 }
 
-// Prefetch reads the place in the last page where the number after the latest
-// goes, so that a Put soon after does not wait for memory. Its result is to be
-// added to a sum that is kept, or the compiler leaves the read out.
+// Prefetch reads the slot of the number after the latest one in the last page. So a Put soon after does not wait
+// for memory. The caller must add its result to a stored sum; otherwise the compiler omits the read.
 func (l *Map[T]) Prefetch(id int64) int32 {
 	if k := len(l.pages); k > 0 && l.pages[k-1].n > 0 && l.pages[k-1].list[id&(1<<pageBits-1)] != nil {
 		return 1
