@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Clock is the running time of this process: it advances as time.Now does, and stops during the pauses of the
-// process. Waits and expiries by this clock do not count the process's own pauses. Its times are comparable only with
-// each other, not with time.Now.
+// Clock is the running time of this process: it advances like time.Now, and stops during the pauses of the process.
+// Waits and expiries by this clock do not count the process's own pauses. Its times are comparable only with each
+// other, not with time.Now.
 //
-// Run has to run; it checks each Interval. The first read after a pause detects the pause, so that no decision
+// Run must be running; it checks each Interval. The first read after a pause detects the pause, so that no decision
 // precedes it. The methods are safe for concurrent use. A nil *Clock is time.Now, without pauses.
 type Clock struct {
 	read func() time.Time
@@ -24,8 +24,8 @@ type Clock struct {
 	awake time.Time
 }
 
-// NewClock makes a Clock over read, which is time.Now where a process is real;
-// nil is time.Now too. Each pause is logged at WARN; nil: silent.
+// NewClock makes a Clock that reads the time by read; nil means time.Now, which real processes use. Each pause is
+// logged at WARN; a nil log is silent.
 func NewClock(read func() time.Time, log *slog.Logger) *Clock {
 	if read == nil {
 		read = time.Now
@@ -38,7 +38,7 @@ func NewClock(read func() time.Time, log *slog.Logger) *Clock {
 	return c
 }
 
-// Run comes round each Interval until ctx ends, then returns nil.
+// Run checks for pauses each Interval until ctx ends, then returns nil.
 func (c *Clock) Run(ctx context.Context) error {
 	tick := time.NewTicker(Interval)
 	defer tick.Stop()
@@ -52,7 +52,7 @@ func (c *Clock) Run(ctx context.Context) error {
 	}
 }
 
-// Now is the moment by this clock. It never goes back.
+// Now returns the time by this clock. It never decreases.
 func (c *Clock) Now() time.Time {
 	if c == nil {
 		return time.Now()
@@ -64,7 +64,7 @@ func (c *Clock) Now() time.Time {
 	return now
 }
 
-// Tell logs that this process did not run for a time.
+// Tell logs the length of a pause of this process.
 func Tell(log *slog.Logger, pause time.Duration) {
 	log.Warn("this process was paused; missed heartbeats of that time are ignored",
 		"for", pause.Round(time.Millisecond).String(),
@@ -84,11 +84,11 @@ func (c *Clock) observe() (now time.Time, pause time.Duration) {
 	return c.awake, pause
 }
 
-// Until is how long a moment of this clock is away, if there is no pause.
+// Until returns the time until a moment of this clock, if there is no pause.
 func (c *Clock) Until(moment time.Time) time.Duration { return moment.Sub(c.Now()) }
 
-// Paused is the sum of all pauses, including the one that just ended. A caller whose wait failed compares it with the
-// earlier value: if it rose, the pause may be the cause.
+// Paused returns the sum of all pauses, including the one that just ended. A caller whose wait failed compares it with
+// the earlier value: if it rose, the pause may be the cause.
 func (c *Clock) Paused() time.Duration {
 	if c == nil {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// LeaseClock is the clock by which a holder measures its lease. It is the opposite of Clock: pauses of the process
-// count in full, because the lease's issuer counts them. It follows the faster of the monotonic clock, which stops
+// LeaseClock is the clock by which an owner measures its lease. It is the opposite of Clock: it counts pauses of the
+// process in full, because the lease's issuer counts them. It follows the faster of the monotonic clock, which stops
 // while a machine sleeps or moves, and the wall clock, which may be set back. A wall clock set forward ends a lease
 // early, which is harmless. Its times are comparable only with each other. The zero value is ready, and is safe for
 // concurrent use.
@@ -20,7 +20,7 @@ type LeaseClock struct {
 	held time.Time
 }
 
-// Now is the moment by this clock. It never goes back.
+// Now returns the time by this clock. It never decreases.
 func (h *LeaseClock) Now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pauseclock detects the pauses of a process: stopped by a signal, moved to another host, waiting for a disk,
-// starved of CPU time. A process that judges others by their silence must know them, because it received nothing
+// starved of CPU time. A process that judges others by their silence must detect them, because it received nothing
 // during a pause. After its own pause it grants the others that time again.
 //
-// A loop calls Observe on a Watch at least every Interval. A gap that is longer than Interval by more than Tolerance
-// is a pause, by the monotonic clock or by the wall clock: the former stops while a virtual machine is suspended, and
-// the latter may be set forward, which is no silence of others either. A wall clock that is set back is no pause. A
+// A loop calls Observe on a Watch at least every Interval. A gap that exceeds Interval by more than Tolerance is a
+// pause, by the monotonic clock or by the wall clock. The monotonic clock stops while a virtual machine is suspended.
+// The wall clock may be set forward, which is no silence of others either. A wall clock that is set back is no pause. A
 // Watch reads no clock: its caller passes time.Now(). A Clock stops during the pauses of its process, for all its
 // users.
 package pauseclock
 
 import "time"
 
-// Interval is how often, at the latest, the loop of a Watch comes round.
+// Interval is the longest regular time between two calls of Observe by a loop.
 const Interval = 250 * time.Millisecond
 
 // Tolerance is the extra time on top of Interval that a loop may take on a busy machine without counting as paused.
@@ -25,8 +25,8 @@ type Watch struct {
 	total time.Duration
 }
 
-// Observe records the time and returns how long the loop was paused since the last Observe, 0 if it was not. Call it
-// before processing messages that arrived meanwhile, and before judging anything as late.
+// Observe records the time and returns the length of the loop's pause since the last Observe, 0 if it was not paused.
+// Call it before processing messages that arrived meanwhile, and before judging anything as late.
 func (w *Watch) Observe(now time.Time) (pause time.Duration) {
 	if !w.last.IsZero() {
 		gap := max(now.Sub(w.last), now.Round(0).Sub(w.last.Round(0)))

@@ -4,21 +4,22 @@ package pauseclock
 
 import "time"
 
-// SteadyClock is the time of a process whose deadlines are wall clock times: it never goes back, and never stops
-// while the process runs. It follows a wall clock that is set forward at once. That looks like a pause (see [Watch]),
-// after which others get extra time. If the wall clock is set back, Steady continues by the monotonic clock, slower
-// by a tenth until the wall clock has caught up. So a deadline is late by a tenth of its length at most, and not by
-// as much as the clock was set. The zero value is ready. It has one owner.
+// SteadyClock is the time of a process whose deadlines are wall clock times: it never decreases, and never stops while
+// the process runs. If the wall clock is set forward, SteadyClock follows at once. That looks like a pause (see
+// [Watch]), after which others get extra time. If the wall clock is set back, SteadyClock continues by the monotonic
+// clock, slower by a tenth until the wall clock has caught up. So a deadline is late by a tenth of its length at most,
+// not by the whole change of the clock. The zero value is ready. It has one owner.
 type SteadyClock struct {
 	read time.Time // of the last Now
 	at   time.Time
 }
 
-// slew is the part of the time by which a Steady that is ahead of the wall clock goes
-// slower. It is more than any clock drifts by.
+// slew is the divisor of the time by which a SteadyClock ahead of the wall clock is slower: a tenth. That is more than
+// the drift of any clock.
 const slew = 10
 
-// Now is the time for a caller's reading of time.Now() and of the wall clock: the same reading, except in tests.
+// Now returns the time for a caller's reading of time.Now() and of the wall clock. The two readings differ only in
+// tests.
 func (s *SteadyClock) Now(read, wall time.Time) time.Time {
 	var passed time.Duration
 	if !s.read.IsZero() {
@@ -44,7 +45,7 @@ func (s *SteadyClock) Step(passed time.Duration, wall time.Time) time.Time {
 	return at
 }
 
-// Ahead is how far the time is ahead of a wall clock that was set back, 0 if it is not.
+// Ahead returns the time by which the SteadyClock is ahead of a wall clock that was set back, otherwise 0.
 func (s *SteadyClock) Ahead(wall time.Time) time.Duration {
 	return max(0, s.at.Sub(wall.Round(0)))
 }
