@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package programs finds the programs that tests run beside creel (Redis, Java, a browser). The table debian.txt
-// names each with Debian's packages of it. ./test tools installs from the same table, so that a test cannot depend on
-// a program missing on a fresh machine: a program that is not in the table is not found, even if it is installed.
+// Package programs finds the programs that tests run beside creel (Redis, Java, a browser). The table debian.txt maps
+// each to its Debian packages. ./test tools installs from the same table. So no test can depend on a program that is
+// missing on a fresh machine: a program outside the table is not found, even if it is installed.
 package programs
 
 import (
@@ -17,11 +17,11 @@ import (
 //go:embed debian.txt
 var table string
 
-// Packages has Debian's packages by the program they bring.
+// Packages maps each program to its Debian packages.
 var Packages = parse(table)
 
-// Path returns the path of a program of the table, for Java's from JAVA_HOME, for others from PATH. The error
-// explains how to install a missing program.
+// Path returns the path of a program of the table: Java's programs from JAVA_HOME, others from PATH. The error explains
+// how to install a missing program.
 func Path(name string) (string, error) {
 	packages, ok := Packages[name]
 	if !ok {
@@ -40,7 +40,7 @@ func Path(name string) (string, error) {
 	return path, nil
 }
 
-// parse reads the table: a line is a program, its packages, and perhaps a check after a colon.
+// parse reads the table: each line is a program, its packages, and optionally a check after a colon.
 func parse(text string) map[string][]string {
 	packages := map[string][]string{}
 	for line := range strings.Lines(text) {
