@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// deSelects are the parts that a list of applications can leave out on request.
+// deSelects are the parts that a list of applications can omit on request.
 var deSelects = []string{
 	"resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeLabelExpression", "resourceInfo",
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package query reads the query of a URL where a handler needs one or two of its
-// values for every request, without the map that net/url makes of it.
+// Package query reads the query of a URL for handlers that need one or two of its values for every request. It avoids
+// the map that net/url makes.
 package query
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// most is how many parameters net/url reads; of a query with more it reads none.
+// most is the largest number of parameters that net/url reads; it reads none of a longer query.
 const most = 10_000
 
 // Pairs returns the decoded names and values of a raw query in order: the same as url.ParseQuery, without the pairs
@@ -37,7 +37,7 @@ func Pairs(raw string) iter.Seq2[string, string] {
 	}
 }
 
-// First is the first value of a name, "" for none, as in url.Values.Get.
+// First returns the first value of a name, "" if there is none, like url.Values.Get.
 func First(raw, name string) string {
 	for n, value := range Pairs(raw) {
 		if n == name {
