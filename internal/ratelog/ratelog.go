@@ -8,19 +8,18 @@ import (
 	"time"
 )
 
-// Every is how long a Line is silent after it was written.
+// Every is the time for which a Line is silent after a write.
 const Every = time.Minute
 
-// Line is one line of a log. The zero value has never been written. Any number of
-// goroutines may use it.
+// Line is one line of a log. The zero value is ready, and counts as never written. Any number of goroutines may use it.
 type Line struct {
 	mu      sync.Mutex
 	written time.Time
 	count   int
 }
 
-// Happened counts an event, and reports whether to write the line now, with the number of events since it was last
-// written.
+// Happened counts an event, and reports whether to write the line now. It also returns the number of events since the
+// last write.
 func (l *Line) Happened(now time.Time) (count int, write bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
