@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package slab makes many values of one type at once, so that those that are
-// used together lie together and begin on a cache line.
+// Package slab allocates many values of one type at once, so that values used together are adjacent and begin on a
+// cache line.
 //
-// Why: a slab of more than 32 KB begins on a page. Go puts a word before smaller
-// arrays with pointers, so that each value of one cache line would lie across
-// two. BenchmarkChurn and BenchmarkMemory of subcluster/rm pay for it (docs/bench/scheduler.md).
+// The reason: a slab of more than 32 KB begins on a page. Go adds a word before smaller arrays with pointers, so that
+// each value of one cache line would span two. BenchmarkChurn and BenchmarkMemory of subcluster/rm show the benefit
+// (docs/bench/scheduler.md).
 package slab
 
 import "reflect"
