@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package strictjson reads JSON documents written by people. It rejects unknown fields and text after the document.
-// Its errors use the document's terms, unlike those of encoding/json, which use Go's types.
+// Package strictjson reads JSON documents written by people. It rejects unknown fields and text after the document. Its
+// errors use the document's terms; those of encoding/json use Go's types.
 package strictjson
 
 import (
