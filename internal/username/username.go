@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package username maps the names by which clients log in to users, for Hadoop RPC and for REST.
+// Package username maps the login names of clients to users, for Hadoop RPC and for REST.
 package username
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Short returns the user of a login name, as Hadoop with simple authentication and without auth_to_local rules does:
-// alice for alice, alice@REALM and alice/host@REALM.
+// Short returns the user of a login name, like Hadoop with simple authentication and without auth_to_local rules: alice
+// for alice, alice@REALM and alice/host@REALM.
 func Short(name string) (string, error) {
 	if !strings.ContainsAny(name, "@/") {
 		return name, nil
