@@ -6,8 +6,8 @@ package waitstats
 
 import "time"
 
-// Bounds are the upper bounds of the buckets: from a grant in the same call to one that
-// a full queue held back for hours.
+// Bounds are the upper bounds of the buckets. They range from a grant in the same call to one that a full queue delayed
+// for hours.
 var Bounds = [...]time.Duration{
 	time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
 	500 * time.Millisecond, time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute,
@@ -20,9 +20,9 @@ type Histogram struct {
 	Sum    time.Duration
 }
 
-// Add counts one wait. Below zero, after a clock was set back, is none.
+// Add counts one wait. A negative wait, after a clock was set back, counts as 0.
 func (h *Histogram) Add(d time.Duration) {
-	if d <= 0 { // granted in the call that asked, as most are
+	if d <= 0 { // granted in the requesting call, like most containers
 		h.Counts[0]++
 		return
 	}
@@ -42,9 +42,9 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.Sum += o.Sum
 }
 
-// Quantile returns the wait that the part q (0 to 1) of all waits does not exceed, computed as Prometheus'
-// histogram_quantile: within a bucket evenly from its lower bound to its upper one. A wait above all bounds is
-// reported as the last bound; ok is false if nothing was counted.
+// Quantile returns the wait that the part q (0 to 1) of all waits does not exceed, computed like Prometheus'
+// histogram_quantile: within a bucket evenly from its lower bound to its upper one. A wait above all bounds is reported
+// as the last bound; ok is false if nothing was counted.
 func (h *Histogram) Quantile(q float64) (d time.Duration, ok bool) {
 	var all uint64
 	for _, n := range h.Counts {
@@ -64,8 +64,8 @@ func (h *Histogram) Quantile(q float64) (d time.Duration, ok bool) {
 	return lower, true
 }
 
-// Buckets are the counts as Prometheus has them: by upper bound in seconds, each with those
-// below it; and all.
+// Buckets returns the counts in Prometheus' form. They are cumulative, by upper bound in seconds; count is the number
+// of all waits.
 func (h *Histogram) Buckets() (count uint64, sum float64, by map[float64]uint64) {
 	by = make(map[float64]uint64, len(Bounds))
 	for i, n := range h.Counts {
@@ -77,9 +77,9 @@ func (h *Histogram) Buckets() (count uint64, sum float64, by map[float64]uint64)
 	return count, h.Sum.Seconds(), by
 }
 
-// Since is from when an ask counts after it was raised at now from waiting containers to
-// more, in the unit of now: the mean of when each of them was asked for. So waits of an ask
-// that an AM raises again and again are right in their sum.
+// Since returns the time, in the unit of now, from which an ask's waits count. The ask was raised at now from waiting
+// containers to more. The result is the mean of the request times of all its containers. So the sum of the waits is
+// right even if an AM raises its ask repeatedly.
 func Since(since, now int64, waiting, more int64) int64 {
 	if waiting <= 0 {
 		return now
