@@ -9,16 +9,16 @@ import (
 	"sync/atomic"
 )
 
-// Pool executes pieces of work, each at once on a goroutine of its own for that time. It does not limit how many run
-// at a time; its callers do.
+// Pool executes pieces of work, each at once on its own goroutine. It does not limit the number of simultaneous pieces;
+// its callers do.
 type Pool[T any] struct {
 	do    func(T)
-	queue chan T         // to workers that wait; has no room
+	queue chan T         // to waiting workers; unbuffered
 	wg    sync.WaitGroup // the workers
-	spare atomic.Int64   // of them, those that wait
+	spare atomic.Int64   // number of waiting workers
 }
 
-// maxSpare is how many goroutines may wait for work.
+// maxSpare is the largest number of goroutines that wait for work.
 const maxSpare = 256
 
 // New makes a pool that calls do for each piece. It starts no goroutine.
@@ -26,8 +26,8 @@ func New[T any](do func(T)) *Pool[T] {
 	return &Pool[T]{do: do, queue: make(chan T)}
 }
 
-// Give has a piece done by a worker that waits, or by a new one. It does not
-// wait. It may be called by many at a time, also from within do.
+// Give passes a piece to a waiting worker, or to a new one. It does not wait. Any number of goroutines may call it at a
+// time, and so may do.
 func (p *Pool[T]) Give(piece T) {
 	select {
 	case p.queue <- piece:
