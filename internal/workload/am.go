@@ -10,15 +10,14 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// Priorities of a MapReduce AM's asks, as Hadoop's sends them.
+// Priorities of a MapReduce AM's asks, as sent by Hadoop.
 const (
 	FailedMapPriority int32 = 5
 	ReducePriority    int32 = 10
 	MapPriority       int32 = 20
 )
 
-// Ask is one absolute request: Count containers of Size still wanted at
-// Priority on Name ("*", a rack or a host).
+// Ask is one absolute request: at Priority the AM still wants Count containers of Size on Name ("*", a rack or a host).
 type Ask struct {
 	Priority int32
 	Name     string
@@ -26,7 +25,7 @@ type Ask struct {
 	Size     creel.Resource
 }
 
-// Grant is a container that came for an ask of Priority.
+// Grant is a container granted for an ask of Priority.
 type Grant struct {
 	Container creel.ContainerID
 	Node      creel.NodeID
@@ -47,21 +46,21 @@ type Start struct {
 	Task     int
 	Attempt  int
 	Duration time.Duration
-	Exit     int32 // the exit status it shall end with
+	Exit     int32 // the exit status with which it shall end
 }
 
-// Steps is the AM's orders after an event. Asks are the changed ones.
+// Steps are the AM's orders after an event. Asks are the changed ones.
 type Steps struct {
 	Asks     []Ask
 	Starts   []Start
 	Releases []creel.ContainerID
 	Finish   bool // all tasks are done, or one failed too often
 	Failed   bool // with Finish: the job failed
-	// Diagnostics is the AM's final message; "" for its driver's own.
+	// Diagnostics is the AM's final message; "" means its driver's message.
 	Diagnostics string
 }
 
-// AMConfig shapes how an AM asks.
+// AMConfig configures the asks of an AM.
 type AMConfig struct {
 	MapSize, ReduceSize creel.Resource
 	SlowStart           float64 // fraction of maps done before reduces are asked for; MapReduce's default 0.05
@@ -69,8 +68,8 @@ type AMConfig struct {
 	FailOneIn           int     // one task attempt in this many fails, drawn by seed; 0 is none
 }
 
-// DefaultAMConfig is MapReduce's own: 1,024 MB and a core for each map and
-// each reduce, slow start at 5%, four attempts.
+// DefaultAMConfig is MapReduce's default: 1,024 MB and a core for each map and each reduce, slow start at 5%, four
+// attempts.
 func DefaultAMConfig() AMConfig {
 	return AMConfig{
 		MapSize:     creel.NewResource(1024, 1),
@@ -80,8 +79,8 @@ func DefaultAMConfig() AMConfig {
 	}
 }
 
-// AM simulates the application master of one job. It performs no I/O and has one owner: deliver each event once, and
-// carry out the Steps.
+// AM simulates the application master of one job. It performs no I/O, and has one owner. The owner must deliver each
+// event once, and carry out the Steps.
 type AM struct {
 	job  Job
 	conf AMConfig
@@ -89,10 +88,10 @@ type AM struct {
 
 	maps, reduces, retries pool
 	running                map[creel.ContainerID]task
-	attempts               map[task]int // failed attempts, only of tasks that failed
+	attempts               map[task]int // failed attempts, only for tasks that failed
 	started                bool
 	finished               bool
-	sent                   map[int32]int32 // priority -> count the RM knows of
+	sent                   map[int32]int32 // priority -> the ResourceManager's current count
 }
 
 // task names one task of the job.
@@ -126,15 +125,15 @@ func NewAM(job Job, conf AMConfig, d *Durations) *AM {
 func newPool(n int) pool {
 	p := pool{waiting: make([]int, n), total: n}
 	for i := range p.waiting {
-		p.waiting[i] = n - 1 - i // taken from the end: task 0 first
+		p.waiting[i] = n - 1 - i // taken from the end: task 0 comes first
 	}
 	return p
 }
 
-// Job is the job the AM plays.
+// Job returns the AM's job.
 func (m *AM) Job() Job { return m.job }
 
-// Outstanding is how many containers the AM still wants and has.
+// Outstanding returns the number of containers that the AM still wants, and the number that run.
 func (m *AM) Outstanding() (wanted, running int) {
 	w := len(m.retries.waiting) + len(m.maps.waiting)
 	if m.reducesOpen() {
@@ -143,8 +142,8 @@ func (m *AM) Outstanding() (wanted, running int) {
 	return w, len(m.running)
 }
 
-// Successor is the AM of the job's next attempt, if that one knows this one's state and keeps its containers. Its
-// first event is Registered.
+// Successor returns the AM of the job's next attempt, if that attempt knows this one's state and takes over its
+// containers. Its first event is Registered.
 func (m *AM) Successor() *AM {
 	next := *m
 	next.started, next.finished = false, false
@@ -155,21 +154,21 @@ func (m *AM) Successor() *AM {
 	return &next
 }
 
-// Runs reports whether a task runs in a container, as far as the AM knows.
+// Runs reports whether a task runs in a container, by the AM's state.
 func (m *AM) Runs(c creel.ContainerID) bool {
 	_, ok := m.running[c]
 	return ok
 }
 
-// Registered is the first event, and the event after the ResourceManager lost its state of this AM: all asks are sent
-// again.
+// Registered is the first event, and the event after the ResourceManager lost its state of this AM. The AM sends all
+// asks again.
 func (m *AM) Registered() Steps {
 	m.started = true
 	clear(m.sent)
 	return m.settle(Steps{})
 }
 
-// Allocated carries the answer to one allocate call.
+// Allocated handles the answer to one allocate call.
 func (m *AM) Allocated(grants []Grant, ended []Completion) Steps {
 	var s Steps
 	for _, e := range ended {
@@ -198,7 +197,7 @@ func (m *AM) grant(g Grant, s *Steps) {
 		p = &m.maps
 	}
 	if p == nil || len(p.waiting) == 0 {
-		s.Releases = append(s.Releases, g.Container) // more than was asked for
+		s.Releases = append(s.Releases, g.Container) // more containers than requested
 		return
 	}
 	index := p.waiting[len(p.waiting)-1]
@@ -217,8 +216,7 @@ func (m *AM) grant(g Grant, s *Steps) {
 	s.Starts = append(s.Starts, start)
 }
 
-// end books one completed container. Containers the AM does not know
-// (released surplus) are passed over.
+// end records one completed container. It skips unknown containers, such as a released surplus.
 func (m *AM) end(e Completion, s *Steps) {
 	t, ok := m.running[e.Container]
 	if !ok {
@@ -229,7 +227,7 @@ func (m *AM) end(e Completion, s *Steps) {
 		m.pool(t.kind).done++
 		return
 	}
-	// A container that the cluster ended does not count against its task; one whose process failed does, as in
+	// A container that the cluster ended does not count against its task. One whose process failed counts, as in
 	// MapReduce.
 	if e.Exit > 0 {
 		m.attempts[t]++
@@ -244,7 +242,7 @@ func (m *AM) end(e Completion, s *Steps) {
 	}
 }
 
-// StartFailed books a container that could not be started at its node.
+// StartFailed records a container that could not be started at its node.
 func (m *AM) StartFailed(c creel.ContainerID) Steps {
 	var s Steps
 	if _, ok := m.running[c]; ok {
@@ -265,7 +263,7 @@ func (m *AM) reducesOpen() bool {
 	return float64(m.maps.done) >= m.conf.SlowStart*float64(m.maps.total)
 }
 
-// settle works out which absolute asks changed, and whether the job is over.
+// settle determines the changed absolute asks, and whether the job is over.
 func (m *AM) settle(s Steps) Steps {
 	if m.finished || !m.started {
 		return s

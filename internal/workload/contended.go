@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// ContendedLoad describes a workload in which queues always want more than there is.
+// ContendedLoad describes a workload in which queues always want more than is available.
 type ContendedLoad struct {
-	Slots       int           // containers that run at once, if all room is used
+	Slots       int           // simultaneous containers when the cluster is full
 	Lasts       time.Duration // the time over which jobs are submitted
 	Wants       []Share       // each queue's share of all slots: 0.5 is half of them, all the time
 	Floor, Vary time.Duration // a task runs for Floor and up to Vary more
@@ -19,11 +19,11 @@ type ContendedLoad struct {
 	Seed        uint64
 }
 
-// contendedStart is how much work is submitted at once at the start, so that all room is soon in use.
+// contendedStart is the amount of work submitted at once at the start, so that the cluster is soon full.
 const contendedStart = 2 * time.Second
 
-// Jobs makes the jobs, in order of submission. Each has some 1/32 of the slots as its tasks, so
-// that no job is a queue by itself.
+// Jobs makes the jobs, in order of submission. Each job has about 1/32 of the slots as tasks, so that no single job
+// fills a queue.
 func (c *ContendedLoad) Jobs() []Job {
 	var out []Job
 	task := c.Floor + c.Vary/2

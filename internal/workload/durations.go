@@ -13,16 +13,14 @@ import (
 	"time"
 )
 
-// Durations holds the durations of recorded tasks, sorted, per kind. A task's duration is drawn from it by a hash of
-// the task's identity.
+// Durations contains the sorted durations of recorded tasks per kind. A hash of a task's identity draws its duration.
 type Durations struct {
 	Maps, Reduces []time.Duration
 }
 
-// ReadAttempts reads the CSV of Rumen attempts (columns job_id, task_id, type,
-// attempt, result, start_ms, finish_ms, duration_ms, ...) and keeps the
-// durations of successful maps and reduces. Negative ones, from skewed clocks,
-// count as 0.
+// ReadAttempts reads the CSV of Rumen attempts (columns job_id, task_id, type, attempt, result, start_ms, finish_ms,
+// duration_ms, ...). It stores the durations of successful maps and reduces. Negative ones, from skewed clocks, count
+// as 0.
 func ReadAttempts(r io.Reader) (*Durations, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, maxLine), 1<<20)
@@ -75,7 +73,7 @@ func ReadAttempts(r io.Reader) (*Durations, error) {
 	return &d, nil
 }
 
-// Draw returns the duration of one task: the same for the same seed, job, kind and index, whatever was drawn before.
+// Draw returns the duration of one task. It depends only on seed, job, kind and index, not on earlier draws.
 func (d *Durations) Draw(seed uint64, job int, kind TaskKind, index int) time.Duration {
 	from := d.Maps
 	if kind == Reduce {
@@ -85,8 +83,7 @@ func (d *Durations) Draw(seed uint64, job int, kind TaskKind, index int) time.Du
 	return from[h%uint64(len(from))]
 }
 
-// mix is a chain of splitmix64 steps: a hash good enough to draw by, and the
-// same on every machine.
+// mix is a chain of splitmix64 steps. This hash is good enough for drawing, and the same on every machine.
 func mix(words ...uint64) uint64 {
 	var h uint64
 	for _, w := range words {

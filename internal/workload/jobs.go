@@ -26,9 +26,9 @@ func (k TaskKind) String() string {
 	return "map"
 }
 
-// Job is one application to run: everything a simulated AM needs.
+// Job is one application to run, with everything that a simulated AM needs.
 type Job struct {
-	Index   int // place in the day, the key of everything drawn for it
+	Index   int // position in the day, the key of all its draws
 	Name    string
 	Submit  time.Duration // since the start of the replay, already compressed
 	Queue   creel.QueuePath
@@ -37,14 +37,14 @@ type Job struct {
 	Reduces int
 	Seed    uint64
 	Speed   float64       // divisor of recorded durations
-	Floor   time.Duration // the least a task runs
-	Vary    time.Duration // not 0: a task runs for Floor and up to this much more, whatever was recorded
+	Floor   time.Duration // the least duration of a task
+	Vary    time.Duration // if not 0, a task runs for Floor and up to Vary more, regardless of the recorded durations
 }
 
-// Tasks is the number of containers the job needs besides its AM's.
+// Tasks returns the number of containers that the job needs besides its AM's.
 func (j Job) Tasks() int { return j.Maps + j.Reduces }
 
-// Duration of one task, compressed.
+// Duration returns the duration of one task, compressed.
 func (j Job) Duration(d *Durations, kind TaskKind, index int) time.Duration {
 	if j.Vary > 0 {
 		return j.Floor + time.Duration(mix(j.Seed, uint64(j.Index), uint64(kind), uint64(index))%uint64(j.Vary))
@@ -53,26 +53,26 @@ func (j Job) Duration(d *Durations, kind TaskKind, index int) time.Duration {
 	return max(v, j.Floor)
 }
 
-// Share is one queue of the day and the weight with which jobs fall into it.
+// Share is one queue of the day, with the weight by which jobs are assigned to it.
 type Share struct {
 	Queue  creel.QueuePath
 	Weight float64
 }
 
-// Plan describes how a recorded day becomes jobs.
+// Plan describes the conversion of a recorded day to jobs.
 type Plan struct {
-	From, To  time.Duration // the part of the day to take; To 0 is the end
+	From, To  time.Duration // the part of the day to use; To 0 is the end
 	Speed     float64       // compression of time: 60 makes an hour a minute
-	Machines  int           // size of the cluster it is played on; the recorded one had 600
+	Machines  int           // size of the simulated cluster; the recorded one had 600
 	BlockSize int64         // bytes a map reads; SWIM's own tool: 64 MiB
 	MaxTasks  int           // bound on the maps, and on the reduces, of one job; 0 is none
-	Queues    []Share       // jobs are dealt over these by weight
+	Queues    []Share       // jobs are distributed over these by weight
 	Users     int           // users, Zipf-distributed within each queue
 	Seed      uint64
-	Floor     time.Duration // the least a task runs, compressed
+	Floor     time.Duration // the least duration of a task, compressed
 }
 
-// recordedMachines is the size of the cluster the Facebook days come from.
+// recordedMachines is the size of the cluster that recorded the Facebook days.
 const recordedMachines = 600
 
 // Validate returns an error for an invalid plan.
@@ -102,11 +102,10 @@ func (p Plan) Validate() error {
 	return nil
 }
 
-// Jobs makes the jobs of the planned part of the day, in order of submission.
-// Task counts follow the rule of SWIM's own replay tool: bytes scaled by
-// machines/600, one map for each block (at least one), and, unless the job is
-// map-only, as many reduces as (shuffle + output) fills blocks, at most a
-// fifth of the machines when that exceeds the machine count.
+// Jobs makes the jobs of the planned part of the day, in order of submission. Task counts follow the rule of SWIM's own
+// replay tool. Bytes are scaled by machines/600, and each block becomes one map (at least one). Unless the job is
+// map-only, (shuffle + output) becomes one reduce for each block. If that exceeds the number of machines, a fifth of
+// the machines is used.
 func (p Plan) Jobs(day []TraceRecord) ([]Job, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -136,7 +135,7 @@ func (p Plan) Jobs(day []TraceRecord) ([]Job, error) {
 	return out, nil
 }
 
-// blocks is the number of blocks that n recorded bytes fill on this cluster.
+// blocks returns the number of blocks that n recorded bytes fill on this cluster.
 func (p Plan) blocks(n int64) int64 {
 	scaled := float64(n) * float64(p.Machines) / recordedMachines
 	return int64(math.Ceil(scaled / float64(p.BlockSize)))

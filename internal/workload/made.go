@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Shapes are artificial days, each extreme in one way, so that tests cover more than the recorded ones.
+// Shapes are artificial days, each extreme in one way, so that tests cover more than the recorded days.
 func Shapes() []string { return []string{"bursts", "tiny", "giant", "tail", "services"} }
 
-// Made makes the jobs of a shape, by name, over the planned time, in order of
-// submission; none for a name that is not one of Shapes.
+// Made makes the jobs of a shape, by name, over the planned time, in order of submission. It returns none for a name
+// outside Shapes.
 //
 //	bursts    nothing for two minutes, then 12 jobs within a second
 //	tiny      a job of one map every two seconds
@@ -47,7 +47,7 @@ func (p Plan) Made(shape string) ([]Job, error) {
 			Floor:   max(p.Floor, time.Duration(float64(floor)/p.Speed)),
 		})
 	}
-	// pick draws a number from 0 to n-1 for the job that is added next.
+	// pick draws a number from 0 to n-1 for the next job.
 	pick := func(n int, purpose uint64) int { return int(p.unit(len(out), purpose) * float64(n)) }
 	span := p.To - p.From
 	for at := time.Duration(0); at < span; at += time.Second {

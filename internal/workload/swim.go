@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TraceRecord is one line of a SWIM trace: when a job came and how much it moved.
+// TraceRecord is one line of a SWIM trace: the time of a job's submission, and the bytes that it moved.
 type TraceRecord struct {
 	Name                   string
 	Submit                 time.Duration // since the start of the day
@@ -23,9 +23,8 @@ const (
 	maxRecords = 5_000_000
 )
 
-// ReadSWIM reads SWIM's tab-separated lines: name, submission in seconds, gap
-// to the line before, map input, shuffle and output bytes. Errors name the
-// line; a trace that goes back in time is refused.
+// ReadSWIM reads SWIM's tab-separated lines: name, submission in seconds, gap to the previous line, map input, shuffle
+// and output bytes. Errors name the line. A trace whose times decrease is rejected.
 func ReadSWIM(r io.Reader) ([]TraceRecord, error) {
 	var out []TraceRecord
 	lines := bufio.NewScanner(r)

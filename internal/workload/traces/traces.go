@@ -23,14 +23,14 @@ var fb1 []byte
 //go:embed yahoo-attempts.csv.gz
 var yahoo []byte
 
-// Names that Open knows besides paths.
+// Names that Open accepts besides paths.
 const (
 	FB2009   = "fb2009-1"
 	FB2009x0 = "fb2009-0"
 	Yahoo    = "yahoo-attempts"
 )
 
-// Open returns the text of a built-in trace by name, or of a file by path, which may be gzipped (by its .gz ending).
+// Open returns the text of a built-in trace by name, or of a file by path. A file that ends in .gz is unpacked.
 func Open(name string) (io.ReadCloser, error) {
 	switch name {
 	case FB2009:
