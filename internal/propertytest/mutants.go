@@ -13,11 +13,11 @@ import (
 	"testing"
 )
 
-// longest bounds the bytes of an argument: most targets take time that grows with its length.
+// longest bounds the bytes of an argument: the running time of most targets grows with its length.
 const longest = 1 << 16
 
-// mutants returns n variations of the seeds, each of which differs from its seed in one argument at least, by up to
-// four changes.
+// mutants returns n variations of the seeds. Each differs from its seed in at least one argument, by up to four
+// changes.
 func mutants(seeds [][]any, n int, rnd *rand.Rand) [][]any {
 	out := make([][]any, n)
 	for i := range out {
@@ -34,7 +34,7 @@ func mutants(seeds [][]any, n int, rnd *rand.Rand) [][]any {
 	return out
 }
 
-// mutant returns a variation of a value. other is a value of the same type, of which it may take a part.
+// mutant returns a variation of a value. other is a value of the same type; the variation may include a part of it.
 func mutant(value, other any, rnd *rand.Rand) any {
 	switch v := value.(type) {
 	case []byte:
@@ -69,7 +69,7 @@ func mutantInteger(v uint64, bits int, rnd *rand.Rand) uint64 {
 	default:
 		v = edges[rnd.IntN(len(edges))]
 	}
-	// The low bits with their sign, as both SetInt and SetUint take them.
+	// The low bits with their sign, as SetInt and SetUint both accept them.
 	return v << (64 - bits) >> (64 - bits)
 }
 
@@ -85,7 +85,7 @@ func mutantFloat(v float64, rnd *rand.Rand) float64 {
 	return special[rnd.IntN(len(special))]
 }
 
-// edges are integers at which widths and signs end. Negative ones are in two's complement.
+// edges are integers at the limits of widths and signs. Negative ones are in two's complement.
 var edges = []uint64{
 	0, 1, 2, 7, 8, 16, 100, 127, 128, 255, 256, 1000, 32767, 32768, 65535, 65536,
 	1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1<<53 + 1,
@@ -170,7 +170,7 @@ func changed(b, other []byte, how change, rnd *rand.Rand) []byte {
 	return b
 }
 
-// part draws a part of b, a short one as a rule.
+// part draws a part of b, usually a short one.
 func part(b []byte, rnd *rand.Rand) (from, to int) {
 	from = rnd.IntN(len(b) + 1)
 	length := len(b) - from
@@ -180,7 +180,7 @@ func part(b []byte, rnd *rand.Rand) (from, to int) {
 	return from, from + rnd.IntN(length+1)
 }
 
-// digits returns the first run of digits in b from a place on, or that place where there is none.
+// digits returns the first run of digits in b from an index on, or that index if there is none.
 func digits(b []byte, at int) (from, to int) {
 	isDigit := func(c byte) bool { return c >= '0' && c <= '9' }
 	for from = at; from < len(b) && !isDigit(b[from]); from++ {
@@ -193,7 +193,7 @@ func digits(b []byte, at int) (from, to int) {
 	return from, to
 }
 
-// integer returns an edge as a format writes it: one to eight bytes of either order, or a varint.
+// integer returns an edge as encoded in a format: one to eight bytes of either order, or a varint.
 func integer(rnd *rand.Rand) []byte {
 	v := edges[rnd.IntN(len(edges))]
 	width := 1 << rnd.IntN(4)

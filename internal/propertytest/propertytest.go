@@ -24,7 +24,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// search returns the seed that CREEL_SEARCH asks for, which is 0 outside a search.
+// search returns the seed requested by CREEL_SEARCH, or 0 outside a search.
 var search = sync.OnceValues(func() (uint64, error) { return searchSeed(os.Getenv("CREEL_SEARCH")) })
 
 func searchSeed(text string) (uint64, error) {
@@ -46,7 +46,7 @@ func searchSeed(text string) (uint64, error) {
 // Searching reports whether this run searches for new cases.
 func Searching() bool { return os.Getenv("CREEL_SEARCH") != "" }
 
-// Seed returns the seed of a test: it is the same at each run, but fresh in a search. It is never 0.
+// Seed returns the seed of a test: the same at each run, but a fresh one in a search. It is never 0.
 func Seed(t rapid.TB) uint64 {
 	t.Helper()
 	base, err := search()
@@ -77,8 +77,8 @@ func Rand(t rapid.TB) *rand.Rand {
 // rapidFlags are rapid's settings. They are global, and rapid reads the seed when a check begins.
 var rapidFlags struct {
 	once    sync.Once
-	mu      sync.Mutex // held from setting the seed until rapid has read it
-	seedSet bool       // by the command line or RAPID_SEED, which repeat a failure
+	mu      sync.Mutex // locked from setting the seed until rapid has read it
+	seedSet bool       // set by the command line or RAPID_SEED, to repeat a failure
 	err     error
 }
 
@@ -138,13 +138,13 @@ func Check(t rapid.TB, prop func(*rapid.T)) {
 //		f.Fuzz(func(t *testing.T, s string) { ... })
 //	}
 //
-// `go test -fuzz` draws its inputs itself, and gets the seeds only.
+// `go test -fuzz` draws its inputs itself, and receives only the seeds.
 func Fuzz(t *testing.F) *F { return &F{F: t, Mutants: 1000} }
 
 // F is a fuzz target with mutants.
 type F struct {
 	*testing.F
-	Mutants int // how many
+	Mutants int // number of mutants
 
 	seeds [][]any
 }
