@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rawjson splits and joins JSON as the original bytes: unused parts are neither decoded nor encoded, and
-// unknown fields survive. encoding/json processed the same bytes about five times, which was nearly the whole cost of
-// a list of applications (BenchmarkMergeApps, BenchmarkMergeNodes of router/rest).
+// unknown fields survive. encoding/json processed the same bytes about five times. That was nearly the whole cost of a
+// list of applications (BenchmarkMergeApps, BenchmarkMergeNodes of router/rest).
 //
-// The scanner finds where values begin and end; it is not a validator. The values it returns are balanced, and
+// The scanner finds the begin and end of values; it is not a validator. The values it returns are balanced, and
 // otherwise trusted.
 package rawjson
 
@@ -16,7 +16,7 @@ import (
 	"strconv"
 )
 
-// skipSpace is the index of the first byte from i on that is no white space.
+// skipSpace returns the index of the first byte from i on that is not white space.
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
@@ -24,8 +24,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipString is the index after the string that begins at i, -1 when it does
-// not end. Nearly all are short: a loop is quicker than bytes.IndexByte.
+// skipString returns the index after the string that begins at i, or -1 if it does not end. Nearly all strings are
+// short: a loop is quicker than bytes.IndexByte.
 func skipString(b []byte, i int) int {
 	for i++; i < len(b); i++ {
 		switch b[i] {
@@ -38,11 +38,10 @@ func skipString(b []byte, i int) int {
 	return -1
 }
 
-// structural are the bytes that a walk over an object or a list stops at.
+// structural are the bytes at which a scan of an object or a list stops.
 var structural = [256]bool{'"': true, '{': true, '[': true, '}': true, ']': true}
 
-// skipValue is the index after the value that begins at i, -1 when it does not
-// end or is none.
+// skipValue returns the index after the value that begins at i, or -1 if it is incomplete or no value.
 func skipValue(b []byte, i int) int {
 	if i >= len(b) {
 		return -1
@@ -84,7 +83,7 @@ func skipValue(b []byte, i int) int {
 }
 
 // EachField calls f with the fields of the object in b, in order, until f returns false. The name is the raw text
-// between its quotes, escapes included. It reports whether b is an object, as far as it was read.
+// between its quotes, escapes included. EachField reports whether b is an object, as far as it read.
 func EachField(b []byte, f func(name, value []byte) bool) bool {
 	i := skipSpace(b, 0)
 	if i >= len(b) || b[i] != '{' {
@@ -127,7 +126,7 @@ func EachField(b []byte, f func(name, value []byte) bool) bool {
 	}
 }
 
-// Items cuts a list apart; ok is false for anything else.
+// Items splits a list; ok is false for any other value.
 func Items(b []byte) (out [][]byte, ok bool) {
 	i := skipSpace(b, 0)
 	if i >= len(b) || b[i] != '[' {
@@ -156,7 +155,7 @@ func Items(b []byte) (out [][]byte, ok bool) {
 	}
 }
 
-// Get is a field's value as it stands, nil without one.
+// Get returns a field's value unchanged, nil if there is none.
 func Get(b []byte, name string) (value []byte) {
 	EachField(b, func(n, v []byte) bool {
 		if string(n) == name {
@@ -168,7 +167,7 @@ func Get(b []byte, name string) (value []byte) {
 	return value
 }
 
-// Text is a string's content; for other values, their raw text.
+// Text returns a string's content; for other values, their raw text.
 func Text(v []byte) string {
 	if len(v) < 2 || v[0] != '"' {
 		return string(v)
@@ -185,7 +184,7 @@ func Text(v []byte) string {
 
 func Flag(v []byte) bool { return string(bytes.Trim(v, `"`)) == "true" }
 
-// Whole is a whole number, quoted or not; 0 when it is none.
+// Whole returns a whole number, quoted or not; 0 for any other value.
 func Whole(v []byte) int64 {
 	n, err := strconv.ParseInt(string(bytes.Trim(v, `"`)), 10, 64)
 	if err != nil {
@@ -194,8 +193,8 @@ func Whole(v []byte) int64 {
 	return n
 }
 
-// Empty reports whether a value stands for an empty list or object: YARN's JSON
-// writes them in all these ways, or leaves the field out.
+// Empty reports whether a value represents an empty list or object. YARN's JSON uses all these forms, or omits the
+// field.
 func Empty(v []byte) bool {
 	switch string(bytes.TrimSpace(v)) {
 	case "", "null", `""`:
@@ -204,7 +203,8 @@ func Empty(v []byte) bool {
 	return false
 }
 
-// enter is the index of a field's value in the object that begins at i, -1 without one. The rest is not scanned.
+// enter returns the index of a field's value in the object that begins at i, or -1 without one. It does not scan the
+// rest.
 func enter(b []byte, i int, name string) int {
 	if i = skipSpace(b, i); i >= len(b) || b[i] != '{' {
 		return -1
@@ -232,9 +232,8 @@ func enter(b []byte, i int, name string) int {
 	return -1
 }
 
-// ListAt cuts apart the list at root.name of a document ({"apps":{"app":[...]}}),
-// which may be a single object, empty, null or missing. It goes over the bytes
-// once.
+// ListAt splits the list at root.name of a document ({"apps":{"app":[...]}}). The list may be a single object, empty,
+// null or missing. ListAt scans the bytes once.
 func ListAt(doc []byte, root, name string) ([][]byte, error) {
 	if i := skipSpace(doc, 0); i >= len(doc) || doc[i] != '{' {
 		return nil, fmt.Errorf("it answered no JSON object: %.60q", doc)
@@ -259,7 +258,7 @@ func ListAt(doc []byte, root, name string) ([][]byte, error) {
 	return nil, fmt.Errorf("%s.%s is no list: %.60q", root, name, doc[i:])
 }
 
-// List is a document {"Root":{"Name":[...]}} of raw items; with no items it is {"Root":{}}. After, if set, returns
+// List is a document {"Root":{"Name":[...]}} of raw items; without items it is {"Root":{}}. After, if set, returns
 // fields to append to item i, each with a leading comma.
 type List struct {
 	Root, Name string
@@ -267,7 +266,7 @@ type List struct {
 	After      func(i int) []byte
 }
 
-// Len is the document's length in bytes.
+// Len returns the document's length in bytes.
 func (l List) Len() int {
 	n := len(`{"":{}}`) + len(l.Root)
 	if len(l.Items) == 0 {
@@ -289,7 +288,7 @@ func (l List) Append(b []byte) []byte {
 	return b
 }
 
-// piece is about how much is written at a time.
+// piece is the approximate number of bytes per write.
 const piece = 64 << 10
 
 // WriteTo writes the document piece by piece.
@@ -310,7 +309,7 @@ func (l List) WriteTo(w io.Writer) (n int64, err error) {
 	return n + int64(k), err
 }
 
-// each appends the document, and calls then with the bytes so far after each item.
+// each appends the document. After each item it calls then with the bytes so far.
 func (l List) each(b []byte, then func([]byte) ([]byte, error)) ([]byte, error) {
 	b = append(append(append(b, `{"`...), l.Root...), `":{`...)
 	if len(l.Items) == 0 {
