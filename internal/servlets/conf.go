@@ -19,8 +19,8 @@ type Property struct {
 	Source string `json:"resource"` // the file it comes from, or a substitute for one
 }
 
-// conf writes all keys in force, or the named one, as Hadoop's servlet does; as JSON for clients that accept it or
-// ask for format=json.
+// conf writes all keys in force, or the named one, like Hadoop's servlet. Clients that accept JSON or ask for
+// format=json get JSON.
 func (c *Config) conf(w http.ResponseWriter, r *http.Request) {
 	list := []Property{}
 	if c.Properties != nil {
@@ -56,7 +56,7 @@ func (c *Config) conf(w http.ResponseWriter, r *http.Request) {
 		b.WriteString(`<?xml version="1.0" encoding="UTF-8" standalone="no"?><configuration>` + "\n")
 		element := func(name, value string) {
 			b.WriteString("<" + name + ">")
-			xml.EscapeText(&b, []byte(value)) // a buffer takes all
+			xml.EscapeText(&b, []byte(value)) // writes to a buffer never fail
 			b.WriteString("</" + name + ">")
 		}
 		for _, p := range list {
@@ -69,7 +69,7 @@ func (c *Config) conf(w http.ResponseWriter, r *http.Request) {
 		}
 		b.WriteString("</configuration>\n")
 	}
-	w.Write(b.Bytes()) // an error here is the client's going away
+	w.Write(b.Bytes()) // an error here means that the client disconnected
 }
 
 // writeJSON writes a value without a trailing newline and without escaping for HTML.

@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// Bean is one as Hadoop's /jmx shows it: exporters find beans by name and read
-// attributes by name.
+// Bean is a bean of Hadoop's /jmx: exporters find beans by name and read attributes by name.
 type Bean struct {
 	Name, Class string
 	attributes  []attribute
@@ -31,10 +30,10 @@ func (b *Bean) Set(name string, value any) {
 	b.attributes = append(b.attributes, attribute{name, value})
 }
 
-// BeanName is the name of a bean of one of Hadoop's daemons.
+// BeanName returns the name of a bean of one of Hadoop's daemons.
 func BeanName(service, name string) string { return "Hadoop:service=" + service + ",name=" + name }
 
-// Metrics begins a bean of a daemon's Hadoop metrics.
+// Metrics makes a bean of a daemon's Hadoop metrics.
 func Metrics(service, name, context string) Bean {
 	b := Bean{Name: BeanName(service, name), Class: name}
 	b.Set("tag.Context", context)
@@ -47,7 +46,7 @@ func Metrics(service, name, context string) Bean {
 }
 
 // jmx answers ?qry=PATTERN with the beans whose names match, ?get=NAME::ATTRIBUTE with one attribute, and a request
-// without either with all beans. An invalid request is answered with 200, as by Hadoop's servlet.
+// without either with all beans. It answers an invalid request with 200, like Hadoop's servlet.
 func (c *Config) jmx(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json; charset=utf8")
 	w.Header().Set("Access-Control-Allow-Methods", "GET")
@@ -90,7 +89,7 @@ func (c *Config) jmx(w http.ResponseWriter, r *http.Request) {
 		b.WriteByte(' ')
 	}
 	b.WriteString("]\n}\n")
-	w.Write(b.Bytes()) // an error here is the client's going away
+	w.Write(b.Bytes()) // an error here means that the client disconnected
 }
 
 func (b *Bean) write(out *bytes.Buffer, only string) {
@@ -114,8 +113,8 @@ func (b *Bean) write(out *bytes.Buffer, only string) {
 	out.WriteString("\n  }")
 }
 
-// number writes a floating point number with its point, as Java does: readers take
-// one without for an integer.
+// number formats a floating point number with a decimal point, like Java: readers treat a number without one as an
+// integer.
 func number(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "0.0"
@@ -127,9 +126,8 @@ func number(v float64) string {
 	return s
 }
 
-// matches follows javax.management.ObjectName: a pattern has * and ? in its domain
-// and in the values of its properties, and a bare * among the properties admits
-// others.
+// matches follows javax.management.ObjectName. A pattern may contain * and ? in its domain and in the values of its
+// properties. A bare * among the properties permits further properties.
 func matches(pattern, name string) bool {
 	glob := func(p, s string) bool {
 		ok, err := path.Match(
@@ -164,8 +162,7 @@ func matches(pattern, name string) bool {
 	return open || asked == len(have)
 }
 
-// processBeans are figures of this process under the names that charts of a Java
-// one look for.
+// processBeans are metrics of this process, under the names used by charts of a Java process.
 func processBeans(service string, started time.Time) []Bean {
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)

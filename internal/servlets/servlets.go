@@ -3,7 +3,7 @@
 // Package servlets serves the standard pages of Hadoop's daemons on a web port: /conf, /jmx, /stacks, /logLevel and
 // /isActive. Routers and ResourceManagers use it.
 //
-// Hadoop's rule decides access: every user may read them, unless hadoop.security.instrumentation.requires.admin
+// Hadoop's rule decides access: every user may read the pages, unless hadoop.security.instrumentation.requires.admin
 // restricts them to administrators. Only administrators may change the log level.
 package servlets
 
@@ -30,20 +30,20 @@ type Config struct {
 	Started time.Time // reported as the age of the process
 	// Properties are the settings in force, secrets masked; nil: /conf is empty.
 	Properties func() []Property
-	// Beans returns the daemon's own beans, in addition to those of its process; nil: none. An error is answered with
+	// Beans returns the daemon's own beans, in addition to those of its process; nil: none. The answer to an error is
 	// 503.
 	Beans func(r *http.Request) ([]Bean, error)
-	// Administers reports whether a user is an administrator; nil: everybody is.
+	// Administers reports whether a user is an administrator; nil: every user is one.
 	Administers func(user string) bool
-	// AdminsOnly keeps /conf, /jmx and /stacks for administrators.
+	// AdminsOnly restricts /conf, /jmx and /stacks to administrators.
 	AdminsOnly bool
-	// Level and SetLevel read and set the level of the process' log, by the names
-	// debug, info, warn and error; nil: /logLevel is not there.
+	// Level and SetLevel read and set the level of the process's log, by the names debug, info, warn and error; nil:
+	// there is no /logLevel.
 	Level    func() string
 	SetLevel func(name string) error
 }
 
-// Mount puts the pages on a router.
+// Mount adds the pages to a router.
 func Mount(r chi.Router, c Config) {
 	packed := r.With(middleware.Compress(gzip.BestSpeed, "text/xml", "application/json", "text/plain"))
 	page := func(path string, adminsOnly bool, serve http.HandlerFunc) {
@@ -57,11 +57,11 @@ func Mount(r chi.Router, c Config) {
 	}
 	page("/isActive", false, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain;charset=utf-8")
-		io.WriteString(w, "I am Active!") // an error here is the client's going away
+		io.WriteString(w, "I am Active!") // an error here means that the client disconnected
 	})
 }
 
-// guarded keeps a page for administrators, if it is to be theirs alone.
+// guarded restricts a page to administrators if adminsOnly is set.
 func (c *Config) guarded(adminsOnly bool, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -81,24 +81,24 @@ func (c *Config) guarded(adminsOnly bool, serve http.HandlerFunc) http.HandlerFu
 	}
 }
 
-// stacks lists the stacks of all goroutines, as Hadoop's servlet does for threads. Equal stacks are listed once with
-// their number, so that the page stays short.
+// stacks lists the stacks of all goroutines, like Hadoop's servlet for threads. It lists equal stacks once with their
+// number, so that the page remains short.
 func stacks(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
 	fmt.Fprintf(w, "Process Thread Dump: \n%d active threads\n", runtime.NumGoroutine())
-	pprof.Lookup("goroutine").WriteTo(w, 1) // an error here is the client's going away
+	pprof.Lookup("goroutine").WriteTo(w, 1) // an error here means that the client disconnected
 }
 
 // marker precedes the lines of the answer that `yarn daemonlog` prints.
 const marker = "<!-- OUTPUT -->"
 
-// levels are Hadoop's names of levels, and ours.
+// levels are Hadoop's names of levels, and creel's.
 var levels = map[string]string{
 	"ALL": "debug", "TRACE": "debug", "DEBUG": "debug",
 	"INFO": "info", "WARN": "warn", "ERROR": "error", "FATAL": "error",
 }
 
-// logLevel reports and changes the log level. There is one for the whole process, for every logger name.
+// logLevel reports and changes the log level. The whole process has one level, for every logger name.
 func (c *Config) logLevel(w http.ResponseWriter, r *http.Request) {
 	name, asked := query.First(r.URL.RawQuery, "log"), query.First(r.URL.RawQuery, "level")
 	if asked != "" && httpguard.FromOtherSite(r) { // yarn daemonlog sets levels by GET
@@ -140,5 +140,5 @@ func (c *Config) logLevel(w http.ResponseWriter, r *http.Request) {
 	}
 	b.WriteString("</body></html>\n")
 	w.Header().Set("Content-Type", "text/html;charset=utf-8")
-	io.WriteString(w, b.String()) // an error here is the client's going away
+	io.WriteString(w, b.String()) // an error here means that the client disconnected
 }
