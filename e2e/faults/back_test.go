@@ -13,8 +13,7 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// Redis comes back with a snapshot that was made before the UAM of an AM was launched. The AM gets more
-// containers, and finishes.
+// Redis returns with a snapshot from before the launch of an AM's UAM. The AM gets more containers, and finishes.
 func TestStoreGoesBackUnderAnAM(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)
@@ -36,8 +35,8 @@ func TestStoreGoesBackUnderAnAM(t *testing.T) {
 	f.submitSoon(f.newID())
 }
 
-// Redis comes back with a backup that was made before applications were submitted and a member was drained. Each
-// submission is repeated at once: it runs where it ran before, once, and the member is drained again.
+// Redis returns with a backup from before applications were submitted and a member was drained. Each submission is
+// repeated at once: it runs in its former place, once. The member is drained again.
 func TestOldBackupOfTheStoreIsRestored(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)
@@ -92,7 +91,7 @@ func marksOf(server *redistest.Server) marks {
 	return m
 }
 
-// awaitLooks waits until the router, the proxy and every member have looked at the store since.
+// awaitLooks waits until the router, the proxy and every member have read the store since the marks.
 func (f *federation) awaitLooks(server *redistest.Server, since marks) {
 	f.t.Helper()
 	f.await("every process has looked at the store", func() bool {

@@ -14,7 +14,7 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// second starts another ResourceManager with the settings of a member's, on other ports and with another data directory.
+// second starts another ResourceManager with a member's settings, on other ports and with another data directory.
 func (f *federation) second(m *member, name, data string, more ...string) *daemon {
 	f.t.Helper()
 	settings := slices.DeleteFunc(slices.Clone(m.rm.settings), func(s string) bool {
@@ -34,9 +34,9 @@ func (d *daemon) wrote() bool {
 	return err == nil
 }
 
-// A member's data directory is copied while the member lives, and started. The copy has the
-// member's epoch, and would take its name: it ends instead, says what to try, and was never
-// ready. With --take-over it becomes the member.
+// A member's data directory is copied while the member runs, and a ResourceManager starts on the copy. It has the
+// member's epoch and would take its name. So it ends, reports a remedy, and was never ready. With --take-over it
+// becomes the member.
 func TestACopiedDataDirectoryIsRefused(t *testing.T) {
 	operatorsSee(t)
 	dir := t.TempDir()
@@ -81,8 +81,8 @@ func TestACopiedDataDirectoryIsRefused(t *testing.T) {
 	f.await("the copy is the member", func() bool { return f.active()[m.id] > epoch })
 }
 
-// A second ResourceManager with data of its own has a living member's name. It serves nobody
-// and writes no ready file until the first has ended.
+// A second ResourceManager, with its own data, has a living member's name. It serves no requests and writes no ready
+// file until the first has ended.
 func TestADuplicateMemberIsNotReady(t *testing.T) {
 	operatorsSee(t)
 	dir := t.TempDir()

@@ -32,8 +32,8 @@ type smallDisk struct {
 	fill *os.File
 }
 
-// newSmallDisk mounts one of that many bytes. Where this user may not mount it is
-// the container's /dev/shm, if that is small enough to be filled.
+// newSmallDisk mounts a file system of this size. Without the right to mount it uses the container's /dev/shm, if that
+// is small enough to be filled.
 func newSmallDisk(t *testing.T, bytes int64) *smallDisk {
 	t.Helper()
 	dir := t.TempDir()
@@ -68,7 +68,7 @@ func newSmallDisk(t *testing.T, bytes int64) *smallDisk {
 	return &smallDisk{t: t, dir: dir, fill: f}
 }
 
-// fillUp takes all room there is.
+// fillUp uses all free space.
 func (d *smallDisk) fillUp() {
 	for size := 1 << 20; size > 0; {
 		if _, err := d.fill.Write(make([]byte, size)); errors.Is(err, syscall.ENOSPC) {
@@ -79,7 +79,7 @@ func (d *smallDisk) fillUp() {
 	}
 }
 
-// free releases all of it.
+// free releases all of that space.
 func (d *smallDisk) free() {
 	if err := d.fill.Truncate(0); err != nil {
 		d.t.Error(err)
@@ -104,7 +104,7 @@ func page(t *testing.T, d *daemon, path string) string {
 	return string(b)
 }
 
-// submitTo submits at a ResourceManager itself.
+// submitTo submits to a ResourceManager itself.
 func (f *federation) submitTo(d *daemon) (id string, a answer) {
 	f.t.Helper()
 	var doc struct {
@@ -116,15 +116,14 @@ func (f *federation) submitTo(d *daemon) (id string, a answer) {
 	return doc.ID, through.submit(doc.ID)
 }
 
-// kill asks a ResourceManager to end an application.
+// kill requests the end of an application from a ResourceManager.
 func (f *federation) kill(d *daemon, id string) answer {
 	return call(f.t, d, http.MethodPut, "/ws/v1/cluster/apps/"+id+"/state", map[string]string{"state": "KILLED"}, nil)
 }
 
 // The disk of a ResourceManager's journal becomes full while applications run. AMs still get containers and finish,
-// reads are answered, kill -9 loses nothing. It rejects new applications with the reason, and routers send it none.
-// When the reserve is used up too, changes that need a record wait. When there is free space again it recovers by
-// itself.
+// reads succeed, and kill -9 loses nothing. It rejects new applications with the reason, and routers send it none. When
+// the reserve is used up too, changes that need a record wait. It recovers by itself when there is free space again.
 func TestFullDiskMakesResourceManagerReadOnly(t *testing.T) {
 	operatorsSee(t)
 	disk := newSmallDisk(t, 48<<20)
@@ -248,9 +247,9 @@ func TestFullDiskMakesResourceManagerReadOnly(t *testing.T) {
 	}
 }
 
-// A ResourceManager starts on an empty directory although the store has applications of it: the disk is not mounted.
-// It serves no requests and says what to do. With the right directory it resumes. With --accept-empty it starts with
-// an empty journal.
+// A ResourceManager starts on an empty directory although the store has applications of it: the disk is not mounted. It
+// serves no requests and reports a remedy. With the right directory it resumes. With --accept-empty it starts with an
+// empty journal.
 func TestAnEmptyJournalIsNotServedUnasked(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)

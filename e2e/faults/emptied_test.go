@@ -10,10 +10,9 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// The store is emptied while every router is down, and one ResourceManager stands
-// still, so that it does not register again at once. A router that starts then has
-// never seen the store whole. Clients repeat all their submissions: each is answered
-// success, and runs where it ran before, once.
+// The store is emptied while every router is down. One ResourceManager is paused, so it does not register again at
+// once. A router that starts then has never read the complete store. Clients repeat all their submissions. Each
+// succeeds, and its application runs in its former place, once.
 func TestStoreEmptiedWhileRoutersAreDownDoublesNothing(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// A ResourceManager that lists one ended application forgets those before it. A client repeats the submission of a
-// forgotten one, also after a restart of the ResourceManager: it gets the end as the answer, and nothing runs.
+// A ResourceManager that lists one ended application forgets earlier ones. A client repeats the submission of a
+// forgotten application, also after a restart of the ResourceManager. The response reports the end, and nothing runs.
 func TestRepeatAfterTheEndRunsNothing(t *testing.T) {
 	operatorsSee(t)
 	dir := t.TempDir()

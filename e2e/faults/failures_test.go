@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/operations/failures.md")
 
-// The page matches the tests' rows and names every test of this package. The things it names exist: the alert in
+// The page matches the tests' rows and names every test of this package. Its names exist: the alert in
 // deploy/prometheus/alerts.yml with the metric in its rule, the metric and the log's words in the code.
 func TestFailuresPageMatchesTests(t *testing.T) {
 	var tests []string
@@ -111,14 +111,14 @@ func hasTest(t *testing.T, pkg, name string) bool {
 	})
 }
 
-// named reports whether code has a metric's name, or the beginning that names of
-// its kind share: up to its third underscore.
+// named reports whether code contains a metric's name, or the name's prefix up to its third underscore. Metrics of one
+// kind share that prefix.
 func named(code, metric string) bool {
 	parts := strings.SplitAfterN(metric, "_", 4)
 	return strings.Contains(code, `"`+metric+`"`) || len(parts) == 4 && strings.Contains(code, `"`+strings.Join(parts[:3], "")+`"`)
 }
 
-// sources is all the code that ships.
+// sources returns all code of the product.
 func sources(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder

@@ -16,8 +16,7 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// failSync makes the next fdatasync of each of a process's threads fail, from when it
-// returns.
+// failSync makes the next fdatasync of each thread of a process fail. It returns when that is in force.
 func failSync(t *testing.T, d *daemon) *process.Process {
 	t.Helper()
 	path, err := programs.Path("strace")
@@ -31,10 +30,9 @@ func failSync(t *testing.T, d *daemon) *process.Process {
 	return tracer
 }
 
-// A ResourceManager's disk fails one sync while it takes submissions by REST and by RPC.
-// It cannot know whether they are durable, so it ends without an answer; its journal may
-// hold them. The router keeps their home. When the ResourceManager is back, each repeat
-// succeeds there, and no application runs in two subclusters.
+// A ResourceManager's disk fails one sync during submissions by REST and by RPC. Their records may or may not be
+// durable, so the ResourceManager ends without a response. Its journal may contain them. The router keeps their home.
+// When the ResourceManager is back, each repeat succeeds there, and no application runs in two subclusters.
 func TestAFailedSyncDoublesNothing(t *testing.T) {
 	operatorsSee(t)
 	dir := t.TempDir()

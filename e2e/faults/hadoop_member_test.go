@@ -6,7 +6,7 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
-// hadoopRM starts Hadoop's ResourceManager, which knows of no fence, with one of creel's nodes.
+// hadoopRM starts Hadoop's ResourceManager, which has no fence, with one of creel's nodes.
 func hadoopRM(f *federation, name string) memberProcess {
 	theirs := hadoop.StartRM(f.t, hadoop.RM{Name: name, Conf: hadoop.Conf{
 		"yarn.am.liveness-monitor.expiry-interval-ms": "900000",

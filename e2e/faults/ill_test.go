@@ -111,8 +111,7 @@ func endure(t *testing.T, f *federation, client *hrpc.Client, ill illness) {
 	late.more(f, 2)
 }
 
-// One server: it is slow, silent, cut off, gone, read-only, out of memory, and
-// comes back empty.
+// One server: it is slow, silent, cut off, gone, read-only, out of memory, and empty after its return.
 func TestWhenTheStoreIsIll(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")

@@ -15,9 +15,9 @@ import (
 	"github.com/creelrm/creel/statestore/storetest"
 )
 
-// kill -9 in the middle of 100,000 claims, each application claimed by two routers for two members: acknowledged
-// claims survive, and no application has two homes. With appendfsync everysec Redis may answer before it writes: it
-// defers writes for up to 2 s while an fsync takes long.
+// kill -9 in the middle of 100,000 claims, each application claimed by two routers for two members. Acknowledged claims
+// survive, and no application has two homes. With appendfsync everysec Redis may respond before it writes. It defers
+// writes for up to 2 s during a long fsync.
 func TestKillInTheMiddleOfClaims(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	cfg := redis.Config{URL: server.URL(), MaxWait: time.Hour}

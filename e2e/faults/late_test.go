@@ -12,12 +12,11 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// late is how late a slow path is: later than a router waits for a member's
-// answer (creel.router.forward-timeout, 10 s), so that a submission arrives when
-// its router has given it up.
+// late is the delay of a slow path. A router waits less for a member's response (creel.router.forward-timeout, 10 s).
+// So a submission arrives after its router has timed out.
 const late = 14 * time.Second
 
-// slow makes the paths to a member slow for as long as that.
+// slow returns a fault that delays the paths to a member by late.
 func slow(directions ...int) func(memberProcess) {
 	return func(m memberProcess) {
 		for _, p := range m.paths {
@@ -52,9 +51,9 @@ func stopped(m memberProcess) {
 	time.Sleep(time.Second)
 }
 
-// Faults that leave processes alive hit all members but one, and the paths to them, while submissions by REST and by
+// Faults that leave processes alive affect all members but one, and the paths to them. Submissions by REST and by
 // Hadoop RPC are in flight. The router times out on them, and they arrive afterwards. Two of the members run Hadoop's
-// ResourceManager, which knows of no fence. Still each application is in one subcluster, each client that repeats as
+// ResourceManager, which has no fence. Still each application is in one subcluster, each client that repeats as
 // requested succeeds, and no AM is killed.
 func TestLateSubmissionsDoubleNothing(t *testing.T) {
 	operatorsSee(t)

@@ -11,10 +11,10 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// Submissions by REST to a Hadoop ResourceManager get no answer: some lose the answer, others the submission itself,
-// and then that port becomes unreachable. Hadoop knows of no fence, so the router can only query it by Hadoop RPC,
-// and wait. Submissions that arrived stay. The others move to another member, but only after theirs has answered for
-// creel.router.unclear-wait that it does not know them. Meanwhile `why` names the reason of the wait. Each
+// Submissions by REST to a Hadoop ResourceManager get no response. Some lose the response, others the submission
+// itself, and then that port becomes unreachable. Hadoop has no fence, so the router can only query it by Hadoop RPC,
+// and wait. Submissions that arrived stay. The others move to another member. Before that, their member has responded
+// for creel.router.unclear-wait that it does not have them. Meanwhile `why` names the reason of the wait. Each
 // application runs in one subcluster.
 func TestLostSubmissionLeavesHadoopHomeAfterWait(t *testing.T) {
 	operatorsSee(t)

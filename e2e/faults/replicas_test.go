@@ -11,9 +11,8 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// A router starts while no replica of its store is there, of one that must have each
-// change. It stays up, is not ready, and says why; the store can be read meanwhile. When
-// the replica comes it becomes ready without anybody's doing.
+// A router starts without the replica of its store that must receive each change. It stays up, is not ready, and
+// reports the reason. Meanwhile the store is readable. When the replica starts, the router becomes ready by itself.
 func TestARouterStartsWithoutTheStoresReplica(t *testing.T) {
 	operatorsSee(t)
 	primary := redistest.Start(t)

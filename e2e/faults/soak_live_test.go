@@ -71,7 +71,7 @@ type fault struct {
 
 const store = "the store"
 
-// faults are all that can happen here.
+// faults returns all possible faults of this federation.
 func (s *soak) faults() (all []fault) {
 	pause := func(name string, shortest, longest time.Duration, stop, run func()) {
 		all = append(all, fault{part: name, does: "stands still", happen: func(rnd *rand.Rand) {
@@ -117,8 +117,8 @@ func (s *soak) faults() (all []fault) {
 	return all
 }
 
-// rage has faults happen until the time is over, two at once at most and never two
-// to the same part, in an order that the seed alone decides.
+// rage injects faults until the time is over. At most two run at once, and never two on the same part. Their order
+// depends on the seed alone.
 func (s *soak) rage(seed uint64, d time.Duration) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	all := s.faults()
@@ -182,8 +182,8 @@ func (s *soak) patient(what string, try func() (bool, error)) error {
 // errFinal marks an answer that no repeat would change.
 var errFinal = errors.New("for good")
 
-// live is the whole life of one application: a user submits it through whichever
-// router answers, its AM asks for containers through a proxy, and finishes it.
+// live runs the whole life of one application. A user submits it through a responding router. Its AM requests
+// containers through a proxy, and finishes it.
 func (s *soak) live(rnd *rand.Rand) (id string, err error) {
 	router := func() *federation {
 		through := *s.federation
@@ -242,8 +242,8 @@ type soakAM struct {
 	asked  bool
 }
 
-// call bounds one call of an AM. It reports an error that a repeat may cure, or that the AM is not registered with
-// the current ResourceManager.
+// call limits the time of an AM's call. It returns an error that a repeat may cure, or errFinal if the AM is not
+// registered with the current ResourceManager.
 func (m *soakAM) call(make func(ctx context.Context) error) (ok bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -257,7 +257,7 @@ func (m *soakAM) call(make func(ctx context.Context) error) (ok bool, err error)
 	return false, err
 }
 
-// tokenUnknown reports whether err is a ResourceManager's answer to the AM of a finished application.
+// tokenUnknown reports whether err is a ResourceManager's response to the AM of a finished application.
 func tokenUnknown(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "not found in AMRMTokenSecretManager")
 }

@@ -23,8 +23,8 @@ const soakUsers = 12
 // finished, once, at its one home, in its first attempt. No AM got a container twice or was given up, and no
 // ResourceManager has an application left.
 //
-// CREEL_SOAK is the duration (150s). The order of the faults is the same in each run; CREEL_SEED draws another, and
-// CREEL_SEARCH=fresh a new one.
+// CREEL_SOAK is the duration (150s). The order of the faults is the same in each run. CREEL_SEED sets another order,
+// and CREEL_SEARCH=fresh draws one.
 func TestRandomFaultsLoseAndDoubleNothing(t *testing.T) {
 	operatorsSee(t)
 	d := 150 * time.Second
@@ -82,7 +82,7 @@ func TestRandomFaultsLoseAndDoubleNothing(t *testing.T) {
 	}
 }
 
-// audit asks the ResourceManagers themselves.
+// audit checks the applications at the ResourceManagers themselves.
 func (s *soak) audit() {
 	s.t.Helper()
 	for _, id := range s.done {

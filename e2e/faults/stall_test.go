@@ -19,8 +19,8 @@ import (
 // buffer.
 const stall = 12 * time.Second
 
-// Both ResourceManagers are stopped for twice as long as AMs and nodes may be silent. On resuming they have received
-// nothing for that time and attribute it to their own pause: every application and node continues.
+// Both ResourceManagers are stopped for twice as long as AMs and nodes may be silent. After that time they attribute
+// the silence to their own pause: every application and node continues.
 func TestPausedResourceManagerExpiresNothing(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)
@@ -64,9 +64,9 @@ func TestPausedResourceManagerExpiresNothing(t *testing.T) {
 	}
 }
 
-// The router, the proxy, the store, and all three at once are stopped for longer than the timeouts: three leases of a
-// member, and twice an AM's timeout at the proxy. AMs continue to call meanwhile. Afterwards no member was marked
-// lost, no AM was given up, and every application finishes.
+// The router, the proxy, the store, and all three at once are stopped for longer than the timeouts. Those are three
+// leases of a member, and twice an AM's timeout at the proxy. AMs continue to call meanwhile. Afterwards no member was
+// marked lost, no AM was expired, and every application finishes.
 func TestPausedRouterProxyOrStoreLosesNothing(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)

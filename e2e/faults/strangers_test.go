@@ -34,8 +34,8 @@ type stranger struct {
 	served bool // it sends a whole request: its connection waits for the next one, longer than for a header
 }
 
-// greeting returns the bytes that a client without tokens sends until its first call: recorded, so that strangers can
-// send them too.
+// greeting returns the bytes that a client without tokens sends until its first call. They are recorded, so that
+// strangers can send them too.
 func greeting(t *testing.T, dial func(c *hrpc.Client, address string)) []byte {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -93,7 +93,7 @@ func strangersOf(t *testing.T) (rpc, web []stranger) {
 	return rpc, web
 }
 
-// crowd opens n connections, in turn to each of the addresses, and keeps them.
+// crowd opens n connections, spread evenly over the addresses, until the test ends.
 func crowd(t *testing.T, n int, d *daemon, rpc, web []stranger) {
 	t.Helper()
 	var at []string
@@ -120,8 +120,7 @@ func crowd(t *testing.T, n int, d *daemon, rpc, web []stranger) {
 	}
 }
 
-// honest is a call of 1 MB through the router to a ResourceManager, and one of an AM
-// through the proxy.
+// honest makes a call of 1 MB through the router to a ResourceManager, and an AM's call through the proxy.
 func (f *federation) honest(client *hrpc.Client, m *am) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
@@ -164,10 +163,9 @@ func resident(t *testing.T, d *daemon) int64 {
 	return most
 }
 
-// Ten thousand strangers hang on all ports of one process together, half of them
-// idle, half of them hostile, and honest calls of 1 MB succeed meanwhile. They cost
-// at most 64 MB, and 4 MB of garbage: resident memory has the garbage since the last
-// collection too, the more the faster they connect.
+// Ten thousand strangers connect to all ports of one process. Half of them are idle, half are hostile. Honest calls of
+// 1 MB succeed meanwhile. The strangers cost at most 64 MB, and 4 MB of garbage. Resident memory includes the garbage
+// since the last collection, which grows with the rate of connections.
 func TestTenThousandStrangersCostLittleMemory(t *testing.T) {
 	operatorsSee(t)
 	const crowdSize, most = 10_000, (64 + 4) << 20
@@ -213,7 +211,7 @@ func TestTenThousandStrangersCostLittleMemory(t *testing.T) {
 	}
 }
 
-// collect has a daemon with a debug port run its collector.
+// collect makes a daemon with a debug port run its collector.
 func collect(t *testing.T, d *daemon) {
 	t.Helper()
 	resp, err := http.Get("http://" + d.at["debug"] + "/debug/pprof/heap?gc=1")
@@ -226,8 +224,7 @@ func collect(t *testing.T, d *daemon) {
 	}
 }
 
-// A connection that sends half of its headers, or half of a body, is ended when the
-// time of creel.http.read-header-timeout is over.
+// A connection that sends half of its headers, or half of a body, is closed after creel.http.read-header-timeout.
 func TestSlowHeadersAndBodiesTimeOut(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)

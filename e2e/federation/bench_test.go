@@ -29,12 +29,12 @@ type loadResult struct {
 	} `json:"containers"`
 }
 
-// BenchmarkProxy compares allocate calls to the ResourceManager with the same through the proxy, all in processes of
-// their own. 10 and 1,000 AMs ask for ten containers a call and release them, with the application at home only and
-// spread over two subclusters. "open" offers both the same load: 10 AMs 200 calls a second, 1,000 AMs one each.
-// "closed" calls as fast as answers come, which on one machine depends on the processor time that one more process
-// leaves. The control is a process that copies bytes: the two hops' part of the added time, and of the direct rate.
-// The three take turns; each number is a median.
+// BenchmarkProxy compares allocate calls to the ResourceManager with the same calls through the proxy. All are
+// processes of their own. 10 and 1,000 AMs request ten containers a call and release them. The application is at home
+// only, or spread over two subclusters. "open" offers both the same load: 10 AMs make 200 calls a second, 1,000 AMs one
+// call each. "closed" calls as fast as responses arrive. On one machine that rate depends on the processor time left by
+// one more process. The control is a process that copies bytes: it measures the two hops' part of the added time, and
+// of the direct rate. The three take turns; each number is a median.
 func BenchmarkProxy(b *testing.B) {
 	const turns = 3
 	for _, policy := range []string{"home", "balanced"} {

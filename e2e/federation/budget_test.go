@@ -14,7 +14,7 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// metric reads one line of a daemon's /metrics, by its name with labels; -1 if it is not there.
+// metric reads one line of a daemon's /metrics by its name with labels; -1 without such a line.
 func metric(t testing.TB, web, name string) float64 {
 	t.Helper()
 	resp, err := httpClient.Get("http://" + web + "/metrics")
@@ -37,7 +37,7 @@ func metric(t testing.TB, web, name string) float64 {
 	return -1
 }
 
-// startRebalancer starts one that plans each second, and returns the address of its metrics.
+// startRebalancer starts a rebalancer that plans each second. It returns the address of its metrics.
 func (f *Federation) startRebalancer(t testing.TB) string {
 	t.Helper()
 	web := process.FreeAddress(t, "127.0.0.1")
@@ -47,9 +47,9 @@ func (f *Federation) startRebalancer(t testing.TB) string {
 	return web
 }
 
-// Two members are full of one queue, and another is owed most of both, on nodes of a label and on those without one.
-// It has a preemption budget for each in the federation. Both members together take back at most the budget of the
-// intervals begun so far, on the nodes of each, and continue from one interval to the next.
+// Two members are full of one queue, and another queue is owed most of both, on nodes with and without a label. For
+// each it has a preemption budget in the federation. On the nodes of each, both members together preempt at most the
+// budget of the intervals begun so far. They continue from one interval to the next.
 func TestPreemptionInTwoMembersStaysWithinFederationBudget(t *testing.T) {
 	const each, budget, memory, interval = 512, 1024, 8192, 5 * time.Second
 	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."
@@ -164,8 +164,8 @@ func TestPreemptionInTwoMembersStaysWithinFederationBudget(t *testing.T) {
 	}
 }
 
-// A member's share of a maximum and its demand beyond it are metrics of that member; the sums over members by queue
-// are metrics of the leading rebalancer.
+// A member's share of a maximum and its demand beyond that share are metrics of the member. The sums over members by
+// queue are metrics of the leading rebalancer.
 func TestEscrowMetrics(t *testing.T) {
 	const maximum, each = 4096, 512
 	f := startSimulation(t, 2, 8192, hadoop.Conf{"yarn.scheduler.capacity.maximum-am-resource-percent": "1"})

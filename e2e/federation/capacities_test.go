@@ -11,9 +11,9 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// A queue is guaranteed half of the federation. All its demand is in one of two members, where another queue has
-// everything. It takes back there the part above the other's half, although most of that half is in the other member,
-// where nothing is taken. When the rebalancer is gone, or plans are paused, the configured capacities apply again.
+// A queue is guaranteed half of the federation. All its demand is in one of two members, where another queue uses
+// everything. The queue gets the part above the other's half there. Most of that half is in the other member, where
+// nothing is preempted. When the rebalancer is gone, or plans are paused, the configured capacities apply again.
 func TestQueueRecoversFederationGuaranteeInOneMember(t *testing.T) {
 	const each, memory = 512, 8192
 	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."

@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
-// A row of the table: a federation and the Hadoop of its users.
+// A row of the table: a federation and its users' Hadoop.
 type row struct {
 	federation string
 	version    hadoop.Version // of the clients, their AMs and tasks; default 3.4.2
@@ -21,7 +21,7 @@ type row struct {
 	usual map[string][]string
 }
 
-// federations are two members each behind a router.
+// federations lists federations of two members behind a router.
 var federations = []struct {
 	name, what string
 	start      func(*testing.T) *Federation
@@ -33,8 +33,8 @@ var federations = []struct {
 	{"hadoop", "two of Hadoop's", func(t *testing.T) *Federation { return startMembers(t, "hadoop", "hadoop") }},
 }
 
-// goOn has lists answered without the member that is away. With Hadoop's default, an error, no
-// distributed shell begins meanwhile: its client asks for all nodes first.
+// goOn makes routers return lists without an absent member. Hadoop's default is an error. With it no distributed shell
+// starts during an absence, because its client first requests all nodes.
 var goOn = hadoop.Conf{"yarn.router.interceptor.allow-partial-result.enable": "true"}
 
 // usual are the cases that cover most of a federation. Each of the others differs from one of these only in the
@@ -86,9 +86,9 @@ func (r *row) name() string {
 	return r.federation + ", " + string(r.version)
 }
 
-// Users do the work of one YARN cluster with two behind a router, AMs through the proxies: undisturbed, then while
-// members are killed and restarted, then while members are drained. Without settings it runs the cases that rows
-// name; CREEL_CASES=all (./test table) runs all.
+// Users do the work of one YARN cluster on two clusters behind a router, with AMs through the proxies. First nothing
+// disturbs them. Then members are killed and restarted, and then members are drained. Without settings it runs the
+// cases in rows' names; CREEL_CASES=all (./test table) runs all.
 func TestClients(t *testing.T) {
 	whole := false
 	switch which := os.Getenv("CREEL_CASES"); which {
@@ -129,8 +129,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// everywhere fails unless one application had containers in both members and, where
-// all cases have run, each was the home of some.
+// everywhere fails unless one application had containers in both members. If all cases have run, each member must also
+// have been the home of some.
 func (f *Federation) everywhere(t *testing.T, whole bool) {
 	both, homes := 0, map[string]int{}
 	for app, where := range f.ran() {
@@ -151,7 +151,7 @@ func (f *Federation) everywhere(t *testing.T, whole bool) {
 
 var started = regexp.MustCompile(`Start request for container_e\d+_(\d+_\d+)_`)
 
-// ran returns the subclusters in which each application's containers were started, by the nodes' own logs.
+// ran returns the subclusters that started each application's containers, by the nodes' own logs.
 func (f *Federation) ran() map[string]map[string]int {
 	out := map[string]map[string]int{}
 	for _, s := range f.Subclusters {
@@ -166,8 +166,8 @@ func (f *Federation) ran() map[string]map[string]int {
 	return out
 }
 
-// startMembers starts a federation whose members run creel's or Hadoop's ResourceManagers. Homes are drawn evenly,
-// and half of an application's asks go to each.
+// startMembers starts a federation whose members run creel's or Hadoop's ResourceManagers. Homes are drawn evenly. Each
+// member gets half of an application's asks.
 func startMembers(t *testing.T, whose ...string) *Federation {
 	t.Helper()
 	f := &Federation{Logs: tempDir(t, "logs")}

@@ -65,8 +65,8 @@ func (f *Federation) disturbed(t *testing.T, c *clients.Cluster, d disturbance) 
 	}
 }
 
-// await waits until applications run in the member, for a while so that they are in the
-// middle, and returns them; nothing when the cases are over.
+// await waits at least 4 s, and until applications run in the member, so that they are in the middle. It returns them,
+// or none if the cases end first.
 func (f *Federation) await(t *testing.T, s *Subcluster, over <-chan struct{}) (ids []string) {
 	t.Helper()
 	calm := time.After(4 * time.Second)
@@ -96,7 +96,7 @@ func (f *Federation) await(t *testing.T, s *Subcluster, over <-chan struct{}) (i
 	}
 }
 
-// killed kills the member's ResourceManager and starts it again.
+// killed kills and restarts the member's ResourceManager.
 func killed(t *testing.T, f *Federation, s *Subcluster) {
 	began := time.Now()
 	s.Restarted(t)
@@ -137,7 +137,7 @@ func drained(t *testing.T, f *Federation, s *Subcluster) {
 	AwaitActive(t, web, len(f.Subclusters))
 }
 
-// apps are the applications that the router lists.
+// apps returns the applications that the router lists.
 func (f *Federation) apps(t *testing.T) (ids []string) {
 	t.Helper()
 	var list struct{ Apps struct{ App []App } }

@@ -35,10 +35,10 @@ func (f *Federation) entitled(t testing.TB, queue string) (mb int, ok bool) {
 	return 0, false
 }
 
-// Three of creel's ResourceManagers and one of Hadoop's have load in some of them and then in others. The queues'
-// total use follows the plan's entitlement within 5 % (the log says how soon), while Redis fails over and the leading
-// rebalancer is killed; no sample is above the maximum. The leaders check the invariants against the members' reports
-// and find none broken. Hadoop's queue is never emptied: maximum-capacity cannot take its guarantee there.
+// Three of creel's ResourceManagers and one of Hadoop's have load in some of them and then in others. The queues' total
+// use follows the plan's entitlement within 5 % (the log reports the time needed). Meanwhile Redis fails over and the
+// leading rebalancer is killed; no sample is above the maximum. The leaders check the invariants against the members'
+// reports and find none broken. Hadoop's queue is never emptied: maximum-capacity cannot take its guarantee there.
 func TestUseFollowsEntitlementThroughFailovers(t *testing.T) {
 	const maximum, each, node = 20480, 512, 16384
 	sentinels := redistest.StartSentinels(t)

@@ -28,8 +28,8 @@ func escrowOf(t testing.TB, web string) (doc escrowDoc) {
 	return doc
 }
 
-// Three of creel's ResourceManagers and one of Hadoop's share a queue's federation-wide maximum, with load in two of
-// them and then elsewhere. Use reaches the allowed amount (the log says how soon). Neither use nor the caps exceed
+// Three of creel's ResourceManagers and one of Hadoop's share a queue's federation-wide maximum. Load is in two of them
+// and then elsewhere. Use reaches the allowed amount (the log reports the time needed). Neither use nor the caps exceed
 // the maximum in any sample.
 func TestAMaximumHoldsOverHadoopsResourceManagerToo(t *testing.T) {
 	const maximum, each = 16384, 512

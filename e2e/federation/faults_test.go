@@ -35,10 +35,9 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// The router is killed at moments spread over a submission, from
-// before it reads the request to after it answered, while a client submits. The
-// client, like Hadoop's, does the same again with the other router. However
-// far the first had come, there is one application with one home.
+// A client submits while the router is killed. The moments are spread over the submission, from before the router reads
+// the request to after its response. The client, like Hadoop's, repeats the submission with the other router. In every
+// case there is one application with one home.
 func TestRouterKilledBetweenAnyTwoSteps(t *testing.T) {
 	f := Start(t, Options{NoNodes: true})
 	const rounds = 16
@@ -127,8 +126,7 @@ func (f *Federation) homeAt(t testing.TB, web, id string) (home string) {
 	return why.Home
 }
 
-// routers is a configuration that names both routers as a pair, by which
-// Hadoop's own clients go from one to the other.
+// routers returns a configuration that names both routers as a pair. With it Hadoop's own clients fail over.
 func (f *Federation) routers() hadoop.Conf {
 	conf := f.ClientConf(0).With(hadoop.Conf{
 		"yarn.resourcemanager.ha.enabled":   "true",
@@ -149,8 +147,8 @@ func (f *Federation) routers() hadoop.Conf {
 	return conf
 }
 
-// routerKilledUnderHadoop does it with Hadoop's MapReduce client, which fails
-// over by itself between its new application id, its submission and its reports.
+// routerKilledUnderHadoop kills the router under Hadoop's MapReduce client. The client fails over by itself between its
+// new application id, its submission and its reports.
 func routerKilledUnderHadoop(t *testing.T, f *Federation) {
 	client := hadoop.Client{Conf: f.routers()}.Setup(t)
 	job := client.Start(t, hadoop.SleepJob, "-m", "2", "-r", "0", "-mt", "2000")
@@ -163,8 +161,8 @@ func routerKilledUnderHadoop(t *testing.T, f *Federation) {
 
 var someMaps = regexp.MustCompile(`map [1-9]\d?% reduce 0%`)
 
-// inTheMiddle starts a MapReduce job with shuffle, lets its first maps end, and
-// returns it with its home.
+// inTheMiddle starts a MapReduce job with shuffle and waits for the end of its first maps. It returns the job with its
+// home.
 func inTheMiddle(t *testing.T, f *Federation) (hadoop.Client, *process.Process, *Subcluster) {
 	t.Helper()
 	// Six maps of two seconds, two at a time: a middle that cannot be missed.
@@ -191,7 +189,7 @@ func application(t *testing.T, job *process.Process) string {
 	return "application_" + m[1]
 }
 
-// finished waits for the job's end, which must be good, in its first attempt.
+// finished waits for the job's end. The job must succeed in its first attempt.
 func (f *Federation) finished(t *testing.T, client hadoop.Client, job *process.Process) {
 	t.Helper()
 	job.Await(t, "the job's end", func() bool {
@@ -214,7 +212,7 @@ func (f *Federation) finished(t *testing.T, client hadoop.Client, job *process.P
 	}
 }
 
-// firstAttempt fails unless the application ended well in its first attempt.
+// firstAttempt fails unless the application succeeded in its first attempt.
 func firstAttempt(t *testing.T, f *Federation, id string) {
 	t.Helper()
 	var doc struct{ AppAttempts struct{ AppAttempt []any } }
@@ -248,7 +246,7 @@ func noUAM(t *testing.T, f *Federation, id string) {
 	}
 }
 
-// proxiesKilled kills the proxies with their state; the next ones continue from the store.
+// proxiesKilled kills the proxies with their state. The next ones continue from the store.
 func proxiesKilled(t *testing.T, f *Federation) {
 	client, job, _ := inTheMiddle(t, f)
 	for _, s := range f.Subclusters {
@@ -275,8 +273,8 @@ func homeRestarted(t *testing.T, f *Federation) {
 	f.Await(t, len(f.Nodes()))
 }
 
-// secondKilled kills the other ResourceManager until the job has ended. The asks pending there go elsewhere. When it
-// comes back with its journal, the application's UAM in it is ended.
+// secondKilled kills the other ResourceManager until the job has ended. Its pending asks move elsewhere. When it comes
+// back with its journal, the application's UAM in it is ended.
 func secondKilled(t *testing.T, f *Federation) {
 	client, job, home := inTheMiddle(t, f)
 	f.Other(home).RM.Kill()

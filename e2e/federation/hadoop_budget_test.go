@@ -30,9 +30,9 @@ func preempted(t testing.TB, web string) int {
 	return doc.Beans[0].AggregateMemoryMBPreempted
 }
 
-// A member that runs creel's ResourceManager and one that runs Hadoop's are full of one queue, and another is owed
-// most of both. The agent holds Hadoop's policy to the queue's budget in the federation: both together take back at
-// most that from interval to interval. Without a budget Hadoop's settings return to the queue all that it is owed.
+// A member with creel's ResourceManager and one with Hadoop's are full of one queue, and another queue is owed most of
+// both. The agent limits Hadoop's policy to the queue's budget in the federation. Both together preempt at most that
+// from interval to interval. Without a budget Hadoop's settings return to the queue all that it is owed.
 func TestHadoopPreemptsWithinFederationBudget(t *testing.T) {
 	const each, budget, interval = 512, 2048, 15 * time.Second
 	const prefix = "yarn.resourcemanager.monitor.capacity.preemption."
@@ -145,9 +145,9 @@ func TestHadoopPreemptsWithinFederationBudget(t *testing.T) {
 	}
 }
 
-// followsAtHadoop has a queue guaranteed most of the federation, which waits in a member that runs Hadoop's
+// followsAtHadoop tests a queue with a guarantee of most of the federation. It waits in a member that runs Hadoop's
 // ResourceManager. The capacities there follow the plan, and are as configured again when plans are paused. The same
-// holds on nodes of a label for which the queue has no configuration. The values checked are those that Hadoop's
+// applies on nodes of a label for which the queue has no configuration. The values checked are those that Hadoop's
 // scheduler reports.
 func (f *Federation) followsAtHadoop(t *testing.T, far *Subcluster, each int) {
 	t.Helper()

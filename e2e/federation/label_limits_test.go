@@ -58,9 +58,9 @@ func labelNodes(t testing.TB, s *Subcluster, n int) {
 	}
 }
 
-// A queue's maximum on nodes of a label holds over three members in every sample, and so do the caps. Use reaches the
-// allowed amount, also where it moves to another member. On nodes without the label the queue has no maximum. Plan,
-// tree and why show the label.
+// A queue's maximum on nodes of a label applies over three members in every sample, and so do the caps. Use reaches the
+// allowed amount, also when it moves to another member. On nodes without the label the queue has no maximum. Plan, tree
+// and why show the label.
 func TestLabelMaximumHoldsOverFederation(t *testing.T) {
 	const maximum, each, node = 12288, 512, 8192
 	f := &Federation{Logs: tempDir(t, "logs")}
@@ -152,8 +152,8 @@ func TestLabelMaximumHoldsOverFederation(t *testing.T) {
 	comes([]*Subcluster{three, two, one}, maximum*95/100)
 }
 
-// goesByPlanOf submits to the router, once queue lacks something by the plan of a label's nodes, until the router has
-// read that plan and chooses a home by it.
+// goesByPlanOf waits until queue lacks something by the plan of a label's nodes. It then submits to the router until
+// the router chooses a home by that plan.
 func goesByPlanOf(t *testing.T, f *Federation, label, queue string, memoryMB int) {
 	t.Helper()
 	f.says(t, `(?m)^root\.`+queue+` +`+label+` +[0-9.]+% +0\.0% +[1-9]`, "rebalancer", "plan")
@@ -181,8 +181,8 @@ func (f *Federation) says(t testing.TB, pattern string, args ...string) {
 	}
 }
 
-// A queue that is guaranteed half of the nodes of a label in the federation recovers them in the one member with its
-// work, whose file has no such guarantee. Capacities follow the plan there too, and homes are chosen by the queue's
+// A queue is guaranteed half of the nodes of a label in the federation. It recovers them in the one member with its
+// work, whose file has no such guarantee. Capacities follow the plan there too. The router chooses homes by the queue's
 // lack there.
 func TestLabelGuaranteeFollowsPlan(t *testing.T) {
 	const each, memory = 512, 8192

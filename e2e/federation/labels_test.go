@@ -11,9 +11,9 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 )
 
-// Nodes with a label are in one member only. Hadoop's distributed shell and MapReduce name it through a router. Homes
-// and containers are where it is, work without the label keeps off, an unknown label is rejected, and Hadoop's tools
-// show the labels and attributes of all members.
+// Only one member has nodes with a label. Hadoop's distributed shell and MapReduce name it through a router. Their
+// homes and containers are in that member, and work without the label avoids its nodes. An unknown label is rejected.
+// Hadoop's tools show the labels and attributes of all members.
 func TestLabelsAndConstraintsOverMembers(t *testing.T) {
 	conf := hadoop.Conf{
 		"yarn.node-labels.enabled":                                                 "true",

@@ -13,10 +13,10 @@ import (
 	"github.com/creelrm/creel/e2e/rm"
 )
 
-// BenchmarkLongLists measures a list of 10,000 applications over three members at a router, beside the slowest
-// member's own part: over three of creel's, over two of creel's and one of Hadoop's, and over three of Hadoop's. One
-// caller requests one list at a time, in turns: from the router, then from each member, then from all members at once
-// with a caller each, which is the time of the whole list without a router. Where the members are creel's, one of
+// BenchmarkLongLists measures a list of 10,000 applications over three members at a router, beside the slowest member's
+// own part. The members are three of creel's, two of creel's and one of Hadoop's, or three of Hadoop's. One caller
+// requests one list at a time, by turns from the router and from each member. The third turn requests from all members
+// at once with one caller each: the time of the whole list without a router. With members of creel's only, one of
 // creel's ResourceManagers with all 10,000 takes a turn, too.
 func BenchmarkLongLists(b *testing.B) {
 	const applications, members = 10_000, 3
@@ -107,7 +107,7 @@ func addresses(of []*Subcluster) (out []hadoop.Addresses) {
 	return out
 }
 
-// mustLoad runs `creel load`, of which no call may fail.
+// mustLoad runs `creel load`. No call may fail.
 func mustLoad(b *testing.B, args ...string) loadResult {
 	b.Helper()
 	out := load(b, args...)

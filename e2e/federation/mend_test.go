@@ -18,9 +18,9 @@ import (
 // changeable has queues changed by calls, in either ResourceManager.
 var changeable = hadoop.Conf{"yarn.scheduler.configuration.store.class": "memory"}
 
-// A member that runs creel's ResourceManager and one that runs Hadoop's drift from the document, on nodes of a label
-// and on those without one. One command shows it, mends both, and reverts the mend. The values checked are those of
-// both scheduler documents.
+// A member with creel's ResourceManager and one with Hadoop's drift from the document, on nodes with and without a
+// label. One command shows the drift, mends both, and reverts the mend. The values checked are those of both scheduler
+// documents.
 func TestDriftIsMendedInHadoopsResourceManagerToo(t *testing.T) {
 	f := &Federation{Logs: tempDir(t, "logs")}
 	_, f.Store = StartRedis(t)

@@ -17,8 +17,8 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// creel's ResourceManager and Hadoop's are behind one router. Hadoop's knows nothing of it: creel agent registers it.
-// Policies are written as an administrator does, one queue for each.
+// creel's ResourceManager and Hadoop's are behind one router. Hadoop's runs unmodified: creel agent registers it.
+// Policies are written by an administrator's means, one queue for each.
 func TestMixed(t *testing.T) {
 	f := &Federation{Logs: tempDir(t, "logs")}
 	_, f.Store = StartRedis(t)
@@ -318,8 +318,8 @@ func TestMixed(t *testing.T) {
 	})
 }
 
-// shell starts a distributed shell of n small containers and returns its
-// application when it has been submitted. more are arguments of the shell.
+// shell starts a distributed shell of n small containers and returns its application after the submission. more are
+// arguments of the shell.
 func (f *Federation) shell(t testing.TB, n, memoryMB int, command string, more ...string) (string, *process.Process) {
 	t.Helper()
 	jar := filepath.Join(hadoop.Jars(t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")

@@ -26,9 +26,8 @@ func stays(t testing.TB, web string) bool {
 	return waits(t, web)
 }
 
-// A MapReduce job waits in a full member. An administrator drains that one by moving: the
-// job goes to the other, begins there, and ends well, while its client, Hadoop's own, asks
-// the router all the time.
+// A MapReduce job waits in a full member. An administrator drains that member by moving. The job moves to the other
+// member, starts there, and succeeds. Meanwhile its client, Hadoop's own, polls the router.
 func TestWaitingMapReduceLeavesDrainedMember(t *testing.T) {
 	f := Start(t, Options{})
 	full, free, router := f.Subclusters[0], f.Subclusters[1], f.RouterAddresses[0].Web

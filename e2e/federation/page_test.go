@@ -17,8 +17,7 @@ var update = flag.Bool("update", false, "rewrite docs/reference/clients.md")
 
 const page = "../../docs/reference/clients.md"
 
-// The page matches the table of TestClients: which client does which work, through which federation, under which
-// disturbance.
+// The page matches the table of TestClients: each client's work, its federation, and its disturbance.
 func TestTheClientsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Clients

@@ -25,8 +25,8 @@ type pairFederation struct {
 	client hadoop.Client
 }
 
-// startPaired starts them, with the pair's state in files, or in a ZooKeeper, where they elect the active one.
-// Applications in queue other have their home in the pair.
+// startPaired starts a federation with an HA pair. The pair's state is in files, or in a ZooKeeper, where the pair
+// elects the active one. Applications in queue other have their home in the pair.
 func startPaired(t *testing.T, zookeeper string) *pairFederation {
 	t.Helper()
 	f := &Federation{Logs: tempDir(t, "logs")}
@@ -58,7 +58,7 @@ func startPaired(t *testing.T, zookeeper string) *pairFederation {
 	return &pairFederation{f, pair, theirs, web, hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)}
 }
 
-// verbs are one of each kind, through the router.
+// verbs makes one call of each kind through the router.
 func (f *pairFederation) verbs(t *testing.T, running string) {
 	t.Helper()
 	f.Await(t, 2)
@@ -101,7 +101,7 @@ func (f *pairFederation) verbs(t *testing.T, running string) {
 	}
 }
 
-// job is a MapReduce at home in the pair, with maps of so many milliseconds.
+// job starts a MapReduce job at home in the pair, with maps of ms milliseconds.
 func (f *pairFederation) job(t *testing.T, maps, ms int) (string, *process.Process) {
 	t.Helper()
 	p := f.client.Start(t, hadoop.SleepJob, "-Dmapreduce.job.queuename=other", "-m", strconv.Itoa(maps),
@@ -114,7 +114,7 @@ func (f *pairFederation) job(t *testing.T, maps, ms int) (string, *process.Proce
 	return id, p
 }
 
-// runs waits for its maps.
+// runs waits until the job's maps run.
 func (f *pairFederation) runs(t *testing.T, id string, p *process.Process) {
 	t.Helper()
 	p.Await(t, "running maps", func() bool {
@@ -123,7 +123,7 @@ func (f *pairFederation) runs(t *testing.T, id string, p *process.Process) {
 	})
 }
 
-// succeeded waits for its end.
+// succeeded waits for the job's end, and fails unless it succeeded.
 func (f *pairFederation) succeeded(t *testing.T, id string, p *process.Process) {
 	t.Helper()
 	if err := p.Exit(); err != nil {
@@ -142,8 +142,8 @@ func (f *pairFederation) succeeded(t *testing.T, id string, p *process.Process) 
 	}
 }
 
-// The active one steps down while applications run, then its successor is killed. Users, administrators, REST clients
-// and AMs that reach the member through creel continue.
+// The active one becomes standby while applications run, then its successor is killed. Users, administrators, REST
+// clients and AMs that use the member through creel continue.
 func TestPairOfHadoop(t *testing.T) {
 	f := startPaired(t, "")
 	t.Run("the_active_one_steps_down", func(t *testing.T) {

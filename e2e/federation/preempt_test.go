@@ -8,8 +8,8 @@ import (
 	"github.com/creelrm/creel/e2e/clients"
 )
 
-// Spark's AM runs behind the AM-RM proxy, its executors in two subclusters. It is notified of each preempted executor
-// beforehand, wherever it runs.
+// Spark's AM runs behind the AM-RM proxy, with executors in two subclusters. It is notified of each executor before its
+// preemption, in either subcluster.
 func TestSparkIsPreemptedBehindProxy(t *testing.T) {
 	f := Start(t, Options{Conf: clients.Preemption()})
 	c := &clients.Cluster{Conf: f.ClientConf(0), Web: f.RouterAddresses[0].Web, Nodes: f.Nodes(), Logs: f.Logs}

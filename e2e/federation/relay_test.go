@@ -15,8 +15,8 @@ import (
 // to the second of the two addresses in it, which stand on lines of their own.
 const relayVariable = "CREEL_E2E_RELAY"
 
-// startRelay starts a process that copies bytes between its connections and an address, and returns its own address.
-// It is the control of BenchmarkProxy: it has the proxy's two hops between processes, and parses nothing.
+// startRelay starts a process that copies bytes between its connections and an address. It returns its own address. It
+// is the control of BenchmarkProxy: it has the proxy's two hops between processes, and parses nothing.
 func startRelay(t testing.TB, to string) (address string, p *process.Process) {
 	t.Helper()
 	address = process.FreeAddress(t, "127.0.0.1")
@@ -28,7 +28,7 @@ func startRelay(t testing.TB, to string) (address string, p *process.Process) {
 	return address, p
 }
 
-// relay copies until the process is ended, two goroutines for each connection.
+// relay copies until the process ends, with two goroutines for each connection.
 func relay(address, to string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -49,8 +49,8 @@ func relay(address, to string) error {
 	}
 }
 
-// relayOneWay reads and writes as programs do: (*net.TCPConn).ReadFrom would have the kernel move
-// the bytes (splice), which no program that looks at them can.
+// relayOneWay reads and writes as programs do. (*net.TCPConn).ReadFrom would make the kernel move the bytes (splice),
+// which a program that parses them cannot use.
 func relayOneWay(to, from net.Conn) {
 	_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, 64<<10))
 	_ = to.Close()

@@ -39,7 +39,7 @@ func sent(t *testing.T, method, web, path string) (code int, body string, head h
 	return r.StatusCode, string(b), r.Header
 }
 
-// versionsOf are the versions that a router sees members publish.
+// versionsOf returns the versions that members publish, by a router.
 func versionsOf(t *testing.T, web string) map[string]string {
 	t.Helper()
 	var doc struct {
@@ -55,8 +55,9 @@ func versionsOf(t *testing.T, web string) map[string]string {
 	return versions
 }
 
-// Members run two releases of Hadoop: each agent publishes its own. Documents that both have are merged. A document
-// that the older lacks is the newer's, which the response says. After its upgrade the older one is asked, too.
+// Members run two releases of Hadoop, and each agent publishes its own. Documents of both are merged. A document that
+// the older release lacks comes from the newer one, and the response reports that. After an upgrade the older member is
+// included.
 func TestMembersOfTwoReleasesOfHadoop(t *testing.T) {
 	t.Parallel()
 	f := &Federation{Logs: tempDir(t, "logs")}

@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// dashboard reads a page of a router's dashboard, "" if it does not answer.
+// dashboard reads a page of a router's dashboard, "" without a response.
 func dashboard(web, path string) string {
 	resp, err := httpClient.Get("http://" + web + path)
 	if err != nil {
@@ -27,9 +27,9 @@ func dashboard(web, path string) string {
 	return string(text)
 }
 
-// One of two members is full and has waiting applications, the other is free. With the setting they move, as many a
-// minute as the budget allows, and run there. The command line, why and the dashboard show the moves. One move is
-// undone while the application waits again: it goes back.
+// One of two members is full and has waiting applications; the other is free. With the setting they move, up to the
+// budget for each minute, and run there. The command line, why and the dashboard show the moves. One move is undone
+// while the application waits again: it returns.
 func TestWaitingApplicationsMoveWithinBudget(t *testing.T) {
 	const each, budget = 512, 3
 	f := startSimulation(t, 2, 4096, hadoop.Conf{
@@ -115,8 +115,8 @@ func TestWaitingApplicationsMoveWithinBudget(t *testing.T) {
 	}
 }
 
-// An administrator moves waiting applications out of a member and undoes it. The ones still waiting in the other
-// member, which is full too, go back.
+// An administrator moves waiting applications out of a member and undoes the move. The other member is full too.
+// Applications that still wait there return.
 func TestAMoveIsRolledBack(t *testing.T) {
 	const each = 512
 	f := startSimulation(t, 2, 2048, hadoop.Conf{"yarn.scheduler.capacity.maximum-am-resource-percent": "1"})

@@ -16,9 +16,9 @@ import (
 )
 
 // Hadoop's YarnClient makes reservations in the plans of two Hadoop ResourceManagers through a router, beside a
-// ResourceManager without plans. Each is made in the member that the queue's policy names then, and stays there when
-// the policy changes. It is changed and deleted there, and an application in the reservation has its home there.
-// Lists have the plans of both.
+// ResourceManager without plans. Each is made in the member that the queue's policy then names. It stays there when the
+// policy changes. It is changed and deleted there, and an application in the reservation has its home there. Lists
+// contain the plans of both.
 func TestReservationsInThePlansOfHadoopsMembers(t *testing.T) {
 	t.Parallel()
 	f := &Federation{Logs: tempDir(t, "logs")}
@@ -134,7 +134,7 @@ func TestReservationsInThePlansOfHadoopsMembers(t *testing.T) {
 	}
 }
 
-// containersOf reads Hadoop's list of reservations; it writes a list of one as that one.
+// containersOf reads Hadoop's list of reservations. Hadoop writes a list of one as its element.
 func containersOf(t *testing.T, list json.RawMessage) map[string]int {
 	t.Helper()
 	if len(list) == 0 {

@@ -25,7 +25,7 @@ const policiesXML = `<?xml version="1.0"?>
   </queue>
 </weight></federationWeights>`
 
-// routerAdmin runs Hadoop's yarn routeradmin with all seven of its calls, and creel's commands for the same.
+// routerAdmin runs all seven calls of Hadoop's yarn routeradmin, and creel's commands for the same.
 func routerAdmin(t *testing.T, f *Federation) {
 	client := hadoop.Client{Conf: f.ClientConf(0).With(hadoop.Conf{
 		"yarn.federation.enabled":          "true",

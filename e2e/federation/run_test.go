@@ -16,9 +16,8 @@ import (
 	"github.com/creelrm/creel/e2e/rm"
 )
 
-// creel run on Hadoop's NodeManagers: they fetch creel as a local resource and
-// start it as the AM, which goes to the proxy beside its node; the command runs
-// in two subclusters, its words as they were given.
+// creel run on Hadoop's NodeManagers. They fetch creel as a local resource and start it as the AM. The AM uses the
+// proxy on its node. The command runs in two subclusters, with its words unchanged.
 func TestRun(t *testing.T) {
 	const even = `{"home":{"policy":"weighted","weights":{"sc-1":1,"sc-2":1}},` +
 		`"split":{"policy":"locality","weights":{"sc-1":1,"sc-2":1},"headroomAlpha":0}}`
@@ -99,7 +98,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// run starts `creel run` against the first router; its AM calls the proxy beside its node.
+// run starts `creel run` on the first router. Its AM calls the proxy on its node.
 func (f *Federation) run(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	all := append([]string{

@@ -16,7 +16,7 @@ import (
 )
 
 // startSimulated starts a simulated node of a member, with one core for each 512 MB. Its containers run for an hour and
-// use no resources.
+// start no process.
 func startSimulated(t testing.TB, s *Subcluster, memoryMB int) {
 	t.Helper()
 	startSimulatedNodes(t, s, 1, memoryMB)

@@ -71,9 +71,9 @@ func (d *driver) do(command string) (answer driverOutput) {
 	return answer
 }
 
-// A delegation token that Hadoop's YarnClient got from one router is valid at the other for its holder, also after
-// the first was killed and restarted. It is renewed and cancelled there, and then no router accepts it. A token that
-// is not renewed expires.
+// Hadoop's YarnClient gets a delegation token from one router. The token is valid at the other for its holder, also
+// after the first was killed and restarted. It is renewed and cancelled there, and then no router accepts it. A token
+// that is not renewed expires.
 func TestDelegationTokensHoldAtEveryRouter(t *testing.T) {
 	f := Start(t, Options{Subclusters: 1, Routers: 2, NoNodes: true, Conf: hadoop.Conf{
 		"yarn.resourcemanager.delegation.token.renew-interval": "20000",
@@ -156,7 +156,7 @@ func submitAs(t *testing.T, address, user string) string {
 	return id
 }
 
-// `yarn daemonlog` asks a router and a ResourceManager for the level of their logs, and sets it.
+// `yarn daemonlog` reads and sets the log level of a router and a ResourceManager.
 func TestDaemonlogReadsAndSetsTheLevel(t *testing.T) {
 	f := Start(t, Options{Subclusters: 1, Routers: 1, NoNodes: true})
 	client := hadoop.Client{Conf: f.ClientConf(0), User: hadoop.OSUser(t)}.Setup(t)

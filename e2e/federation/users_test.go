@@ -12,9 +12,9 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// Three ResourceManagers share a user's limit in a queue. The user reaches it from one member, then from two when
-// containers end in the first and the second has demand. In no sample of the scheduler documents is the user above
-// it.
+// Three ResourceManagers share a user's limit in a queue. The user reaches it from one member. When containers end
+// there and a second has demand, the user reaches it from two. In no sample of the scheduler documents is the user
+// above it.
 func TestUserLimitHoldsOverAllMembers(t *testing.T) {
 	const limit, each = 16384, 512
 	f := startSimulation(t, 3, 16384, hadoop.Conf{
