@@ -60,7 +60,7 @@ func Of(app creel.ApplicationID, request http.Header) AMCookies {
 		}
 	}
 	for _, c := range sent {
-		// Among cookies with the same name, the first has the longest path.
+		// If cookies share a name, the first one belongs to the longest path.
 		if marks[o.markOf(c)] && o.at(c.name) < 0 {
 			o.put(c)
 		}
