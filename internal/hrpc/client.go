@@ -34,7 +34,7 @@ type Client struct {
 	closed   bool
 }
 
-// refusalTime is how long a client caches a server's rejection of its user, for impersonation or at all
+// refusalTime is the time for which a client caches a server's rejection of its user, for impersonation or at all
 // (AuthorizationException). Until then calls fail with that answer and do not dial. This bounds the cost of many
 // rejected callers on both sides. It also bounds the delay until a client sees a change of the server's rules.
 const refusalTime = time.Second

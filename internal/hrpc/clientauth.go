@@ -38,7 +38,7 @@ func (cc *clientConn) handshake() error {
 	return err
 }
 
-// sasl authenticates with a token. byToken is false when the server asked to continue without.
+// sasl authenticates with a token. byToken is false if the server asked to continue without SASL.
 func (cc *clientConn) sasl(token *Credential) (byToken bool, err error) {
 	m, err := cc.ask(&saslMessage{state: saslNegotiate})
 	if err != nil {

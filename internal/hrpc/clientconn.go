@@ -136,7 +136,7 @@ func (cc *clientConn) waitRoom(ctx context.Context) error {
 	}
 }
 
-// fail ends the connection and all its waiting calls. Only the first call of fail has an effect.
+// fail ends the connection and all its waiting calls. Later calls of fail do nothing.
 func (cc *clientConn) fail(op string, err error) {
 	cc.mu.Lock()
 	if cc.cause != nil {

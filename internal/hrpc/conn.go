@@ -178,7 +178,7 @@ func (c *conn) serve() (again bool) {
 // time.
 func (c *conn) giveWay() { c.nc.SetReadDeadline(time.Unix(1, 0)) }
 
-// gaveWay reports whether giveWay caused err, and clears its deadline.
+// gaveWay reports whether giveWay caused err. If so, it clears the deadline.
 func (c *conn) gaveWay(err error) bool {
 	if c.s.draining.Load() || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
@@ -414,5 +414,5 @@ func (c *conn) end(bytes int) {
 	c.mu.Unlock()
 }
 
-// idle reports whether the connection has no call in progress and no unsent answer.
+// idle reports whether no call is in progress and no answer is unsent.
 func (c *conn) idle() bool { return c.inFlight.Load() == 0 && c.w.idle() }

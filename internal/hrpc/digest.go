@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// DIGEST-MD5 (RFC 2831) as Hadoop uses it for tokens: the user name is the
-// base64 of the token identifier, the password the base64 of its password.
+// DIGEST-MD5 (RFC 2831), as Hadoop uses it for tokens. The user name is the base64 of the token identifier. The
+// password is the base64 of the token's password.
 
 const (
 	digestRealm     = "default"

@@ -131,7 +131,7 @@ func (f *frameReader) readReady(fd uintptr) bool {
 const (
 	// maxParked is the largest part of an incomplete frame, in bytes, that is copied to a buffer of its own size.
 	maxParked = smallBuffer / 4
-	// uncounted is how many bytes each connection, and each call, may use outside all budgets.
+	// uncounted is the number of bytes that each connection, and each call, may use outside all budgets.
 	uncounted = 1 << 10
 )
 

@@ -292,7 +292,7 @@ func answerTail(clientID string, retryCount int32) string {
 	return string(appendVarintField(b, 8, zigzag(retryCount)))
 }
 
-// appendSuccess is appendSuccessHeader for callers that already know the answerTail.
+// appendSuccess is appendSuccessHeader for callers that stored the answerTail.
 func appendSuccess(b []byte, callID int32, tail string) []byte {
 	start := len(b)
 	b = append(b, 0, 1<<3)

@@ -20,7 +20,7 @@ type route struct {
 	service *service
 	method  *method // nil: there was no servable call
 
-	tail     []byte // from the client id to the end of header, as Hadoop's clients and ours write it
+	tail     []byte // from the client id to the end of header, as written by Hadoop's clients and creel's
 	inHeader int    // number of tail's bytes in RpcRequestHeaderProto
 }
 

@@ -75,7 +75,7 @@ type Stats struct {
 	AuthFailed    uint64 // handshakes ended as unauthorized
 	Calls         uint64 // calls dispatched, counted when their batch is done
 	Failed        uint64 // of these, answered with an error
-	Busy          uint64 // calls refused above a limit
+	Busy          uint64 // calls rejected above a limit
 	BytesIn       uint64 // read from connections, counted when their batch is done
 }
 
@@ -226,7 +226,7 @@ func (s *Server) forget(c *conn) {
 }
 
 const (
-	maxRefusing = 128         // rejected connections that receive an answer at the same time
+	maxRefusing = 128         // maximum number of simultaneous answers to rejected connections
 	lingerTime  = time.Second // for a peer to read an answer that ends its connection
 )
 

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DropUnacknowledged returns a net.Dialer's Control. With it the kernel closes a connection whose peer has
-// acknowledged no byte for the given time; TCP by default tries for a quarter of an hour. Only Linux supports it.
+// DropUnacknowledged returns a net.Dialer's Control. It makes the kernel close a connection whose peer has acknowledged
+// no byte for the given time. By default TCP retries for a quarter of an hour. Only Linux supports it.
 func DropUnacknowledged(life time.Duration) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
 		var err error

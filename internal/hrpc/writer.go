@@ -17,7 +17,7 @@ import (
 // that others queued meanwhile, so that simultaneous frames are sent together. A separate goroutine sends the bytes
 // that the socket did not accept, and runs while the socket is full.
 //
-// The lock guards the queue and is never held across a system call.
+// The lock guards the queue. No goroutine makes a system call under the lock.
 type writer struct {
 	conn    net.Conn
 	raw     syscall.RawConn
