@@ -40,7 +40,7 @@ func Missing(title, detail string) error { return &Problem{http.StatusNotFound, 
 // Host is the host and port that the request for the page named.
 func (c *Call) Host() string { return c.r.Host }
 
-// user is the viewer's name, "" if the request has none.
+// user returns the viewer's name, "" without one.
 func (c *Call) user() string { return c.Query("user.name") }
 
 // identity returns the part of a query that identifies the viewer.
