@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package programs finds the programs that tests run beside creel (Redis, Java, a browser). The table debian.txt maps
-// each to its Debian packages. ./test tools installs from the same table. So no test can depend on a program that is
-// missing on a fresh machine: a program outside the table is not found, even if it is installed.
+// each to its Debian packages. ./test tools installs from the same table. A program outside the table is not found,
+// even if it is installed. So no test can depend on a program that is missing on a fresh machine.
 package programs
 
 import (
