@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package propertytest draws the cases of property tests and fuzz targets. They depend on the test's name only, so
-// that a test gives the same result at each run; a search for new cases is a run of its own:
+// Package propertytest draws the cases of property tests and fuzz targets. They depend only on the test's name, so that
+// a test gives the same result at each run. A search for new cases is a separate run:
 //
 //	CREEL_SEARCH=fresh go test -count=1 ./policies
 //
@@ -130,7 +130,7 @@ func Check(t rapid.TB, prop func(*rapid.T)) {
 	})
 }
 
-// Fuzz returns a fuzz target to which plain `go test` gives mutants of its seeds, beside the seeds:
+// Fuzz returns a fuzz target. Plain `go test` gives it mutants of its seeds, beside the seeds:
 //
 //	func FuzzParse(t *testing.F) {
 //		f := propertytest.Fuzz(t)
