@@ -25,8 +25,8 @@
 //	s.Address("yarn.resourcemanager.address")
 //	s.Duration("yarn.nm.liveness-monitor.expiry-interval-ms")
 //
-// A getter panics if the registry lacks the key, or defines it with another type: that is a mistake in the program, not
-// in a user's file. Load checked the values, so a getter never fails.
+// A getter panics if the registry lacks the key, or defines it with another type. That is a mistake in the program, not
+// in a user's file. Load checked the values, so a getter never fails otherwise.
 //
 // The queues are configured in separate files, capacity-scheduler.xml and fair-scheduler.xml. This package returns
 // their properties uninterpreted (CapacityScheduler, FairSchedulerFile), because the scheduler defines their meaning.

@@ -19,7 +19,7 @@ type Effect uint8
 const (
 	Lists  Effect = iota // the key appears in the one line that lists all of them
 	Warns                // a separate line, with the reason
-	Stops                // the daemon refuses to start
+	Stops                // the daemon does not start
 	Silent               // another program reads the key
 )
 

@@ -22,7 +22,7 @@ type Setting struct {
 	Section string        // heading on the reference page
 	Secret  bool          // printed as ****
 	Status  Status        // how daemons use it; see status.go
-	Note    string        // why it has no effect, or the behavior instead
+	Note    string        // reason for no effect, or the current behavior
 }
 
 // registry is built once from the tables in keys*.go.
@@ -90,13 +90,13 @@ func Find(key string) (*Setting, bool) {
 	return nil, false
 }
 
-// Kind is how creel treats a key.
+// Kind is creel's treatment of a key.
 type Kind uint8
 
 const (
 	Understood Kind = iota // in the registry
 	Ignored                // Hadoop's, without meaning for creel
-	Unknown                // neither creel nor Hadoop knows it
+	Unknown                // unknown to creel and Hadoop
 )
 
 func (k Kind) String() string { return [...]string{"understood", "ignored", "unknown"}[k] }

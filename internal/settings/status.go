@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Status is how daemons use a setting.
+// Status is the use of a setting by daemons.
 type Status uint8
 
 const (

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Type is how the text of a setting is parsed.
+// Type is the syntax of a setting's text.
 type Type uint8
 
 const (
