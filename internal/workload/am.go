@@ -63,7 +63,7 @@ type Steps struct {
 // AMConfig configures the asks of an AM.
 type AMConfig struct {
 	MapSize, ReduceSize creel.Resource
-	SlowStart           float64 // fraction of maps done before reduces are asked for; MapReduce's default 0.05
+	SlowStart           float64 // fraction of finished maps before the AM asks for reduces; MapReduce's default 0.05
 	MaxAttempts         int     // a task failing this often fails the job; MapReduce's default 4
 	FailOneIn           int     // one task attempt in this many fails, drawn by seed; 0 is none
 }
@@ -107,7 +107,7 @@ type pool struct {
 	total   int
 }
 
-// NewAM makes the AM of a job. Durations come from d.
+// NewAM makes the AM of a job. Tasks draw their durations from d.
 func NewAM(job Job, conf AMConfig, d *Durations) *AM {
 	m := &AM{
 		job:      job,

@@ -8,8 +8,9 @@
 // sockets and in the simulator.
 //
 // It guarantees that a task's duration depends only on (seed, job, kind, index), never on the order of access. An AM
-// asks like a MapReduce AM: maps at priority 20, reduces at 10 once enough maps are done (slow start), failed maps
-// again at 5. Its asks are absolute, and it sends only changed ones (ApplicationMasterProtocol.allocate).
+// asks like a MapReduce AM. It asks for maps at priority 20, for reduces at 10 once enough maps are done (slow start),
+// and for failed maps again at 5. Its asks are absolute, and it sends only changed ones
+// (ApplicationMasterProtocol.allocate).
 //
 // The caller must deliver each event once and in order. It must start and release containers as ordered.
 package workload
