@@ -42,9 +42,9 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.Sum += o.Sum
 }
 
-// Quantile returns the wait that the part q (0 to 1) of all waits does not exceed, computed like Prometheus'
+// Quantile returns the wait that the part q (0 to 1) of all waits does not exceed. It is computed like Prometheus'
 // histogram_quantile: within a bucket evenly from its lower bound to its upper one. A wait above all bounds is reported
-// as the last bound; ok is false if nothing was counted.
+// as the last bound. ok is false if nothing was counted.
 func (h *Histogram) Quantile(q float64) (d time.Duration, ok bool) {
 	var all uint64
 	for _, n := range h.Counts {
