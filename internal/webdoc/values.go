@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// The values of documents. Hadoop reads JSON as if it were XML: a number may be a text with blanks around it, and a
-// list of one element may be the element. Hadoop reads an invalid value as 0 or ignores it; here it is an error.
+// The values of documents. Hadoop reads JSON as if it were XML. A number may be a text with blanks around it. A list of
+// one element may be the element alone. Hadoop reads an invalid value as 0 or ignores it; here it is an error.
 type (
 	// Int is a whole number of 32 bits; a blank text is 0.
 	Int int32
