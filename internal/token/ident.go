@@ -39,7 +39,7 @@ func ParseAMRM(b []byte) (AMRM, error) {
 type NM struct {
 	Attempt creel.AttemptID
 	Node    creel.NodeID
-	User    string // containers run as
+	User    string // user that runs the containers
 	KeyID   int32
 }
 
@@ -170,7 +170,7 @@ func ParseContainer(b []byte) (Container, error) {
 // ClientToAM is the identifier of a client's token for one AM.
 type ClientToAM struct {
 	Attempt creel.AttemptID
-	Client  string // the user it was issued to
+	Client  string // user of the token
 }
 
 // Append appends the identifier's bytes.
