@@ -308,8 +308,8 @@ func ConvertUnits(v int64, from, to string) (int64, error) {
 			Try:  "one of p n u m k M G T P Ki Mi Gi Ti Pi or none",
 		}
 	}
-	// Of each pair one factor is 1, so products stay below 2^63 where the
-	// result does: reduce by the greater first.
+	// One factor of each pair is 1. So a product stays below 2^63 if the result does: reduce by the greater factor
+	// first.
 	num, den := f.num, t.num
 	if t.den > 1 {
 		num = satMul(num, t.den)
@@ -379,7 +379,7 @@ type ResourceType struct {
 	Name, Unit string // as in resource-types.xml, e.g. "yarn.io/gpu", ""
 }
 
-// CheckUnit rejects a unit that is unknown, or in which one is less than a whole number.
+// CheckUnit rejects an unknown unit, and a unit below one.
 func (t ResourceType) CheckUnit() error {
 	u, known := units[t.Unit]
 	switch {

@@ -214,7 +214,7 @@ var queueStates = names{1: "STOPPED", 2: "RUNNING", 3: "DRAINING"}
 
 func (s QueueState) String() string { return queueStates.of(int32(s)) }
 
-// ExecutionType separates containers that hold their resources from those that wait at a node for idle resources
+// ExecutionType separates containers with guaranteed resources from containers that wait at a node for idle resources
 // (ExecutionTypeProto).
 type ExecutionType int32
 

@@ -99,7 +99,7 @@ func printDiff(w io.Writer, a, b string, left, right []byte) error {
 	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "--- %s\n+++ %s\n", a, b)
-	// The longest common subsequence by a table: a document has only some dozen lines.
+	// The longest common subsequence, by a table: a document has only a few dozen lines.
 	common := make([][]int, len(x)+1)
 	for i := range common {
 		common[i] = make([]int, len(y)+1)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release builds the files of a creel release for each target: an archive (tar.gz) and, for Linux, a Debian
-// package, each with the binary, man pages, completions, sample configuration, units, dashboards and licences; a bill
-// of materials (CycloneDX); and the SHA-256 sums of all. From the root of a clone:
+// Command release builds the files of a creel release for each target. It builds an archive (tar.gz) and, for Linux, a
+// Debian package. Each contains the binary, man pages, completions, sample configuration, units, dashboards and
+// licences. It also writes a bill of materials (CycloneDX) and the SHA-256 sums of all files. From the root of a clone:
 //
 //	go -C deploy/release run . -out ../../dist
 //
-// The same commit yields the same bytes with the same Go on any machine: paths are trimmed, nothing is linked from
-// the machine, and all files have the time of the commit. The changelog has the entries of .changelog under the
-// version; -changelog writes them into CHANGELOG.md, for the commit that gets the tag. It is a module of its own: the
+// The same commit and the same Go yield the same bytes on any machine. Paths are trimmed, nothing is linked from the
+// machine, and all files have the time of the commit. The changelog has the entries of .changelog under the version.
+// -changelog writes them into CHANGELOG.md, for the commit that gets the tag. It is a module of its own, because the
 // product needs none of its packages.
 package main
 
@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-// release holds the values that all targets share.
+// release contains the values that all targets share.
 type release struct {
 	source  string // directory of the module
 	out     string

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clients runs the work of YARN users with Hadoop's own unmodified programs: the yarn command line, REST
-// clients, distributed shell, unmanaged AMs, MapReduce with shuffle, Spark in both modes.
+// Package clients runs the work of YARN users with Hadoop's own unmodified programs. It covers the yarn command line,
+// REST clients, distributed shell, unmanaged AMs, MapReduce with shuffle, and Spark in both modes.
 //
-// The cases know only a [Cluster]: its addresses and its missing features. So one table proves a Hadoop
+// The cases use only a [Cluster]: its addresses and its missing features. So one table proves three systems: a Hadoop
 // ResourceManager (the control, which validates the cases), creel's, and a federation:
 //
 //	clients.Run(t, &clients.Cluster{
@@ -14,13 +14,13 @@
 //		Without: map[string]string{"dshell_placement": "message to the user"},
 //	})
 //
-// Conf goes into the configuration directory of every client, which AMs read too: behind AM-RM proxies it carries
-// yarn.resourcemanager.scheduler.address. The queues must be those of hadoop.Queues: root.default with 70%,
+// Conf is part of the configuration directory of every client, which AMs read too. Behind AM-RM proxies it contains
+// yarn.resourcemanager.scheduler.address. The queues must be the same as in hadoop.Queues: root.default with 70%,
 // root.other with 30%.
 //
-// Without skips cases, or names the message shown where a feature is missing; Only runs a few by name ("mr_pi",
-// "spark_cluster"). Cases clean up after themselves and depend only on the nodes, so clients.Run may be called again
-// on the same cluster. All take about 200 s of two idle cores.
+// Without skips cases, or names the message shown if a feature is missing. Only runs a few by name ("mr_pi",
+// "spark_cluster"). Cases clean up after themselves and depend only on the nodes, so clients.Run may be called again on
+// the same cluster. All take about 200 s of two idle cores.
 //
 // The control runs Hadoop's own ResourceManager under the table. It proves the cases and not creel, so it has a build
 // tag and a stage of ./test of its own:

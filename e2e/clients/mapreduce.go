@@ -101,7 +101,7 @@ var mapreduce = []Case{
 		p := client.Start(t, hadoop.SleepJob, "-m", "2", "-r", "0", "-mt", "600000")
 		p.WaitLine(t, "map 0% reduce 0%")
 		id := jobApplication(t, p.Output())
-		// Its AM's own REST API, where its users reach it.
+		// The AM's own REST API, through the web proxy.
 		info, _ := c.get(t, "/proxy/"+id+"/ws/v1/mapreduce/info")["info"].(map[string]any)
 		if info["appId"] != id {
 			t.Errorf("the page of %s says %v", id, info)

@@ -42,8 +42,8 @@ func cut(m memberProcess) {
 	time.Sleep(stall)
 }
 
-// stopped stops a member for longer than its router waits, so that the router times out while the submission is still
-// in the member's socket buffer.
+// stopped stops a member for longer than its router waits. So the router times out while the submission is still in the
+// member's socket buffer.
 func stopped(m memberProcess) {
 	m.Signal(syscall.SIGSTOP)
 	time.Sleep(stall)

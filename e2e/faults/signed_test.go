@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// An intruder writes another address into a member's record in Redis. A router that has the cluster's secret
-// continues with the address that the member signed, and reports it; a router without the secret accepts the record.
+// An intruder writes another address into a member's record in Redis. A router with the cluster's secret continues with
+// the address that the member signed, and reports the record. A router without the secret accepts the record.
 func TestAPoisonedMemberOfRedisIsNotBelieved(t *testing.T) {
 	operatorsSee(t)
 	server := redistest.Start(t)

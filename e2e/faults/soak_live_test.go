@@ -27,9 +27,8 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// soak is a federation of processes (three ResourceManagers with journals, two
-// routers, two proxies, Redis with a replica and Sentinels) to which faults happen
-// that are drawn from a seed, while applications come and go.
+// soak is a federation of processes with faults drawn from a seed, while applications start and end. It has three
+// ResourceManagers with journals, two routers, two proxies, and Redis with a replica and Sentinels.
 type soak struct {
 	*federation
 	client  *hrpc.Client

@@ -18,10 +18,10 @@ import (
 // soakUsers live one application after the other, each.
 const soakUsers = 12
 
-// Faults drawn from a seed hit every part of a federation of processes, two at once, while users submit and AMs work:
-// processes die and pause, the store is slow, pauses and fails over. Afterwards every started application has
-// finished, once, at its one home, in its first attempt. No AM got a container twice or was given up, and no
-// ResourceManager has an application left.
+// Faults drawn from a seed affect every part of a federation of processes, two at once, while users submit and AMs
+// work. Processes die and pause; the store is slow, pauses and fails over. Afterwards every started application has
+// finished, once, at its one home, in its first attempt. No AM got a container twice or was expired. No ResourceManager
+// has an application left.
 //
 // CREEL_SOAK is the duration (150s). The order of the faults is the same in each run. CREEL_SEED sets another order,
 // and CREEL_SEARCH=fresh draws one.

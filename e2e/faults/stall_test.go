@@ -14,9 +14,9 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// stall is longer than a router waits for a member's answer to a submission (creel.router.submit-timeout and the
-// member's own deadline, 10 s), so that the router times out while the submission is still in the member's socket
-// buffer.
+// stall is longer than a router waits for a member's response to a submission. That limit is
+// creel.router.submit-timeout and the member's own deadline, 10 s. So the router times out while the submission is
+// still in the member's socket buffer.
 const stall = 12 * time.Second
 
 // Both ResourceManagers are stopped for twice as long as AMs and nodes may be silent. After that time they attribute

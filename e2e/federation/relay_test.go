@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/e2e/process"
 )
 
-// relayVariable, set in the environment of this test's program, makes it a relay from the first
-// to the second of the two addresses in it, which stand on lines of their own.
+// relayVariable, set in the environment of this test's program, makes the program a relay. Its value is two addresses,
+// one a line: the program relays from the first to the second.
 const relayVariable = "CREEL_E2E_RELAY"
 
 // startRelay starts a process that copies bytes between its connections and an address. It returns its own address. It

@@ -40,7 +40,7 @@ func jvm(t testing.TB, classPath string, flags []string, class string, args ...s
 	return append(line, args...)
 }
 
-// ClassPath is the configuration directory, the version's jars, and creel's Java helpers.
+// ClassPath returns the configuration directory, the version's jars, and creel's Java helpers.
 func ClassPath(t testing.TB, v Version, confDir string) string {
 	t.Helper()
 	return strings.Join([]string{confDir, Jars(t, v) + "/*", Helpers(t, v)}, ":")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command render does more with a Helm chart than helm template: it reads the values after the chart, checks them
-// against the chart's schema, renders, and decodes every object strictly with Kubernetes' own types, so that an
-// unknown field is an error. It prints the objects as one JSON array. On an error it reports it and exits with 1.
+// Command render does more with a Helm chart than helm template. It reads the values after the chart, checks them
+// against the chart's schema, and renders. It decodes every object strictly with Kubernetes' own types, so that an
+// unknown field is an error. It prints the objects as one JSON array. It reports an error and exits with 1.
 //
-// It is a module of its own: Helm is large, and only the test beside it needs it.
+// It is a module of its own, because Helm is large and only the test beside it needs Helm.
 package main
 
 import (

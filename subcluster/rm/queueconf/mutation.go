@@ -28,7 +28,7 @@ type QueueSettings struct {
 // Setting is a key with its new value; an empty value removes the key.
 type Setting struct{ Key, Value string }
 
-// Change is the change of one key. Nil stands for an absent key.
+// Change is the change of one key. Nil means an absent key.
 type Change struct {
 	Name string  `json:"name"`
 	Old  *string `json:"old,omitempty"`
@@ -115,7 +115,7 @@ func Difference(from, to map[string]string) []Change {
 	return out
 }
 
-// Undo returns the changes that revert others. It returns an error if a key has been changed again since.
+// Undo returns the changes that revert others. It returns an error if a key has changed again since.
 func Undo(conf map[string]string, changes []Change) ([]Change, error) {
 	out := make([]Change, 0, len(changes))
 	for _, c := range changes {

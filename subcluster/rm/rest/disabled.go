@@ -11,9 +11,9 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// mountOff mounts features that this ResourceManager lacks, with YARN's responses for a disabled feature:
-// reservations, recorded scheduling activities, and delegation tokens, which YARN issues over the web to Kerberos
-// callers only.
+// mountOff mounts features that this ResourceManager lacks, with YARN's responses for a disabled feature. They are
+// reservations, recorded scheduling activities, and delegation tokens. YARN issues delegation tokens over the web to
+// Kerberos callers only.
 
 func (h *Handler) mountOff(r chi.Router) {
 	// Reservations.

@@ -265,7 +265,7 @@ func (h *Handler) reply(
 }
 
 // document makes a document in the form that the client requested. The buffer's first size is that of the last document
-// of its kind. To grow the buffer of a long document costs as much as to write the document.
+// of its kind. The growth of a long buffer would cost as much as the document itself.
 func (h *Handler) document(r *http.Request, root string, form regime, fields func(w *writer)) []byte {
 	size := 4 << 10
 	if last, ok := h.sizes.Load(root); ok {

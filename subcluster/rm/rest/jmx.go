@@ -15,7 +15,7 @@ import (
 
 const service = "ResourceManager"
 
-// beans returns this ResourceManager's beans, which /jmx serves beside those of the process.
+// beans returns this ResourceManager's beans. /jmx serves them with those of the process.
 func (h *Handler) beans(r *http.Request) (all []servlets.Bean, err error) {
 	err = h.read(r.Context(), func(m *rm.Machine, now time.Time) { all = h.machineBeans(m, now) })
 	return all, err

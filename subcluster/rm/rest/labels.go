@@ -181,7 +181,7 @@ func (h *Handler) labelsOfNode(w http.ResponseWriter, r *http.Request) {
 	h.labelInfos(w, r, out, func(*writer, *rm.LabelView) {})
 }
 
-// labelledNode reads a node id. An id without a port stands for every node of the host.
+// labelledNode reads a node id. An id without a port means every node of the host.
 func labelledNode(text string) (creel.NodeID, error) {
 	if !strings.Contains(text, ":") && text != "" {
 		return creel.NodeID{Host: text}, nil

@@ -52,8 +52,8 @@ var passed = []string{
 	"Sec-Websocket-Extensions",
 }
 
-// newAMs returns the transport to AMs. An AM that hangs must not block a browser for ever: timeout limits the wait
-// for a connection and for the head of a response; 0 does not.
+// newAMs returns the transport to AMs. A hanging AM must not block a browser for ever. So timeout limits the wait for a
+// connection and for the head of a response; 0 is no limit.
 func newAMs(timeout time.Duration) *http.Transport {
 	return &http.Transport{
 		DialContext:           (&net.Dialer{Timeout: timeout, ControlContext: notForbidden}).DialContext,
@@ -187,7 +187,7 @@ func (h *Handler) fetch(
 		notFetched+"the AM runs on "+am+"; add other hosts to creel.rm.proxy.hosts.")
 }
 
-// resolve returns a host's addresses. An unresolvable host has none, and cannot be reached either.
+// resolve returns a host's addresses. An unresolvable host has none, so it cannot be reached.
 func resolve(ctx context.Context, host string) []netip.Addr {
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {

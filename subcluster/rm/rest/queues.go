@@ -378,8 +378,8 @@ type userUse struct {
 	of    *sched.UserView
 }
 
-// usesOfUser returns the rows of a user's use: nodes without a label, then the labels in which the user's
-// applications asked for or were lent resources.
+// usesOfUser returns the rows of a user's use. The first is for nodes without a label. The others are for labels in
+// which the user's applications requested or borrowed resources.
 func usesOfUser(q *rm.QueueView, u *sched.UserView) []userUse {
 	out := []userUse{{"", u}}
 	for i := range q.Partitions {

@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// why serves creel's own document about the limits that hold one application back here, with their numbers. Routers
-// merge the documents of all members. Callers without view access are rejected.
+// why serves creel's own document about the limits that delay one application here, with their numbers. Routers merge
+// the documents of all members. Callers without view access are rejected.
 func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	id, err := appOf(r)
 	if err != nil {

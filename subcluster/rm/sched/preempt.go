@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Preemption takes containers back from queues and users above their share, for those that wait below theirs. It runs
-// at a deadline:
+// Preemption takes containers back from queues and users above their share, for those that wait below their share. It
+// runs at a deadline:
 //
 //  1. A round, every Preemption.Interval, asks the policy for shortages and for
 //     containers that may be taken (preempt_capacity.go, preempt_fair.go,
@@ -24,8 +24,8 @@ import (
 //     There is no victim without such an ask.
 //  4. Claims that have waited Preemption.Wait have their victims killed.
 //
-// Resources that a victim leaves are kept for the claim (preempt_keep.go). No code outside rounds looks at this
-// unless a node is held.
+// Resources that a victim leaves are reserved for the claim (preempt_keep.go). Outside rounds, other code uses this
+// state only for held nodes.
 type preemption struct {
 	cfg    queues.Preemption
 	from   Containers

@@ -194,7 +194,7 @@ func (r *round) idealOf(q *Queue) *ideal {
 	return x
 }
 
-// wanted returns a leaf's asks, as far as its user limits allow.
+// wanted returns a leaf's asks, up to its user limits.
 func (s *Scheduler) wanted(q *Queue) amounts.Vec {
 	var sum amounts.Vec
 	for _, u := range q.leaf.userList {
@@ -273,10 +273,10 @@ func (s *Scheduler) assign(x *ideal) {
 }
 
 // level divides one type. Each child gets its use within its guarantee, and its part that is not preemptible. The rest
-// is divided in proportion to the guarantees, by priority first with priority-utilization. It goes up to the
-// guarantees, then beyond. A leaf's part ends at its demand. Unless the excess over guarantees is balanced, a leaf that
-// has not exceeded its guarantee ends there. A parent's part ends with those of its leaves. So a leaf below its
-// guarantee takes from other branches too, even if its parent is above its own.
+// is divided in proportion to the guarantees, by priority first with priority-utilization. It is divided up to the
+// guarantees, then beyond. A leaf's part ends at its demand. A leaf that has not exceeded its guarantee ends at the
+// guarantee, unless the excess over guarantees is balanced. A parent's part ends with the parts of its leaves. So a
+// leaf below its guarantee takes from other branches too, even if its parent is above its own.
 func (s *Scheduler) level(x *ideal, i int) {
 	least := func(k *ideal) int64 {
 		return min(k.used.At(i), k.q.entitled.At(i)+k.untouched.At(i))

@@ -184,7 +184,7 @@ func (ch *chooser) room(n *Node) *amounts.Vec {
 	return f
 }
 
-// clears records a node where claims leave room.
+// clears records a node with room left by claims.
 func (ch *chooser) clears(n *Node, room *amounts.Vec) {
 	if room.Memory > 0 {
 		ch.cleared = append(ch.cleared, n)
@@ -264,8 +264,8 @@ func (ch *chooser) single(r *round, n *need, w *Ask, want int32, ams bool) *clai
 	return nil
 }
 
-// spares reports whether a candidate is never taken for an ask: an application loses nothing to its own asks, and a
-// queue nothing to its own shortage.
+// spares reports whether a candidate is never taken for an ask. An application loses nothing to its own asks, and a
+// queue loses nothing to its own shortage.
 func (n *need) spares(k *candidate, w *Ask) bool {
 	return k.app == w.app || !n.rule.within() && k.app.queue == n.queue
 }
@@ -442,8 +442,8 @@ func (ch *chooser) groupByNode() {
 	}
 }
 
-// clear returns the containers of a node that end so that an ask fits, and the cost of each of the up to want
-// containers that fit then; nil if the ask cannot fit, or fits already.
+// clear returns the containers of a node that must end so that an ask fits. It also returns their cost for each
+// container of the ask that fits then, up to want. It returns nil if the ask cannot fit, or fits already.
 func (ch *chooser) clear(n *need, w *Ask, node *Node, want int32) ([]*candidate, cost) {
 	s, need := ch.r.s, &w.size.V
 	free := *ch.room(node)

@@ -112,8 +112,8 @@ func (r *round) mayTake(v *amounts.Vec) bool {
 	return !r.bounded || r.taken.IsZero() || r.s.sizes.FitsPlus(&r.taken, v, &r.allowed)
 }
 
-// mayUse reports whether a node may be cleared for an ask: the ask could be placed there, and the node is not
-// reserved for an earlier one.
+// mayUse reports whether a node may be cleared for an ask. The node must suit the ask. It must not be reserved for
+// another ask, unless that reservation yields.
 func (r *round) mayUse(w *Ask, n *Node) bool {
 	return (n.hold == nil || n.hold == w.hold || r.yields(n.hold)) && w.mayGo(n)
 }

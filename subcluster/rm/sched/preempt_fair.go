@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// shortage records since when a leaf of FairScheduler has been below its minimum and fair share, in ns; 0 = it is
-// not.
+// shortage contains the start, in ns, of a FairScheduler leaf's shortage below its minimum and its fair share. 0 is no
+// shortage.
 type shortage struct{ minimum, fair int64 }
 
 // shortfall finds the leaves below their minimum or fair share for longer than their timeouts. It also finds those
