@@ -325,7 +325,7 @@ func policyRollback() *cobra.Command {
 			default:
 				w.Comment = "rollback to none" // undo the first version: remove the policy
 			}
-			return put(ctx, c, from, f.printer, w, true) // its weights were checked when it was written
+			return put(ctx, c, from, f.printer, w, true) // it was accepted once
 		})
 	}
 	f.register(c)
