@@ -65,7 +65,13 @@ func OpenStore(ctx context.Context, s *settings.Settings) (statestore.Store, fun
 	err = store.CheckSchema(check)
 	waits.Stop()
 	if err == nil || errors.Is(err, redis.ErrNoReplicas) {
-		if joined := joinFederation(check, store, s); joined != nil {
+		patience := storePatience
+		if err != nil { // without its replicas it may not take the name, but must not have another
+			patience = storeSilence
+		}
+		joining, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		if joined := joinFederation(joining, store, s); err == nil || errors.Is(joined, creel.ErrNotPermitted) {
 			err = joined
 		}
 	}
