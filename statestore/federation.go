@@ -34,7 +34,8 @@ func JoinFederation(ctx context.Context, s Documents, name string) (owner string
 					Kind: creel.ErrNotPermitted,
 					What: fmt.Sprintf("the state store belongs to federation %q", owner),
 					Why:  fmt.Sprintf("this process is configured for federation %q", name),
-					Try:  "give each federation its own creel.store.prefix or database",
+					Try: "set creel.federation.name=" + owner +
+						", or give this federation its own creel.store.prefix or database",
 				}
 			}
 			return owner, nil
