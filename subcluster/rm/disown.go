@@ -10,8 +10,9 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// maxDisowned limits the remembered disowned applications; the oldest are dropped. For an error, a submission would
-// have to wait in a socket while so many others are disowned.
+// maxDisowned limits the remembered disowned applications, and apart from them those that ended; the oldest are
+// dropped. For an error, a submission would have to wait in a socket while so many others are disowned. Applications
+// end far more often than that, so they must not push out the others.
 const maxDisowned = 100_000
 
 // endedClaim is above every claim: it disowns an application that ran here, ended, and is no longer listed.
@@ -23,10 +24,11 @@ type DisownedClaim struct {
 	Claim int64
 }
 
-// disownedTable remembers disowned claims, oldest first.
+// disownedTable remembers disowned claims.
 type disownedTable struct {
 	claims map[creel.ApplicationID]int64
-	order  []creel.ApplicationID
+	order  []creel.ApplicationID // disowned by routers, oldest first; some may have ended since
+	ended  []creel.ApplicationID // under endedClaim, oldest first
 }
 
 // Disown rejects an application for ever under claims up to claim, unless the machine has it, which known reports. A
@@ -66,13 +68,20 @@ func (m *Machine) disownEnded(id creel.ApplicationID) {
 
 // boundDisowned drops the oldest claims above maxDisowned.
 func (m *Machine) boundDisowned() {
-	for len(m.disowned.order) > maxDisowned {
-		oldest := m.disowned.order[0]
-		m.disowned.order = m.disowned.order[1:]
-		delete(m.disowned.claims, oldest)
+	d := &m.disowned
+	drop := func(id creel.ApplicationID) {
+		delete(d.claims, id)
 		if !m.cfg.Volatile {
-			m.act(SaveDisowned{Disowned: DisownedClaim{App: oldest}, Deleted: true})
+			m.act(SaveDisowned{Disowned: DisownedClaim{App: id}, Deleted: true})
 		}
+	}
+	for ; len(d.order) > maxDisowned; d.order = d.order[1:] {
+		if oldest := d.order[0]; d.claims[oldest] != endedClaim {
+			drop(oldest)
+		}
+	}
+	for ; len(d.ended) > maxDisowned; d.ended = d.ended[1:] {
+		drop(d.ended[0])
 	}
 }
 
@@ -85,7 +94,10 @@ func (m *Machine) putDisowned(id creel.ApplicationID, claim int64) {
 	if m.disowned.claims == nil {
 		m.disowned.claims = map[creel.ApplicationID]int64{}
 	}
-	if _, there := m.disowned.claims[id]; !there {
+	switch before, there := m.disowned.claims[id]; {
+	case claim == endedClaim && before != endedClaim:
+		m.disowned.ended = append(m.disowned.ended, id)
+	case !there:
 		m.disowned.order = append(m.disowned.order, id)
 	}
 	m.disowned.claims[id] = claim

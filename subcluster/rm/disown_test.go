@@ -130,6 +130,28 @@ func TestRepeatOfForgottenApplicationIsRejected(t *testing.T) {
 	}
 }
 
+// Applications end all the time. They must not push out what a router disowned: its submission may still arrive.
+func TestEndedApplicationsPushOutNoDisownedClaim(t *testing.T) {
+	id := func(n int) creel.ApplicationID { return creel.ApplicationID{ClusterTimestamp: 1, ID: int32(n)} }
+	w := newWorld(t, func(*Config) {})
+	if _, err := w.m.Disown(w.now, id(1), 3); err != nil {
+		t.Fatal(err)
+	}
+	for n := range maxDisowned + 1 {
+		w.m.disownEnded(id(n + 2))
+	}
+	if got := w.m.disowned.claims[id(1)]; got != 3 || len(w.m.disowned.claims) != maxDisowned+1 {
+		t.Errorf("claims up to %d are disowned, of %d applications", got, len(w.m.disowned.claims))
+	}
+	err := w.m.Submit(w.now, &Submission{ID: id(2), User: "u", Queue: "default"})
+	if errors.Is(err, creel.ErrEnded) {
+		t.Errorf("more ended applications are remembered than %d: %v", maxDisowned, err)
+	}
+	if err := w.m.Submit(w.now, &Submission{ID: id(3), User: "u", Queue: "default"}); !errors.Is(err, creel.ErrEnded) {
+		t.Errorf("an ended application within the limit is submitted again: %v", err)
+	}
+}
+
 func TestProxyUAMMayFollowDisown(t *testing.T) {
 	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
 	w := newWorld(t, func(*Config) {})

@@ -78,6 +78,13 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestScenarios",
 	},
 	{
+		name:     "ended applications push out what routers disowned",
+		file:     "subcluster/rm/disown.go",
+		old:      "	case claim == endedClaim && before != endedClaim:\n",
+		wrong:    "	case !MUTANT && claim == endedClaim && before != endedClaim:\n",
+		caughtBy: "subcluster/rm TestEndedApplicationsPushOutNoDisownedClaim",
+	},
+	{
 		name:     "a ResourceManager that forgets an ended application runs its repeat",
 		file:     "subcluster/rm/app_end.go",
 		old:      "		if !a.refused && !a.uam() {\n",
