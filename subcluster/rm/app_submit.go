@@ -137,12 +137,16 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 	}
 	m.setLifetime(a, q)
 	a.state = appNewSaving
-	m.saveApp(a, func() {
-		if a.state == appNewSaving {
-			a.state = appSubmitted
-			m.accept(a)
-		}
-	})
+	if why := m.refusal(a, q); why != "" {
+		m.refuse(a, q, why) // its first record has the end, so that no restart decides again
+	} else {
+		m.saveApp(a, func() {
+			if a.state == appNewSaving {
+				a.state = appSubmitted
+				m.accept(a)
+			}
+		})
+	}
 	m.settle()
 	return nil
 }
@@ -184,26 +188,35 @@ func (m *Machine) isLeaf(p creel.QueuePath) bool {
 	return m.sched.Leaf(p) != nil
 }
 
-// accept brings an application into its queue, or fails it with the reason.
+// accept brings an application into its queue, or fails it with the reason. Its queue may have changed or filled up
+// since its submission.
 func (m *Machine) accept(a *app) {
 	q := m.sched.Find(string(a.path))
-	why := fmt.Sprintf("Application %s submitted by user %s to unknown queue: %s", a.id, a.sub.User, a.path)
-	switch {
-	case a.unmapped:
-		why = fmt.Sprintf("Application %s submission by user %s to specified queue : %s is prohibited. "+
-			"Verify automatic queue mapping for user exists in yarn.scheduler.capacity.queue-mappings", a.id, a.sub.User, a.path)
-	case q != nil:
-		why = m.sched.Refuses(q, a.id, a.sub.User)
-	}
-	if why != "" {
-		a.refused = true
-		m.counted(a, q, func(c *sched.AppCounts) { c.Submitted-- })
-		m.finishApp(a, appFailed, creel.FinalFailed, why)
+	if why := m.refusal(a, q); why != "" {
+		m.refuse(a, q, why)
 		return
 	}
 	m.enterQueue(a, q)
 	a.state = appAccepted
 	m.newAttempt(a)
+}
+
+// refusal returns the reason why a queue rejects an application, "" if it accepts it. A nil queue does not exist.
+func (m *Machine) refusal(a *app, q *sched.Queue) string {
+	switch {
+	case a.unmapped:
+		return fmt.Sprintf("Application %s submission by user %s to specified queue : %s is prohibited. "+
+			"Verify automatic queue mapping for user exists in yarn.scheduler.capacity.queue-mappings", a.id, a.sub.User, a.path)
+	case q == nil:
+		return fmt.Sprintf("Application %s submitted by user %s to unknown queue: %s", a.id, a.sub.User, a.path)
+	}
+	return m.sched.Refuses(q, a.id, a.sub.User)
+}
+
+func (m *Machine) refuse(a *app, q *sched.Queue, why string) {
+	a.refused = true
+	m.counted(a, q, func(c *sched.AppCounts) { c.Submitted-- })
+	m.finishApp(a, appFailed, creel.FinalFailed, why)
 }
 
 func (m *Machine) enterQueue(a *app, q *sched.Queue) {
