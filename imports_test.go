@@ -108,7 +108,7 @@ var rules = map[string]rule{
 	"internal/httpguard":    {},
 	"internal/groups":       {},
 	"internal/amcookies":    {imports: []string{"."}},
-	"internal/servlets":     {imports: []string{"internal/httpguard", "internal/query"}},
+	"internal/servlets":     {imports: []string{"internal/hrpc", "internal/httpguard", "internal/query"}},
 	"internal/programs":     {}, // programs that tests run beside creel
 	"internal/propertytest": {}, // draws of property tests and fuzz targets
 	"internal/sockwait":     {},

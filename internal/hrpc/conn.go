@@ -68,6 +68,7 @@ func newConn(s *Server, nc net.Conn) (*conn, error) {
 	c.w.init(nc, c.fr.raw)
 	c.w.stall, c.w.wg, c.w.shared = s.cfg.StallTime, &s.wg, s.replies
 	c.w.failed = func(error) { nc.Close() }
+	c.w.sent = &s.stats.bytesOut
 	c.seen.Store(c.born)
 	return c, nil
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -20,7 +21,8 @@ type callState struct {
 
 	conn       *conn
 	method     *method
-	answerTail string // end of a successful answer's header
+	began      time.Duration // since the server was made
+	answerTail string        // end of a successful answer's header
 	dones      []func(proto.Message, error)
 	taken      bool // the handler called Later
 	sends      bool // the answering goroutine also makes the system call
@@ -132,7 +134,7 @@ func (c *conn) dispatch(callID int32, rest []byte, h *requestHeader) error {
 	}
 	call.Protocol, call.Method, call.ClientID = svc.protocol, m.name, c.route.clientID
 	call.CallID, call.RetryCount, call.RequestBytes = callID, c.route.retry, len(body)
-	call.method, call.answerTail = m, c.route.answer
+	call.method, call.answerTail, call.began = m, c.route.answer, time.Since(c.s.made)
 	if h != nil && (len(h.caller) > 0 || len(h.trace) > 0) {
 		if err := c.annotate(call, h); err != nil {
 			return h.fatalf(DetailFatalDeserializing, ClassRPCServer, "%v", err)
@@ -180,7 +182,7 @@ func (c *conn) find(h *callHeader) (*service, *method, *Error) {
 			e.Detail = DetailNoSuchMethod
 			return nil, nil, e
 		}
-		m = &method{Method: *svc.other, name: string(h.method)}
+		m = &method{Method: *svc.other, name: string(h.method), tally: &svc.tally}
 	}
 	return svc, m, nil
 }
@@ -256,6 +258,7 @@ func (c *conn) serveApart(call *Call, body []byte) {
 		held = append(getBuffer(len(body)), body...)
 	}
 	c.s.wg.Add(1)
+	c.s.stats.waiting.Add(1)
 	c.s.workers.Give(work{call, request, held})
 }
 
@@ -267,7 +270,10 @@ type work struct {
 }
 
 func (w work) do() {
-	defer w.call.conn.s.wg.Done()
+	s := w.call.conn.s
+	defer s.wg.Done()
+	s.stats.waiting.Add(-1)
+	s.stats.waited.Add(uint64(time.Since(s.made) - w.call.began))
 	out := w.call.run(w.request, w.held)
 	if w.held != nil && !w.call.taken {
 		defer putBuffer(w.held)
@@ -385,8 +391,18 @@ func (c *Call) finish(out outcome) {
 	c.conn.end(c.RequestBytes)
 }
 
-// notify reports the outcome to the interceptors.
+// notify counts the call and reports the outcome to the interceptors.
 func (c *Call) notify(out outcome) {
+	took, t := uint64(time.Since(c.conn.s.made)-c.began), c.method.tally
+	t.calls.Add(1)
+	t.nanos.Add(took)
+	if out.err != nil {
+		t.failed.Add(1)
+	}
+	if c.taken {
+		c.conn.s.stats.deferred.Add(1)
+		c.conn.s.stats.deferredNs.Add(took)
+	}
 	for i := len(c.dones) - 1; i >= 0; i-- {
 		c.dones[i](out.response, out.err)
 	}

@@ -3,11 +3,14 @@
 package hrpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +30,7 @@ type Server struct {
 	hardStop context.CancelFunc
 	ran      atomic.Bool
 	draining atomic.Bool
+	made     time.Time
 	epoch    atomic.Uint32 // ticks of the sweeper: a clock that one atomic load reads
 	wg       sync.WaitGroup
 	requests *budget
@@ -52,21 +56,31 @@ type service struct {
 	version  uint64
 	methods  map[string]*method
 	other    *Method
+	tally    tally // of the methods that other serves
 }
 
 type method struct {
 	Method
-	name string
+	name  string
+	tally *tally
 }
 
+// tally counts a method's answered calls.
+type tally struct{ calls, failed, nanos atomic.Uint64 }
+
 type counters struct {
-	accepted, refused, slow, authFailed, calls, failed, busy, bytesIn atomic.Uint64
+	accepted, refused, slow, authFailed, calls, failed, busy, bytesIn, bytesOut atomic.Uint64
+
+	waiting              atomic.Int64  // calls handed to a goroutine that has not begun
+	waited               atomic.Uint64 // ns
+	deferred, deferredNs atomic.Uint64
 }
 
 // Stats is a server's activity and memory, for observable instruments.
 type Stats struct {
 	Connections   int    // open now
 	CallsInFlight int64  // accepted and not answered, without current inline calls
+	Waiting       int64  // of these, calls whose handler has not begun
 	RequestBytes  int64  // of incomplete or unanswered requests, above 1 KiB each
 	ReplyBytes    int64  // queued on connections that do not read
 	Accepted      uint64 // connections since the start
@@ -77,6 +91,38 @@ type Stats struct {
 	Failed        uint64 // of these, answered with an error
 	Busy          uint64 // calls rejected above a limit
 	BytesIn       uint64 // read from connections, counted when their batch is done
+	BytesOut      uint64 // written to connections
+
+	Waited       time.Duration // sum of the times from dispatch to handler
+	Deferred     uint64        // calls answered after their handler returned, as by Later
+	DeferredTime time.Duration // sum of the times from dispatch to answer of these
+}
+
+// MethodStats are the answered calls of one method since the start.
+type MethodStats struct {
+	Protocol, Method string // Method is "" for all methods that Service.Other serves
+	Calls, Failed    uint64
+	Time             time.Duration // sum of the times from dispatch to answer
+}
+
+// Methods returns the statistics of methods with at least one answered call, by protocol and name.
+func (s *Server) Methods() (all []MethodStats) {
+	add := func(protocol, name string, t *tally) {
+		m := MethodStats{protocol, name, t.calls.Load(), t.failed.Load(), time.Duration(t.nanos.Load())}
+		if m.Calls > 0 {
+			all = append(all, m)
+		}
+	}
+	for _, v := range s.services {
+		for name, m := range v.methods {
+			add(v.protocol, name, m.tally)
+		}
+		add(v.protocol, "", &v.tally)
+	}
+	slices.SortFunc(all, func(a, b MethodStats) int {
+		return cmp.Or(strings.Compare(a.Protocol, b.Protocol), strings.Compare(a.Method, b.Method))
+	})
+	return all
 }
 
 // NewServer checks a Config and makes a Server from it. It starts nothing.
@@ -88,6 +134,7 @@ func NewServer(cfg Config) (*Server, error) {
 	requests := &budget{limit: cfg.MaxRequestBytes}
 	s := &Server{
 		cfg:        cfg,
+		made:       time.Now(),
 		services:   map[string]*service{},
 		newNonce:   randomNonce,
 		shallow:    shallowTime,
@@ -101,7 +148,7 @@ func NewServer(cfg Config) (*Server, error) {
 	for _, v := range cfg.Services {
 		svc := &service{protocol: v.Protocol, version: v.Version, methods: map[string]*method{}, other: v.Other}
 		for name, m := range v.Methods {
-			svc.methods[name] = &method{Method: m, name: name}
+			svc.methods[name] = &method{Method: m, name: name, tally: &tally{}}
 		}
 		s.services[v.Protocol] = svc
 	}
@@ -126,6 +173,11 @@ func (s *Server) Stats() Stats {
 		Failed:        s.stats.failed.Load(),
 		Busy:          s.stats.busy.Load(),
 		BytesIn:       s.stats.bytesIn.Load(),
+		BytesOut:      s.stats.bytesOut.Load(),
+		Waiting:       s.stats.waiting.Load(),
+		Waited:        time.Duration(s.stats.waited.Load()),
+		Deferred:      s.stats.deferred.Load(),
+		DeferredTime:  time.Duration(s.stats.deferredNs.Load()),
 	}
 }
 

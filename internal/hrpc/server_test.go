@@ -115,3 +115,53 @@ func TestAnAbandonedCallEndsAndOthersGoOn(t *testing.T) {
 		t.Errorf("an abandoned call ended with %v", err)
 	}
 }
+
+func TestMethodsCountTheirAnsweredCalls(t *testing.T) {
+	s := start(t, echoConfig())
+	p := s.peer(client(t, ClientConfig{}), alice)
+	for _, method := range []string{"echo", "echo", "apart", "raw", "missing"} {
+		try(p, method, strings.Repeat("x", 100)) // missing answers with an error
+	}
+	got := map[string]MethodStats{}
+	for _, m := range s.Methods() {
+		got[m.Method] = m
+	}
+	for name, want := range map[string][2]uint64{"echo": {2, 0}, "apart": {1, 0}, "raw": {1, 0}, "missing": {1, 1}} {
+		if m := got[name]; m.Calls != want[0] || m.Failed != want[1] || m.Time <= 0 || m.Protocol != echoProtocol {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("methods with calls: %v", got)
+	}
+	if st := s.Stats(); st.Waited <= 0 || st.Waiting != 0 {
+		t.Errorf("after a call on a goroutine of its own: %+v", st)
+	}
+	eventually(t, "the bytes of five answers are counted", func() bool { return s.Stats().BytesOut > 400 })
+}
+
+func TestLateAnswersAreCountedAsDeferred(t *testing.T) {
+	p := &parked{}
+	cfg := echoConfig()
+	cfg.Services[0].Methods["later"] = Method{NewRequest: newText, Serve: p.serve, Inline: true}
+	s := start(t, cfg)
+	done := make(chan error, 1)
+	peer := s.peer(client(t, ClientConfig{}), alice)
+	go func() {
+		_, err := try(peer, "later", "")
+		done <- err
+	}()
+	eventually(t, "the call waits", func() bool { return p.count() == 1 })
+	if st := s.Stats(); st.Deferred != 0 || st.CallsInFlight != 1 {
+		t.Errorf("before its answer: %+v", st)
+	}
+	for _, reply := range p.take() {
+		reply(text(""), nil)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Stats(); st.Deferred != 1 || st.DeferredTime <= 0 {
+		t.Errorf("after its answer: %+v", st)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -26,6 +27,7 @@ type writer struct {
 	wg      *sync.WaitGroup // counts the goroutine
 	shared  *budget         // bytes queued on connections that do not read; nil: unbounded
 	failed  func(error)     // called once when the socket becomes unusable
+	sent    *atomic.Uint64  // bytes that the socket accepted; nil: not counted
 
 	// wrap, when set, seals bytes before they are written (auth-int). Only the active writer calls it, in the order
 	// of writing.
@@ -171,6 +173,7 @@ func (w *writer) flush(b []byte) (int, error) {
 			w.fail(err)
 			return 0, err
 		}
+		w.count(w.n)
 		left := b[w.n:]
 		w.out = nil
 		w.mu.Lock()
@@ -276,6 +279,7 @@ func (w *writer) charge(n int) bool {
 
 // taken records that the socket accepted n bytes and wakes goroutines that wait for free space.
 func (w *writer) taken(n int) {
+	w.count(n)
 	w.mu.Lock()
 	w.queued = max(w.queued-n, 0)
 	back := min(int64(n), w.charged)
@@ -283,6 +287,12 @@ func (w *writer) taken(n int) {
 	w.charged -= back
 	w.wake()
 	w.mu.Unlock()
+}
+
+func (w *writer) count(n int) {
+	if w.sent != nil && n > 0 {
+		w.sent.Add(uint64(n))
+	}
 }
 
 // wake wakes goroutines that wait for free space. The caller holds the lock.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"runtime"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"time"
@@ -72,6 +73,7 @@ func (c *Config) jmx(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	all = append(all, c.Ports.beans(c.Service, time.Now())...)
 	all = append(all, processBeans(c.Service, c.Started)...)
 	var b bytes.Buffer
 	b.WriteString("{\n  \"beans\" : [ ")
@@ -162,6 +164,29 @@ func matches(pattern, name string) bool {
 	return open || asked == len(have)
 }
 
+type threadCount struct {
+	name  string
+	count uint64
+}
+
+// goroutines counts goroutines by the state that Hadoop's charts of threads name. A goroutine that waits for a lock or
+// a timer is among the waiting ones: the runtime counts no others.
+func goroutines() []threadCount {
+	const of = "/sched/goroutines/"
+	s := []metrics.Sample{
+		{Name: of + "runnable:goroutines"}, {Name: of + "running:goroutines"}, {Name: of + "not-in-go:goroutines"},
+		{Name: of + "waiting:goroutines"},
+	}
+	metrics.Read(s)
+	at := func(i int) uint64 {
+		if s[i].Value.Kind() != metrics.KindUint64 {
+			return 0
+		}
+		return s[i].Value.Uint64()
+	}
+	return []threadCount{{"ThreadsRunnable", at(0) + at(1) + at(2)}, {"ThreadsWaiting", at(3)}}
+}
+
 // processBeans are metrics of this process, under the names used by charts of a Java process.
 func processBeans(service string, started time.Time) []Bean {
 	var s runtime.MemStats
@@ -177,7 +202,9 @@ func processBeans(service string, started time.Time) []Bean {
 	jvm.Set("MemMaxM", float64(s.Sys)/mib)
 	jvm.Set("GcCount", s.NumGC)
 	jvm.Set("GcTimeMillis", int64(s.PauseTotalNs/1e6))
-	jvm.Set("ThreadsRunnable", runtime.NumGoroutine())
+	for _, g := range goroutines() {
+		jvm.Set(g.name, g.count)
+	}
 
 	memory := Bean{Name: "java.lang:type=Memory", Class: "sun.management.MemoryImpl"}
 	memory.Set(

@@ -13,8 +13,6 @@ import (
 	"html"
 	"io"
 	"net/http"
-	"runtime"
-	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -33,6 +31,8 @@ type Config struct {
 	// Beans returns the daemon's own beans, in addition to those of its process; nil: none. The answer to an error is
 	// 503.
 	Beans func(r *http.Request) ([]Bean, error)
+	// Ports are the RPC ports with beans; nil: none.
+	Ports *Ports
 	// Administers reports whether a user is an administrator; nil: every user is one.
 	Administers func(user string) bool
 	// AdminsOnly restricts /conf, /jmx and /stacks to administrators.
@@ -79,14 +79,6 @@ func (c *Config) guarded(adminsOnly bool, serve http.HandlerFunc) http.HandlerFu
 		}
 		serve(w, r)
 	}
-}
-
-// stacks lists the stacks of all goroutines, like Hadoop's servlet for threads. It lists equal stacks once with their
-// number, so that the page remains short.
-func stacks(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
-	fmt.Fprintf(w, "Process Thread Dump: \n%d active threads\n", runtime.NumGoroutine())
-	pprof.Lookup("goroutine").WriteTo(w, 1) // an error here means that the client disconnected
 }
 
 // marker precedes the lines of the answer that `yarn daemonlog` prints.

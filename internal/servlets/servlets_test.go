@@ -184,7 +184,8 @@ func TestBeansOfTheDaemonAndOfItsProcess(t *testing.T) {
 	var doc struct{ Beans []map[string]any }
 	_, body := s.call("GET", "/jmx?qry=Hadoop:service=Router,*")
 	if err := json.Unmarshal([]byte(body), &doc); err != nil || len(doc.Beans) != 2 || doc.Beans[0]["Count"] != 7.0 ||
-		doc.Beans[1]["tag.ProcessName"] != "Router" || !strings.Contains(body, `"Share" : 1.0`) {
+		doc.Beans[1]["tag.ProcessName"] != "Router" || doc.Beans[1]["ThreadsWaiting"].(float64) < 1 ||
+		doc.Beans[1]["ThreadsRunnable"].(float64) < 1 || !strings.Contains(body, `"Share" : 1.0`) {
 		t.Errorf("%v: %s", err, body)
 	}
 	if _, body := s.call("GET", "/jmx?get=nonsense"); !strings.Contains(body, "query format is not as expected") {

@@ -46,6 +46,9 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, erro
 			Try:  "wait for the state LAUNCHED in its report",
 		}
 	}
+	if t.state == tLaunched {
+		m.count.amRegister.add(m.now, t.stepped)
+	}
 	m.alive(t)
 	a.constrain(r.Constraints)
 	t.host, t.port, t.url, t.remote = r.Host, r.Port, r.TrackingURL, r.Remote

@@ -108,6 +108,7 @@ type attempt struct {
 	amNode            creel.NodeID
 	amHTTP            string
 	started, finished int64
+	stepped           int64 // when it was scheduled, its launch began, or its AM was launched; 0: before the start
 }
 
 // ack is a completion that was sent to the AM, with the data that its node needs.
@@ -191,7 +192,7 @@ func (m *Machine) newAttempt(a *app) {
 	}
 	a.attempts = append(a.attempts, t)
 	a.current = t
-	t.state = tSubmitted
+	t.state, t.stepped = tSubmitted, m.now
 	if a.sub.Unmanaged {
 		t.state = tLaunchedUnmanagedSaving
 		m.saveAttempt(t, func() {

@@ -33,6 +33,7 @@ func (m *Machine) amAsk(t *attempt) *sched.AMAsk {
 // amAllocated makes the AM's container durable, then launches the AM.
 func (m *Machine) amAllocated(t *attempt, c *container) {
 	t.state = tAllocatedSaving
+	m.count.amAllocation.add(m.now, t.stepped)
 	t.am, t.amNode, t.amHTTP = c.id(), c.node.ID(), c.node.at.HTTPAddress
 	m.saveAttempt(t, func() {
 		if t.state != tAllocatedSaving {
@@ -42,7 +43,7 @@ func (m *Machine) amAllocated(t *attempt, c *container) {
 		if c == nil {
 			return // its end has been handled
 		}
-		t.state = tAllocated
+		t.state, t.stepped = tAllocated, m.now
 		if c.state == cAllocated {
 			c.state = cAcquired
 		}
@@ -84,6 +85,10 @@ func (m *Machine) AMLaunchFailed(now time.Time, id creel.AttemptID, diagnostics 
 }
 
 func (m *Machine) launched(t *attempt) {
+	if t.state == tAllocated {
+		m.count.amLaunch.add(m.now, t.stepped)
+	}
+	t.stepped = m.now
 	t.state = tLaunched
 	if t.app.launched == 0 {
 		t.app.launched = m.now

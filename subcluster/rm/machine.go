@@ -95,6 +95,22 @@ type counts struct {
 	waits             waitstats.Histogram // from ask to grant, without AMs' containers
 	containers        int32
 	held              int32 // held applications
+
+	amAllocation, amLaunch, amRegister Delay
+}
+
+// Delay counts the durations of one step.
+type Delay struct {
+	Count uint64
+	Sum   time.Duration
+}
+
+// add counts a step from since to now, unless it began before the start of this machine.
+func (d *Delay) add(now, since int64) {
+	if since > 0 {
+		d.Count++
+		d.Sum += time.Duration(max(now-since, 0))
+	}
 }
 
 // New makes a machine from a configuration, after checking it.

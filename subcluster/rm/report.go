@@ -4,6 +4,7 @@ package rm
 
 import (
 	"slices"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -317,6 +318,32 @@ func (m *Machine) Queues(yield func(QueueView) bool) {
 	}
 }
 
+// RunningTimes counts the applications of each queue and its descendants that have had a container, by the time since
+// the launch of their first AM: first those below bounds[0], last those from the last bound. bounds ascend.
+func (m *Machine) RunningTimes(bounds []time.Duration) map[creel.QueuePath][]int {
+	all := map[creel.QueuePath][]int{}
+	for _, a := range m.apps {
+		if !a.InQueue() || !a.Begun() {
+			continue
+		}
+		ran := time.Duration(0)
+		if a.launched > 0 {
+			ran = time.Duration(m.now - a.launched)
+		}
+		at := 0
+		for at < len(bounds) && ran >= bounds[at] {
+			at++
+		}
+		for q := a.Queue(); q != nil; q = q.Parent() {
+			if all[q.Path()] == nil {
+				all[q.Path()] = make([]int, len(bounds)+1)
+			}
+			all[q.Path()][at]++
+		}
+	}
+	return all
+}
+
 func (m *Machine) queueView(q *sched.Queue) QueueView {
 	return QueueView{
 		QueueView:     m.sched.View(q),
@@ -360,6 +387,9 @@ func (m *Machine) Cluster() ClusterView {
 		Nodes:              map[creel.NodeState]int{},
 		Granted:            m.count.granted,
 		Waits:              m.count.waits,
+		AMAllocation:       m.count.amAllocation,
+		AMLaunch:           m.count.amLaunch,
+		AMRegister:         m.count.amRegister,
 		Released:           m.count.released,
 		Preempted:          m.sched.Root().Lost.Containers,
 	}

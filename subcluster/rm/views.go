@@ -188,6 +188,8 @@ type ClusterView struct {
 	Granted, Released int64
 	Preempted         int64               // of them, preempted
 	Waits             waitstats.Histogram // from ask to grant, without AMs' containers
+	// Attempts' steps: to the AM's container, from there to the AM's launch, and from the launch to its registration.
+	AMAllocation, AMLaunch, AMRegister Delay
 }
 
 // Why is the present reason why one application waits, with the numbers.

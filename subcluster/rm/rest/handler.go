@@ -82,8 +82,9 @@ type Handler struct {
 	sizes         sync.Map                  // size of the last document by its root's name, for the next buffer
 
 	// Only code within Query uses these: the machine has one owner at a time.
-	use   nodeUse
-	useAt time.Time
+	use    nodeUse
+	useAt  time.Time
+	delays delays
 }
 
 // New makes the handler.
@@ -97,7 +98,7 @@ func New(s *server.Server, conf Config) *Handler {
 			conf.LoginUser = u.Username
 		}
 	}
-	return &Handler{s: s, conf: conf, ams: newAMs(conf.ProxyTimeout), making: locks{seed: maphash.MakeSeed()}}
+	return &Handler{s: s, conf: conf, ams: newAMs(conf.ProxyTimeout), delays: delays{}, making: locks{seed: maphash.MakeSeed()}}
 }
 
 // Mount puts the handler's routes on r.

@@ -11,6 +11,8 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 const service = "ResourceManager"
@@ -53,13 +55,20 @@ func (h *Handler) machineBeans(m *rm.Machine, now time.Time) []servlets.Bean {
 	c.Set("UtilizedVirtualCores", int64(use.cpu))
 	c.Set("RmDispatcherEventQueueSize", 0)
 	c.Set("SchedulerDispatcherEventQueueSize", 0)
+	h.delays.add(&c, "AMLaunchDelay", now, v.AMLaunch)
+	h.delays.add(&c, "AMRegisterDelay", now, v.AMRegister)
+	h.delays.add(&c, "AMContainerAllocationDelay", now, v.AMAllocation)
 
 	nodes := servlets.Bean{Name: servlets.BeanName(service, "RMNMInfo"),
 		Class: "org.apache.hadoop.yarn.server.resourcemanager.RMNMInfo"}
 	nodes.Set("LiveNodeManagers", liveNodes(m))
 	out := []servlets.Bean{info, c, nodes}
+	if m.Spec().Scheduler != queues.FairScheduler {
+		out = append(out, h.schedulerBean(&v, now))
+	}
+	running := m.RunningTimes(runningBounds)
 	for q := range m.Queues {
-		out = append(out, queueBean(&q))
+		out = append(out, queueBean(&q, running[q.Path]))
 	}
 	counts := servlets.Metrics(service, "RpcActivity", "rpc")
 	calls := h.s.Metrics()
@@ -72,8 +81,41 @@ func (h *Handler) machineBeans(m *rm.Machine, now time.Time) []servlets.Bean {
 	return append(out, counts)
 }
 
+// delays has the means of a ResourceManager's steps. The machine's owner uses it.
+type delays map[string]*servlets.Mean
+
+func (d delays) add(b *servlets.Bean, name string, now time.Time, of rm.Delay) {
+	if d[name] == nil {
+		d[name] = &servlets.Mean{}
+	}
+	b.SetRate(name, of.Count, d[name].At(now, of.Count, of.Sum))
+}
+
+// schedulerBean has the work of the scheduler. The times are of a sample of the calls, in nanoseconds. No commit can
+// fail: the owner of the machine chooses a container and books it in one step.
+func (h *Handler) schedulerBean(v *rm.ClusterView, now time.Time) servlets.Bean {
+	b := servlets.Metrics(service, "CapacitySchedulerMetrics", "yarn")
+	b.Set("tag.CapacitySchedulerMetrics", "ResourceManager")
+	calls := h.s.Metrics()
+	rate := func(name string, total int64, sample *server.Sample) {
+		n, sum := sample.Load()
+		if h.delays[name] == nil {
+			h.delays[name] = &servlets.Mean{}
+		}
+		b.Set(name+"NumOps", total)
+		b.Set(name+"AvgTime", float64(h.delays[name].At(now, n, sum)))
+	}
+	rate("Allocate", calls.Allocates.Load(), &calls.AllocateTimes)
+	rate("NodeUpdate", calls.Heartbeats.Load(), &calls.HeartbeatTimes)
+	b.Set("CommitSuccessNumOps", v.Granted)
+	return b
+}
+
+// runningBounds are the default of yarn.resourcemanager.metrics.runtime.buckets.
+var runningBounds = []time.Duration{time.Hour, 5 * time.Hour, 24 * time.Hour}
+
 // queueBean is the QueueMetrics bean of one queue. Its name lists the parts of the path.
-func queueBean(q *rm.QueueView) servlets.Bean {
+func queueBean(q *rm.QueueView, running []int) servlets.Bean {
 	name := "QueueMetrics"
 	for i, part := range q.Path.Parts() {
 		name += ",q" + strconv.Itoa(i) + "=" + part
@@ -97,6 +139,9 @@ func queueBean(q *rm.QueueView) servlets.Bean {
 	b.Set("ActiveApplications", q.ActiveApps)
 	b.Set("ActiveUsers", len(q.Users))
 	b.Set("AggregateContainersAllocated", q.ContainersAllocated)
+	b.Set("AggregateNodeLocalContainersAllocated", q.NodeLocal)
+	b.Set("AggregateRackLocalContainersAllocated", q.RackLocal)
+	b.Set("AggregateOffSwitchContainersAllocated", q.OffSwitch)
 	b.Set("AggregateContainersReleased", q.ContainersReleased)
 	b.Set("AggregateContainersPreempted", q.ContainersPreempted)
 	b.Set("AggregateMemoryMBPreempted", q.Preempted.MemoryMB)
@@ -121,6 +166,16 @@ func queueBean(q *rm.QueueView) servlets.Bean {
 	b.Set("ReservedContainers", q.ReservedContainers)
 	b.Set("ReservedMB", q.Reserved.MemoryMB)
 	b.Set("ReservedVCores", q.Reserved.VCores)
+	for i := range len(runningBounds) + 1 {
+		from, n := 0, 0
+		if i > 0 {
+			from = int(runningBounds[i-1].Minutes())
+		}
+		if running != nil {
+			n = running[i]
+		}
+		b.Set("running_"+strconv.Itoa(from), n)
+	}
 	return b
 }
 

@@ -102,8 +102,9 @@ func start(t *testing.T, change func(*server.Config)) *cluster {
 	}
 	background(t, "resource manager", func(ctx context.Context) error { return s.Run(ctx, ports.Run) })
 	<-s.Ready()
-	mux := chi.NewRouter()
-	rest.New(s, rest.Config{MaxContainer: cfg.Machine.MaxAllocation, Resources: rest.TypesOf(&cfg.Machine), MaxBody: 1 << 20, ProxyHosts: []string{"127.0.0.1"}, Pages: servlets.Config{Properties: func() []servlets.Property {
+	mux, rpcPorts := chi.NewRouter(), &servlets.Ports{}
+	ports.Each(rpcPorts.Add)
+	rest.New(s, rest.Config{MaxContainer: cfg.Machine.MaxAllocation, Resources: rest.TypesOf(&cfg.Machine), MaxBody: 1 << 20, ProxyHosts: []string{"127.0.0.1"}, Pages: servlets.Config{Ports: rpcPorts, Properties: func() []servlets.Property {
 		return []servlets.Property{
 			{Name: "a", Value: "<1>", Source: "yarn-site.xml"},
 			{Name: "b", Value: "2", Final: true, Source: "default"},

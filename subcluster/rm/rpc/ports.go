@@ -92,6 +92,13 @@ func Open(c server.Config, cfg Config) (*server.Server, *Ports, error) {
 	return s, p, nil
 }
 
+// Each calls f with the address and the server of each port.
+func (p *Ports) Each(f func(address string, s *hrpc.Server)) {
+	for _, port := range p.ports {
+		f(port.listener.Addr().String(), port.server)
+	}
+}
+
 // Run serves until the context ends, or returns the first failure.
 func (p *Ports) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)

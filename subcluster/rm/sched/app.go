@@ -164,6 +164,16 @@ func (s *Scheduler) SetOpen(a *App, open bool) {
 	s.enroll(a)
 }
 
+// Begun reports whether an application has had a container.
+func (a *App) Begun() bool {
+	for _, x := range a.parts {
+		if x.begun {
+			return true
+		}
+	}
+	return a.begun
+}
+
 // runnable reports whether it may be granted containers.
 func (a *App) runnable() bool { return a.activated && a.open }
 

@@ -126,6 +126,7 @@ func (s *Scheduler) removeQueue(q *Queue) {
 		delete(s.tree.names, q.name)
 	}
 	p := q.parent
+	p.tally.add(&q.tally)
 	for i, c := range p.children {
 		if c == q {
 			p.children = append(p.children[:i:i], p.children[i+1:]...)

@@ -125,6 +125,7 @@ func (s *Scheduler) grant(w *Ask, n *Node, at distance, reason Reason) {
 	}
 	s.charge(a, size, 1)
 	a.queue.granted++
+	a.queue.near[at]++
 	s.served(w, n, at)
 	if w.count == 0 {
 		s.forgetIfEmpty(w)

@@ -221,6 +221,7 @@ func (s *Scheduler) grantLent(w *Ask, n *Node, at distance, reason Reason) {
 	x := s.appIn(a, p)
 	p.charge(x, size, 1)
 	x.queue.granted++
+	x.queue.near[at]++
 	if at == atNode {
 		s.lower(w, w.place(n.host.name))
 	}

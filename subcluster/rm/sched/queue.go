@@ -42,12 +42,12 @@ type Queue struct {
 	// outside its parent's heap although something waits: only a change of its own limits can help
 	parked bool
 	// this queue's limits have stopped something below since they last loosened
-	limited           bool
-	bounded           bool // most can apply before the parent's limit does
-	queuedRetry       bool // in Scheduler.retries
-	outranked         bool // in Scheduler.outranked
-	watched           bool // in tree.watched
-	granted, released int64
+	limited     bool
+	bounded     bool // most can apply before the parent's limit does
+	queuedRetry bool // in Scheduler.retries
+	outranked   bool // in Scheduler.outranked
+	watched     bool // in tree.watched
+	tally
 
 	used, pending amounts.Vec
 	most          amounts.Vec // limit before until: max, or its cap if that is smaller; see limit
@@ -105,6 +105,30 @@ type Queue struct {
 
 	// Lost counts the containers preempted from the queue and its descendants. The owner maintains it too.
 	Lost LossCounts
+}
+
+// tally counts the containers of a queue itself since the start, and those of its former descendants.
+type tally struct {
+	granted, released int64
+	near              [atAny + 1]int64 // of the granted ones, by the distance from the places that the ask named
+}
+
+func (t *tally) add(o *tally) {
+	t.granted += o.granted
+	t.released += o.released
+	for i, n := range o.near {
+		t.near[i] += n
+	}
+}
+
+// counts returns the tally of a queue with its descendants.
+func (q *Queue) counts() tally {
+	t := q.tally
+	for _, c := range q.children {
+		below := c.counts()
+		t.add(&below)
+	}
+	return t
 }
 
 // LossCounts counts preempted containers.

@@ -67,6 +67,11 @@ func (s *Scheduler) merge(spec *queues.Spec, policy policy) {
 	for _, q := range old {
 		if !alive[q] {
 			q.removed = true
+			above := q.parent
+			for !alive[above] { // the root always is
+				above = above.parent
+			}
+			above.tally.add(&q.tally)
 			s.stop(&q.idleTimer)
 			if s.tree.byPath[q.path] == q {
 				delete(s.tree.byPath, q.path)

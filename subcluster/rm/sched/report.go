@@ -57,8 +57,11 @@ type QueueView struct {
 	// MemoryOnly: the calculator compares only memory.
 	MemoryOnly                              bool
 	ContainersAllocated, ContainersReleased int64
-	ContainersPreempted                     int64          // preempted containers
-	Preempted                               creel.Resource // the resources of these
+	// Of the allocated ones, by the place that the ask named. An ask without places is off-switch. Containers from
+	// before the start are in no count.
+	NodeLocal, RackLocal, OffSwitch int64
+	ContainersPreempted             int64          // preempted containers
+	Preempted                       creel.Resource // the resources of these
 	// No container is preempted from it for other queues, or between its users and applications; also true if
 	// preemption is off.
 	PreemptionDisabled, IntraPreemptionDisabled bool
@@ -131,6 +134,7 @@ func (s *Scheduler) View(q *Queue) QueueView {
 	}
 	demand := q.used
 	demand.Add(&q.pending)
+	counts := q.counts()
 	v := QueueView{
 		Path:                q.path,
 		Leaf:                q.leaf != nil,
@@ -162,8 +166,11 @@ func (s *Scheduler) View(q *Queue) QueueView {
 		MaxAMPercent:        written(q.maxAM),
 		Apps:                int32(q.appsBelow()),
 		ActiveApps:          int32(q.running),
-		ContainersAllocated: q.granted,
-		ContainersReleased:  q.released,
+		ContainersAllocated: counts.granted,
+		ContainersReleased:  counts.released,
+		NodeLocal:           counts.near[atNode],
+		RackLocal:           counts.near[atRack],
+		OffSwitch:           counts.near[atAny],
 		ContainersPreempted: q.Lost.Containers,
 		InLine:              s.sizes.Resource(&q.inLine),
 		InLineContainers:    q.inLineCount,

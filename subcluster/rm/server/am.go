@@ -46,9 +46,13 @@ func (s *Server) FinishAM(f *rm.FinishAM) Op[bool] {
 // Allocate performs an AM's heartbeat. answer is called once. If the machine had no owner, that is in the caller's
 // goroutine, before Allocate returns; else it is in a responder.
 func (s *Server) Allocate(attempt creel.AttemptID, r *rm.AllocateRequest, answer func(*codec.AllocateAnswer, error)) {
-	s.metrics.Allocates.Add(1)
+	n := s.metrics.Allocates.Add(1)
 	err := s.call(func(m *rm.Machine, now time.Time) func() {
+		end := s.metrics.AllocateTimes.begin(n)
 		a, err := m.Allocate(now, attempt, r)
+		if end != nil {
+			end()
+		}
 		if err != nil {
 			return func() { answer(nil, err) }
 		}

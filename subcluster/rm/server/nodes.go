@@ -127,11 +127,15 @@ func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNod
 func (s *Server) Heartbeat(
 	r *rm.NodeReport, taken func(rm.NodeAction), answer func(a *rm.NodeAnswer, next time.Duration, err error),
 ) {
-	s.metrics.Heartbeats.Add(1)
+	n := s.metrics.Heartbeats.Add(1)
 	err := s.box.post(func(m *rm.Machine, now time.Time) func() {
 		s.traces.reported(r)
 		next := s.intervalOf(m, now, r)
+		end := s.metrics.HeartbeatTimes.begin(n)
 		a := *m.NodeHeartbeat(now, r)
+		if end != nil {
+			end()
+		}
 		taken(a.Action)
 		a.Cleanup, a.Apps, a.Forget = slices.Clone(a.Cleanup), slices.Clone(a.Apps), slices.Clone(a.Forget)
 		a.Update, a.Signals = slices.Clone(a.Update), slices.Clone(a.Signals)

@@ -72,6 +72,31 @@ type Metrics struct {
 	Heartbeats, Allocates, Submissions, Launches, LaunchFailures, Kills, Preempted atomic.Int64
 	// Paused is the time in which the process did not run, in ns.
 	Paused atomic.Int64
+	// Times that the machine took for a sample of the calls.
+	AllocateTimes, HeartbeatTimes Sample
+}
+
+// Sample is the sum of some durations. Measuring each call would slow the machine's owner.
+type Sample struct{ count, nanos atomic.Uint64 }
+
+// sampled is the number of calls of which one is measured. The first call is.
+const sampled = 16
+
+// Load returns the number of measured durations, and their sum.
+func (s *Sample) Load() (n uint64, sum time.Duration) {
+	return s.count.Load(), time.Duration(s.nanos.Load())
+}
+
+// begin returns the end of a measurement of the n-th call, nil if that call is not measured.
+func (s *Sample) begin(n int64) func() {
+	if n%sampled != 1 {
+		return nil
+	}
+	began := time.Now()
+	return func() {
+		s.nanos.Add(uint64(time.Since(began)))
+		s.count.Add(1)
+	}
 }
 
 // New checks a Config and opens and replays the journal. It starts no

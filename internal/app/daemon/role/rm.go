@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/httpguard"
+	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
@@ -171,6 +172,8 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	mux := chi.NewRouter()
 	mux.Use(r.Health.Requests, httpguard.KnownHosts(c.AllowedHosts))
 	r.Health.Mount(mux)
+	c.REST.Pages.Ports = &servlets.Ports{}
+	ports.Each(c.REST.Pages.Ports.Add)
 	documents, api := rest.New(r.Server, c.REST), chi.NewRouter()
 	documents.Mount(mux)
 	documents.Mount(api)

@@ -198,6 +198,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 			err = errors.Join(err, r.Close())
 		}
 	}()
+	c.Pages.Ports = &servlets.Ports{}
 	watchSecrets(&r.Service, c.Secrets, nil, c.Log)
 	known := cache.New(store, cache.Config{Size: c.Homes})
 	clock := newClock(&r.Service, c.Log)
@@ -401,6 +402,7 @@ func (r *Router) addRPC(
 	if err != nil {
 		return "", err
 	}
+	c.Pages.Ports.Add(l.Addr().String(), listening)
 	r.Add(name+" server", func(ctx context.Context) error { return listening.Run(ctx, l) })
 	return l.Addr().String(), nil
 }
