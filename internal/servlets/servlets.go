@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package servlets serves the standard pages of Hadoop's daemons on a web port: /conf, /jmx, /stacks, /logLevel and
-// /isActive. Routers and ResourceManagers use it.
+// Package servlets serves the standard pages of Hadoop's daemons on a web port: /conf, /jmx, /stacks, /logLevel,
+// /logs and /isActive. Routers and ResourceManagers use it.
 //
 // Hadoop's rule decides access: every user may read the pages, unless hadoop.security.instrumentation.requires.admin
-// restricts them to administrators. Only administrators may change the log level.
+// restricts them to administrators. Only administrators may change the log level
+// and ask where the log is.
 package servlets
 
 import (
@@ -41,6 +42,8 @@ type Config struct {
 	// there is no /logLevel.
 	Level    func() string
 	SetLevel func(name string) error
+	// Log describes where the daemon's log is, for /logs; nil: there is no /logs.
+	Log func() string
 }
 
 // Mount adds the pages to a router.
@@ -54,6 +57,10 @@ func Mount(r chi.Router, c Config) {
 	page("/stacks", c.AdminsOnly, stacks)
 	if c.Level != nil {
 		page("/logLevel", true, c.logLevel)
+	}
+	if c.Log != nil {
+		page("/logs", true, c.logs)
+		page("/logs/*", true, c.logs)
 	}
 	page("/isActive", false, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain;charset=utf-8")
@@ -79,6 +86,13 @@ func (c *Config) guarded(adminsOnly bool, serve http.HandlerFunc) http.HandlerFu
 		}
 		serve(w, r)
 	}
+}
+
+// logs describes where the log is. Hadoop's daemons list the files of their log directory here; this one has no such files.
+func (c *Config) logs(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain;charset=utf-8")
+	w.WriteHeader(http.StatusNotFound)
+	io.WriteString(w, c.Log()+" There are no log files to list here.\n") // fails only if the client disconnected
 }
 
 // marker precedes the lines of the answer that `yarn daemonlog` prints.

@@ -109,6 +109,22 @@ func TestPagesCheckAccess(t *testing.T) {
 	}
 }
 
+func TestLogsPageNamesThePlaceOfTheLog(t *testing.T) {
+	s := newSite(t, servlets.Config{
+		Administers: func(user string) bool { return user == "ann" },
+		Log:         func() string { return "The log is at home." },
+	})
+	for _, path := range []string{"/logs", "/logs/", "/logs/rm.log"} {
+		res, body := s.call("GET", path+"?user.name=ann")
+		if res.StatusCode != http.StatusNotFound || body != "The log is at home. There are no log files to list here.\n" {
+			t.Errorf("%s: %s %q", path, res.Status, body)
+		}
+		if res, body := s.call("GET", path+"?user.name=bob"); res.StatusCode != http.StatusForbidden {
+			t.Errorf("%s for a user: %s %q", path, res.Status, body)
+		}
+	}
+}
+
 // `yarn daemonlog` prints the lines with the marker, without the text between < and >.
 func TestLogLevelIsReportedAndSet(t *testing.T) {
 	s := newSite(t, servlets.Config{})

@@ -128,6 +128,7 @@ func daemonPages(s *settings.Settings, g *groups.Groups) servlets.Config {
 		AdminsOnly:  s.Bool("hadoop.security.instrumentation.requires.admin"),
 		Level:       logs.Level,
 		SetLevel:    logs.SetLevel,
+		Log:         logs.Where,
 	}
 }
 
