@@ -18,7 +18,7 @@ type Submission struct {
 	Application creel.ApplicationID
 	Name, User  string
 	Type        string          // "SPARK", "MAPREDUCE"
-	Queue       creel.QueuePath // as the client sent it; may be only a leaf name
+	Queue       creel.QueuePath // named by the client, maybe as a leaf only, or chosen by placement rules
 	Size        creel.Resource  // of the AM's container
 	Label       string          // node label expression of the AM, "" for the default partition
 	Tags        []string        // from the client

@@ -52,6 +52,8 @@ type Load struct {
 	Labels Labels
 	// MemoryOnly: the member reports that its scheduler compares only memory; see ComparesCores.
 	MemoryOnly bool
+	// Places is the set of submissions that the member's placement rules may move to another queue than they name.
+	Places Places
 	// Makes are the queues below which the member creates queues that submissions name.
 	Makes []creel.QueuePath
 	// Waits counts granted containers by the time between ask and grant, since the member's start, in the buckets of
@@ -59,6 +61,20 @@ type Load struct {
 	Waits []uint64
 	// Preempted is the amount preempted in intervals of preemption budgets, for members that count it.
 	Preempted []PreemptionSpent
+}
+
+// Places is a set of submissions. The empty one is of members without placement rules, and of Hadoop's.
+type Places string
+
+// The sets. Values of newer members are like PlacesAll.
+const (
+	PlacesUnnamed Places = "unnamed" // those that name no queue, or "default"
+	PlacesAll     Places = "all"
+)
+
+// Has reports whether a submission that names a queue is in the set.
+func (p Places) Has(queue creel.QueuePath) bool {
+	return p != "" && (p != PlacesUnnamed || queue == "" || queue == "default")
 }
 
 // ClusterMetrics has the fields of Hadoop's clusterMetrics. Memory is in MB.
@@ -261,6 +277,7 @@ type creelJSON struct {
 	Nodes       string      `json:"nodes,omitempty"`
 	BeginsAgain bool        `json:"beginsAgain,omitempty"`
 	Labels      *labelsJSON `json:"labels,omitempty"`
+	Places      string      `json:"places,omitempty"`
 	Makes       []string    `json:"makes,omitempty"`
 	MemoryOnly  bool        `json:"memoryOnly,omitempty"`
 	Waits       []uint64    `json:"waits,omitempty"`
@@ -373,10 +390,10 @@ func (j resourceJSON) resource() creel.Resource {
 func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
 	if len(l.Queues)+len(l.Makes)+len(l.Preempted) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain ||
-		l.Labels.Known || l.Waits != nil || l.MemoryOnly || l.UAMs != (UAMLoad{}) {
+		l.Labels.Known || l.Waits != nil || l.MemoryOnly || l.UAMs != (UAMLoad{}) || l.Places != "" {
 		c = &creelJSON{
 			Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain, Labels: l.Labels.form(), Waits: l.Waits,
-			MemoryOnly: l.MemoryOnly, UAMs: l.UAMs,
+			MemoryOnly: l.MemoryOnly, UAMs: l.UAMs, Places: string(l.Places),
 		}
 		for i := range l.Queues {
 			c.Queues = append(c.Queues, l.Queues[i].form())
@@ -437,6 +454,7 @@ func ParseLoad(data []byte) (Load, error) {
 	}
 	l.Refusing, l.Nodes = fmt.Sprintf("%.200s", j.Creel.Refusing), fmt.Sprintf("%.64s", j.Creel.Nodes)
 	l.MemoryOnly, l.UAMs = j.Creel.MemoryOnly, j.Creel.UAMs
+	l.Places = Places(fmt.Sprintf("%.64s", j.Creel.Places))
 	l.BeginsAgain, l.Waits = j.Creel.BeginsAgain, j.Creel.Waits[:min(len(j.Creel.Waits), maxWaitBuckets)]
 	var err error
 	if l.Labels, err = j.Creel.Labels.labels(); err != nil {

@@ -27,6 +27,7 @@ const (
 	FieldTag         protowire.Number = 15013
 	FieldParts       protowire.Number = 15014
 	FieldEnds        protowire.Number = 15015
+	FieldPlacement   protowire.Number = 15016
 	FieldTraceparent protowire.Number = 15020
 )
 
@@ -66,6 +67,9 @@ var Extensions = []Extension{
 	{FieldTag, "GetApplicationsResponseProto", "the list's tag; sent alone if the router has that list"},
 	{FieldEnds, "RegisterApplicationMasterResponseProto",
 		"1: the application's containers end with their attempt, so that the proxy ends those of its UAMs"},
+	{FieldPlacement, "GetQueueInfoRequestProto",
+		"an ApplicationSubmissionContextProto: return the queue in which placement rules would run it; the answer has no queue"},
+	{FieldPlacement, "GetQueueInfoResponseProto", "the path of that queue"},
 	{FieldTraceparent, "ApplicationSubmissionContextProto",
 		"the span in which the application was accepted, in W3C's format; stored in the journal"},
 	{FieldTraceparent, "RegisterApplicationMasterResponseProto", "the same, for the proxy"},

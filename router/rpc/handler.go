@@ -121,6 +121,25 @@ func Disown(
 	return router.Running, nil
 }
 
+// Placed asks a member for the queue in which its placement rules would run a submission, for server.Config. An empty
+// queue is the answer of a member that does not understand the request.
+func Placed(ctx context.Context, m *remote.Member, sub policies.Submission) (creel.QueuePath, error) {
+	asked, err := yarnrpc.AskPlacement(&yarnpb.ApplicationSubmissionContextProto{
+		ApplicationId:   yarnpb.FromApplicationID(sub.Application),
+		ApplicationName: &sub.Name, ApplicationType: &sub.Type, ApplicationTags: sub.Tags,
+		Queue: proto.String(string(sub.Queue)),
+	})
+	if err != nil {
+		return "", err
+	}
+	request, err := asked.MarshalVT()
+	if err != nil {
+		return "", err
+	}
+	answer, err := m.Client(ctx, remote.Read, sub.User, "getQueueInfo", request)
+	return yarnrpc.PlacedIn(answer), err
+}
+
 // forwards has the calls about one application. app reads the application of a request.
 var forwards = map[string]struct {
 	kind remote.Kind

@@ -137,7 +137,10 @@ func (h *Handler) GetQueueInfo(
 	ctx context.Context,
 	req *yarnpb.GetQueueInfoRequestProto,
 ) (*yarnpb.GetQueueInfoResponseProto, error) {
-	yarnrpc.Parts(req) // removes a client's value of this field
+	yarnrpc.Parts(req) // this and the next call remove fields that only routers set
+	if _, err := yarnrpc.PlacementAsked(req); err != nil {
+		return nil, badMessage(err)
+	}
 	body, err := proto.Marshal(req)
 	if err != nil {
 		return nil, err

@@ -41,6 +41,9 @@ type Config struct {
 	// Disown makes a member reject an application under claims up to a number, unless it has the application; see
 	// router.Disown.
 	Disown func(ctx context.Context, m *remote.Member, app creel.ApplicationID, claim int64) (router.Standing, error)
+	// Placed asks a member for the queue in which its placement rules would run a submission; "": it does not know.
+	// nil: a submission's own queue is used.
+	Placed func(ctx context.Context, m *remote.Member, sub policies.Submission) (creel.QueuePath, error)
 	// Policy applies to queues that no document of the view covers; the zero value is policies.Default.
 	Policy policies.Policy
 	// Kept is the number of applications whose homes and decisions are remembered, 10,000 if zero. For others the
@@ -238,6 +241,7 @@ func (s *Server) Submit(
 		s.counts.Failed.Add(1)
 		return router.Outcome{Application: sub.Application, User: sub.User, Queue: sub.Queue, Err: err}
 	}
+	sub.Queue = s.placed(ctx, sub)
 	sub.Where = s.conf.Where
 	sub.Assumed = s.writeAssumed
 	out := s.submitter.Submit(

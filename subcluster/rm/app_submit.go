@@ -49,33 +49,9 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 			return err
 		}
 	}
-	path, rule, create := creel.QueuePath(s.Queue), "", m.sched.MakesUndeclared()
-	if m.cfg.Placement != nil {
-		p, err := m.cfg.Placement.Place(
-			queues.PlacementRequest{
-				Application: s.ID,
-				User:        s.User,
-				Groups:      s.Groups,
-				Name:        s.Name,
-				Type:        s.Type,
-				Tags:        s.Tags,
-				Queue:       s.Queue,
-			},
-			m.isLeaf,
-		)
-		if err != nil {
-			return err
-		}
-		if p.Queue != "" {
-			path, rule, create = p.Queue, p.Rule, p.Create
-		}
-	}
-	if path == "" {
-		path = "default"
-	}
-	q := m.sched.Find(string(path))
-	if q != nil {
-		path = q.Path()
+	path, rule, create, q, err := m.placeByRules(s)
+	if err != nil {
+		return err
 	}
 	// The home of a UAM, or of an application that moves here, has placed it already.
 	placed := rule != "" || creel.IsUAM(s.Unmanaged, s.Name, s.Tags) || !s.Since.IsZero()
@@ -149,6 +125,40 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 	}
 	m.settle()
 	return nil
+}
+
+// placeByRules returns the queue of a submission by the placement rules, with the rule that chose it, if there is one.
+// create permits creating the queue; q is nil if it does not exist.
+func (m *Machine) placeByRules(s *Submission) (
+	path creel.QueuePath, rule string, create bool, q *sched.Queue, err error,
+) {
+	path, create = creel.QueuePath(s.Queue), m.sched.MakesUndeclared()
+	if m.cfg.Placement != nil {
+		request := queues.PlacementRequest{
+			Application: s.ID, User: s.User, Groups: s.Groups, Name: s.Name, Type: s.Type, Tags: s.Tags, Queue: s.Queue,
+		}
+		p, err := m.cfg.Placement.Place(request, m.isLeaf)
+		if err != nil {
+			return "", "", false, nil, err
+		}
+		if p.Queue != "" {
+			path, rule, create = p.Queue, p.Rule, p.Create
+		}
+	}
+	if path == "" {
+		path = "default"
+	}
+	if q = m.sched.Find(string(path)); q != nil {
+		path = q.Path()
+	}
+	return path, rule, create, q, nil
+}
+
+// QueueFor returns the queue in which a submission would run, whether or not it exists. The error is that of a rule
+// that rejects the submission.
+func (m *Machine) QueueFor(s *Submission) (creel.QueuePath, error) {
+	path, _, _, _, err := m.placeByRules(s)
+	return path, err
 }
 
 // maxBeginnings limits the attempts of a UAM that restarts again and again: each attempt stays in its record.

@@ -674,6 +674,8 @@ func (p perUser) Place(r queues.PlacementRequest, _ func(creel.QueuePath) bool) 
 	return queues.PlacementResult{Queue: creel.QueuePath(p).Child(r.User), Create: true, Rule: "user"}, nil
 }
 
+func (perUser) KeepsNamed() bool { return true }
+
 func sortedKeys(o map[string]string) []string {
 	var ks []string
 	for k := range o {

@@ -80,6 +80,13 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 	uams := m.UAMs()
 	load := subcluster.Load{Metrics: Metrics(&v), BeginsAgain: true, Waits: slices.Clone(v.Waits.Counts[:])}
 	load.UAMs.Pending, load.UAMs.Running = uams.Live()
+	switch rules := m.Config().Placement; {
+	case rules == nil:
+	case rules.KeepsNamed():
+		load.Places = subcluster.PlacesUnnamed
+	default:
+		load.Places = subcluster.PlacesAll
+	}
 	if s := now.Sub(l.at).Seconds(); s > 0 && !l.at.IsZero() {
 		load.Metrics.ContainersPerSecond = int64(float64(v.Granted-l.granted) / s)
 	}

@@ -44,6 +44,11 @@ func (f *FairRules) Place(s queues.PlacementRequest, live func(creel.QueuePath) 
 	return queues.PlacementResult{}, refused("no rule found a queue")
 }
 
+// KeepsNamed implements queues.Placement: the first rule creates the named queue if it is missing.
+func (f *FairRules) KeepsNamed() bool {
+	return len(f.Rules) > 0 && f.Rules[0].Kind == "specified" && f.Rules[0].Create
+}
+
 func (r *FairRule) String() string {
 	text := r.Kind
 	if r.Parent != nil {

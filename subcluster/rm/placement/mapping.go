@@ -101,6 +101,9 @@ func (m *Mappings) Place(s queues.PlacementRequest, live func(creel.QueuePath) b
 	return queues.PlacementResult{}, nil
 }
 
+// KeepsNamed implements queues.Placement.
+func (m *Mappings) KeepsNamed() bool { return !m.Override }
+
 // fall applies a rule's fallback after its queue was unavailable. stop ends the search.
 func (m *Mappings) fall(
 	rule *Mapping,

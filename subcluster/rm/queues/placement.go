@@ -9,6 +9,8 @@ import "github.com/creelrm/creel"
 // error rejects the submission.
 type Placement interface {
 	Place(s PlacementRequest, exists func(creel.QueuePath) bool) (PlacementResult, error)
+	// KeepsNamed reports whether each submission that names a queue, other than "default", stays in it.
+	KeepsNamed() bool
 }
 
 // PlacementRequest is the data about a submission for placement rules.

@@ -19,6 +19,9 @@ func (c *clientHandler) GetQueueInfo(
 	req *pb.GetQueueInfoRequestProto,
 ) (*pb.GetQueueInfoResponseProto, error) {
 	type R = *pb.GetQueueInfoResponseProto
+	if sub, err := yarnrpc.PlacementAsked(req); sub != nil || err != nil {
+		return c.placed(ctx, sub, err)
+	}
 	s, who, routed := c.s, callerOf(ctx), yarnrpc.Parts(req)
 	return later(ctx, s, server.Op[R]{Run: func(m *rm.Machine, now time.Time) func() (R, error) {
 		top, ok := m.Queue(req.GetQueueName())
@@ -46,6 +49,29 @@ func (c *clientHandler) GetQueueInfo(
 			}
 		}
 		return server.Done(&pb.GetQueueInfoResponseProto{QueueInfo: info})
+	}})
+}
+
+// placed answers a router with the queue in which a submission of the caller would run.
+func (c *clientHandler) placed(
+	ctx context.Context, sub *pb.ApplicationSubmissionContextProto, err error,
+) (*pb.GetQueueInfoResponseProto, error) {
+	type R = *pb.GetQueueInfoResponseProto
+	user := callerOf(ctx).User
+	request := rm.Submission{
+		ID: pb.ToApplicationID(sub.GetApplicationId()), User: user, Groups: c.s.Groups(user),
+		Name: sub.GetApplicationName(), Type: sub.GetApplicationType(), Tags: sub.GetApplicationTags(),
+		Queue: sub.GetQueue(),
+	}
+	return later(ctx, c.s, server.Op[R]{Run: func(m *rm.Machine, _ time.Time) func() (R, error) {
+		if err != nil {
+			return server.Failed[R](err)
+		}
+		queue, err := m.QueueFor(&request)
+		if err != nil {
+			return server.Failed[R](err)
+		}
+		return server.Done(yarnrpc.PlacementAnswer(queue))
 	}})
 }
 

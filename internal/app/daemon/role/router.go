@@ -239,6 +239,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Known:         routerrpc.Known,
 		NewID:         routerrpc.NewID,
 		Disown:        routerrpc.Disown,
+		Placed:        routerrpc.Placed,
 		Intents:       store,
 		Elsewhere:     moving.elsewhere,
 		GivesParts:    c.GivesParts,
