@@ -18,9 +18,9 @@ import (
 
 // inheritance contains the settings that a queue of capacity-scheduler.xml inherits from its parent.
 type inheritance struct {
-	state           creel.QueueState
-	maxLifetime     time.Duration
-	defaultLifetime time.Duration
+	state     creel.QueueState
+	largest   creel.Resource
+	lifetimes lifetimes
 
 	keeps, keepsWithin bool // preemption is disabled
 
@@ -45,9 +45,7 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inheritance) queues.
 		p, ok := own[name]
 		return p, ok && !(path == creel.RootQueue && unsetCapacity(name, p.Value))
 	}
-	_, managed := get("auto-create-child-queue.enabled")
-	_, flexible := get("auto-queue-creation-v2.enabled")
-	leaf := len(r.children[path]) == 0 && !managed && !flexible
+	leaf := len(r.children[path]) == 0 && !r.makesQueues(get)
 	q := r.settings(path, get, leaf, parent)
 	q.Name = path.Leaf()
 	r.labels(path, get, r.keys[string(path)], &q)
@@ -78,8 +76,9 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inheritance) queues.
 	}
 
 	down := inheritance{
-		state: q.State, maxLifetime: q.MaxLifetime, defaultLifetime: q.DefaultLifetime,
-		keeps: q.PreemptionDisabled, keepsWithin: q.IntraPreemptionDisabled,
+		state: q.State, largest: q.MaxAllocation,
+		lifetimes: lifetimes{q.MaxLifetime, q.DefaultLifetime, r.defaultGiven(path, get, parent)},
+		keeps:     q.PreemptionDisabled, keepsWithin: q.IntraPreemptionDisabled,
 		order: q.Policy, orderName: q.PolicyName, labels: labels,
 	}
 	for _, name := range r.children[path] {
@@ -128,8 +127,8 @@ func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, p
 	}
 	r.access(path, get, &q)
 	r.state(path, get, &q, parent)
-	r.lifetimes(get, &q, parent)
-	r.allocation(get, &q)
+	r.lifetimes(path, get, &q, parent)
+	r.allocation(get, &q, parent)
 	r.userWeights(path, get, &q)
 	if p, ok := get("maximum-am-resource-percent"); ok && q.MaxAMPercent > 1 {
 		r.warnAt(p, "%v is more than the whole queue; 0.1 means 10 percent", q.MaxAMPercent)
@@ -316,34 +315,62 @@ func (r *capacityReader) state(path creel.QueuePath, get lookup, q *queues.Queue
 	}
 }
 
-// lifetimes are inherited; 0 removes the parent's limit, a negative value is ignored.
-func (r *capacityReader) lifetimes(get lookup, q *queues.Queue, parent inheritance) {
-	inherit := func(name string, from time.Duration) time.Duration {
-		if v := setting(r, get, name, seconds, -1); v >= 0 {
-			return v
-		}
-		return from
+// lifetimes are the limits that a queue inherits.
+type lifetimes struct {
+	most, standard time.Duration
+	given          bool // an ancestor has a default of its own
+}
+
+// lifetime reads one limit: 0 is explicitly none, and a negative value is ignored.
+func (r *capacityReader) lifetime(get lookup, name string) time.Duration {
+	switch v := setting(r, get, name, seconds, -1); {
+	case v == 0:
+		return queues.NoLifetime
+	case v < 0:
+		return 0
+	default:
+		return v
 	}
-	q.MaxLifetime = inherit("maximum-application-lifetime", parent.maxLifetime)
-	q.DefaultLifetime = inherit("default-application-lifetime", parent.defaultLifetime)
-	if q.MaxLifetime > 0 && q.DefaultLifetime > q.MaxLifetime {
-		if p, written := get("default-application-lifetime"); written {
-			r.failAt(
-				p,
-				"the default of %v is longer than maximum-application-lifetime of %v",
-				q.DefaultLifetime,
-				q.MaxLifetime,
-			)
-		}
+}
+
+func (r *capacityReader) defaultGiven(path creel.QueuePath, get lookup, parent inheritance) bool {
+	return r.lifetime(get, "default-application-lifetime") != 0 || path != creel.RootQueue && parent.lifetimes.given
+}
+
+// lifetimes follows Hadoop: a maximum is inherited. An inherited default is at most the maximum, so it is none in a
+// queue without a maximum. Without a default the maximum is the default.
+func (r *capacityReader) lifetimes(path creel.QueuePath, get lookup, q *queues.Queue, parent inheritance) {
+	q.MaxLifetime = r.lifetime(get, "maximum-application-lifetime")
+	q.DefaultLifetime = r.lifetime(get, "default-application-lifetime")
+	if path == creel.RootQueue {
+		return
+	}
+	q.MaxLifetime = cmp.Or(q.MaxLifetime, parent.lifetimes.most)
+	if q.DefaultLifetime == 0 && parent.lifetimes.given && q.MaxLifetime > 0 {
+		q.DefaultLifetime = min(max(parent.lifetimes.standard, 0), q.MaxLifetime)
+	}
+	if p, written := get("default-application-lifetime"); written &&
+		q.MaxLifetime > 0 && q.DefaultLifetime > q.MaxLifetime {
+		r.failAt(
+			p,
+			"the default of %v is longer than maximum-application-lifetime of %v",
+			q.DefaultLifetime,
+			q.MaxLifetime,
+		)
+	}
+	if q.DefaultLifetime <= 0 {
 		q.DefaultLifetime = q.MaxLifetime
 	}
 }
 
-// allocation reads the largest container of a queue. Types without a value keep the cluster's maximum.
-func (r *capacityReader) allocation(get lookup, q *queues.Queue) {
+// allocation reads the largest container of a queue. Types without a value keep the parent's maximum, or the cluster's.
+func (r *capacityReader) allocation(get lookup, q *queues.Queue, parent inheritance) {
 	cluster := r.opt.MaxAllocation
 	given := false
-	size := cluster
+	size := parent.largest
+	if size.IsZero() {
+		size = cluster
+	}
 	if p, ok := get("maximum-allocation"); ok && strings.TrimSpace(p.Value) != "" {
 		list := strings.TrimSpace(p.Value)
 		if inner, ok := bracketed(list); ok {
@@ -372,6 +399,7 @@ func (r *capacityReader) allocation(get lookup, q *queues.Queue) {
 		}
 	}
 	if !given {
+		q.MaxAllocation = parent.largest
 		return
 	}
 	if cluster.MemoryMB > 0 && !within(size, cluster) {
@@ -507,14 +535,24 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *queues.Queue, ge
 	}
 }
 
+// makesQueues reports whether placement may create queues below a queue.
+func (r *capacityReader) makesQueues(get lookup) bool {
+	on := func(name string) bool {
+		p, _ := get(name)
+		v, err := parseBool(p.Value)
+		return v || err != nil && strings.TrimSpace(p.Value) != ""
+	}
+	return on("auto-create-child-queue.enabled") || on("auto-queue-creation-v2.enabled")
+}
+
 // autoCreate reads the rules for creating queues below this one: managed parents of auto-create-child-queue, or
 // flexible ones of auto-queue-creation-v2.
 func (r *capacityReader) autoCreate(path creel.QueuePath, get lookup) *queues.AutoCreate {
-	v1 := setting(r, get, "auto-create-child-queue.enabled", parseBool, false)
-	v2 := setting(r, get, "auto-queue-creation-v2.enabled", parseBool, false)
-	if !v1 && !v2 {
+	if !r.makesQueues(get) {
 		return nil
 	}
+	v1 := setting(r, get, "auto-create-child-queue.enabled", parseBool, false)
+	v2 := setting(r, get, "auto-queue-creation-v2.enabled", parseBool, false)
 	if v1 && v2 {
 		p, _ := get("auto-queue-creation-v2.enabled")
 		r.failAt(p, "auto-create-child-queue is enabled too; enable one of them")
@@ -646,6 +684,11 @@ func inherit(a *queues.AutoCreate, q *queues.Queue) {
 		for _, made := range []*queues.Queue{leaf, parent} {
 			made.PreemptionDisabled = made.PreemptionDisabled || q.PreemptionDisabled
 			made.IntraPreemptionDisabled = made.IntraPreemptionDisabled || q.IntraPreemptionDisabled
+			made.MaxLifetime = cmp.Or(made.MaxLifetime, q.MaxLifetime)
+			made.DefaultLifetime = cmp.Or(made.DefaultLifetime, q.DefaultLifetime)
+			if made.MaxAllocation.IsZero() {
+				made.MaxAllocation = q.MaxAllocation
+			}
 		}
 		if parent.Policy == queues.PolicyDefault {
 			parent.Policy, parent.PolicyName = q.Policy, q.PolicyName

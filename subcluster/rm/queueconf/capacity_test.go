@@ -241,8 +241,8 @@ creel.scheduler.root.p.leaf.node-order = pack
 		MaxParallelApps:         2,
 		MaxAllocation:           creel.NewResource(4096, 4, creel.Amount{Name: "yarn.io/gpu", Value: 4}),
 		DefaultPriority:         5,
-		MaxLifetime:             0,
-		DefaultLifetime:         time.Minute,
+		MaxLifetime:             queues.NoLifetime,
+		DefaultLifetime:         queues.NoLifetime,
 		PreemptionDisabled:      true,
 		IntraPreemptionDisabled: true,
 		Labels:                  []string{"gpu"},
@@ -278,6 +278,77 @@ creel.scheduler.root.p.leaf.node-order = pack
 		q.RackLocalityAdditionalDelay != 7 ||
 		q.Calculator != queues.Dominant {
 		t.Errorf("tree: %+v", q)
+	}
+}
+
+// A maximum of 0 removes the parent's. A default is at most the maximum, and none in a queue without one.
+func TestLifetimesAreInherited(t *testing.T) {
+	const none = queues.NoLifetime
+	for _, c := range []struct {
+		lines          string
+		most, standard time.Duration
+	}{
+		{"", 0, 0},
+		{"root.a.maximum-application-lifetime = 0", none, none},
+		{"root.a.default-application-lifetime = 0", 0, 0},
+		{"root.a.default-application-lifetime = 30", 0, 30 * time.Second},
+		{"root.default-application-lifetime = 30", 0, 0},
+		{"root.maximum-application-lifetime = 60", time.Minute, time.Minute},
+		{"root.maximum-application-lifetime = 60\nroot.default-application-lifetime = 90", time.Minute, time.Minute},
+		{"root.maximum-application-lifetime = 60\nroot.default-application-lifetime = 30", time.Minute, 30 * time.Second},
+		{"root.maximum-application-lifetime = 60\nroot.a.default-application-lifetime = 0", time.Minute, time.Minute},
+		{"root.maximum-application-lifetime = 60\nroot.a.maximum-application-lifetime = 0", none, none},
+		{"root.maximum-application-lifetime = 60\nroot.a.maximum-application-lifetime = -1", time.Minute, time.Minute},
+	} {
+		conf := readCapacity(t, "root.queues = a\nroot.a.capacity = 100\n"+c.lines)
+		if a := queueAt(t, &conf.Queues.Root, "root.a"); a.MaxLifetime != c.most || a.DefaultLifetime != c.standard {
+			t.Errorf("%q: %v and %v, want %v and %v", c.lines, a.MaxLifetime, a.DefaultLifetime, c.most, c.standard)
+		}
+	}
+}
+
+// A queue has its parent's largest container, and so do queues that are created.
+func TestLargestContainerIsInherited(t *testing.T) {
+	c := readCapacity(t, `
+root.queues = a
+root.a.capacity = 100
+root.a.maximum-allocation-mb = 2048
+root.a.queues = b,c
+root.a.b.capacity = 50
+root.a.c.capacity = 50
+root.a.c.maximum-allocation-vcores = 2
+root.a.c.auto-create-child-queue.enabled = true
+root.a.c.leaf-queue-template.capacity = 10`)
+	made := queueAt(t, &c.Queues.Root, "root.a.c").AutoCreate.Leaf
+	for path, got := range map[string]creel.Resource{
+		"root.a.b":      queueAt(t, &c.Queues.Root, "root.a.b").MaxAllocation,
+		"root.a.c":      queueAt(t, &c.Queues.Root, "root.a.c").MaxAllocation,
+		"root.a.c.made": made.MaxAllocation,
+	} {
+		want := creel.NewResource(2048, 4, creel.Amount{Name: "yarn.io/gpu", Value: 4})
+		if path != "root.a.b" {
+			want.VCores = 2
+		}
+		if !got.Equal(want) {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+}
+
+// A queue that may not create queues is a leaf, whatever else is configured.
+func TestQueueThatMayNotCreateIsALeaf(t *testing.T) {
+	c := readCapacity(t, `
+root.queues = a,b
+root.a.capacity = 50
+root.a.auto-queue-creation-v2.enabled = false
+root.a.ordering-policy = fair
+root.b.capacity = 50
+root.b.auto-create-child-queue.enabled = false
+root.b.ordering-policy = fifo-with-partitions`)
+	for path, want := range map[string]queues.Policy{"root.a": queues.FairShare, "root.b": queues.Fifo} {
+		if q := queueAt(t, &c.Queues.Root, path); !q.IsLeaf() || q.Policy != want {
+			t.Errorf("%s: leaf %v, order %v", path, q.IsLeaf(), q.Policy)
+		}
 	}
 }
 

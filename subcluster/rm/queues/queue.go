@@ -47,7 +47,7 @@ type Queue struct {
 	// Priority limits of a leaf, lowest maximum first; used if ACLs are on.
 	PriorityLimits  []PriorityLimit
 	PriorityACL     string        // as written, for reports
-	MaxLifetime     time.Duration // maximum-application-lifetime [no limit]
+	MaxLifetime     time.Duration // maximum-application-lifetime [no limit]; NoLifetime if 0 is configured
 	DefaultLifetime time.Duration // default-application-lifetime [MaxLifetime]
 
 	AutoCreate *AutoCreate // leaf queues created on demand below this queue
@@ -68,6 +68,9 @@ type Queue struct {
 	// Settings are the queue's keys without a field here, for reports.
 	Settings []Setting
 }
+
+// NoLifetime is a configured lifetime of 0: no limit, whatever the parent has.
+const NoLifetime time.Duration = -1
 
 // Setting is one configuration key with its value as written.
 type Setting struct{ Key, Value string }

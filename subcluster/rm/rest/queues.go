@@ -525,9 +525,13 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	w.Int("defaultApplicationLifetime", lifeSeconds(cmp.Or(q.Spec.DefaultLifetime, q.Spec.MaxLifetime)))
 }
 
+// lifeSeconds writes a limit that is not configured as -1, and one that 0 removes as 0.
 func lifeSeconds(d time.Duration) int64 {
-	if d <= 0 {
+	switch d {
+	case 0:
 		return -1
+	case queues.NoLifetime:
+		return 0
 	}
 	return int64(d / time.Second)
 }
@@ -540,6 +544,16 @@ func fairPolicy(q *rm.QueueView) string {
 		return "DRF"
 	}
 	return "fair"
+}
+
+// preemptable reports whether neither the queue nor an ancestor forbids preemption.
+func preemptable(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) bool {
+	for ; q != nil; q = all[q.Parent] {
+		if q.Spec.PreemptionDisabled {
+			return false
+		}
+	}
+	return true
 }
 
 func (h *Handler) fairQueue(
@@ -576,7 +590,7 @@ func (h *Handler) fairQueue(
 	w.Int("pendingContainers", int64(q.PendingContainers)+int64(q.InLineContainers))
 	w.Text("queueName", string(q.Path))
 	w.Text("schedulingPolicy", fairPolicy(q))
-	w.Bool("preemptable", !q.Spec.PreemptionDisabled)
+	w.Bool("preemptable", preemptable(q, all))
 	if below := children(q, all); len(below) > 0 {
 		w.Object("childQueues", func(w *writer) {
 			w.TypedList(
