@@ -4,6 +4,7 @@ package sched
 
 import (
 	"math"
+	"slices"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -137,6 +138,9 @@ func (p *fairPolicy) report(s *Scheduler, q *Queue, v *QueueView) {
 
 func (p *fairPolicy) countedAs(a *App) (running, pending bool) { return a.begun, !a.begun }
 
+// fraction is a percentage of an amount in Hadoop's order of operations, rounded down to whole units, not to steps.
+func fraction(of int64, percent float64) int64 { return int64(float64(of) * (percent / 100)) }
+
 // size sets the bounds of a queue. Current shares are computed on request (fairshare.go).
 func (p *fairPolicy) size(s *Scheduler, c *Queue) {
 	amount := func(a *queues.Amount, none amounts.Vec) (amounts.Vec, bool) {
@@ -150,9 +154,19 @@ func (p *fairPolicy) size(s *Scheduler, c *Queue) {
 			}
 			return v, true
 		case queues.Percent:
-			return s.part(&s.total, a.Value/100), true
+			v := none
+			for i := 0; i < s.sizes.N; i++ {
+				v.Set(i, fraction(s.total.At(i), a.Value))
+			}
+			return v, true
 		case queues.PerType:
-			return s.partByType(&s.total, a.Types), true
+			v := s.total
+			for _, tp := range a.Types {
+				if i := slices.Index(s.sizes.Names[:s.sizes.N], tp.Type); i >= 0 {
+					v.Set(i, fraction(s.total.At(i), tp.Percent))
+				}
+			}
+			return v, true
 		}
 		return none, false
 	}

@@ -106,22 +106,6 @@ func (s *Scheduler) portion(parent *Queue, of *amounts.Vec, abs, f float64) amou
 	return v
 }
 
-// part returns a fraction of an amount, rounded down to whole steps as in Hadoop.
-func (s *Scheduler) part(of *amounts.Vec, f float64) amounts.Vec {
-	if f == 1 {
-		return *of
-	}
-	var v amounts.Vec
-	for i := 0; i < s.sizes.N; i++ {
-		x := int64(float64(of.At(i))*f + 1e-6)
-		if s := s.sizes.Step.At(i); s > 1 && i != amounts.VCores {
-			x = x / s * s
-		}
-		v.Set(i, x)
-	}
-	return v
-}
-
 func (s *Scheduler) partByType(of *amounts.Vec, types []queues.TypePercent) amounts.Vec {
 	v := *of
 	for _, tp := range types {
