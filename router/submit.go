@@ -118,6 +118,10 @@ type Submitter struct {
 	Policy func(view *subcluster.View, queue creel.QueuePath) policies.Policy
 	Homes  Homes
 	Disown Disown
+	// Acceptances and Life prevent a second run of an application that a member which cannot disown ran and dropped.
+	// nil: a repeat of its submission runs it again.
+	Acceptances Acceptances
+	Life        Life
 	// UnclearWait is the time after which a member that cannot disown may be left; 0: never.
 	UnclearWait time.Duration
 	// Paused reports whether this process was paused within the last SocketLife. Then data that it sent before may
@@ -147,8 +151,8 @@ type claim struct {
 //
 //  1. Choose by policy over the view, leaving out members already tried.
 //  2. Claim the chosen home, or move to it from a home that may be left, by compare-and-set on the claim's number.
-//     The home of an earlier claim replaces the choice. If that home reported the application's end, the submission
-//     ends here: it does not run again.
+//     The home of an earlier claim replaces the choice. If that home reported the application's end, or accepted it and
+//     no longer lists it, the submission ends here: it does not run again.
 //  3. Forward under the claim's number.
 //  4. On failure find out whether the home may be left. It may if the call was the only possible one and certainly
 //     failed. It also may if the member disowned the application under this claim, or has answered for UnclearWait
@@ -158,6 +162,7 @@ func (s *Submitter) Submit(ctx context.Context, sub policies.Submission, forward
 	if s.Now != nil {
 		out.Received = s.Now()
 	}
+	forward = s.accepting(sub.Application, forward)
 	rnd := s.Rand()
 	var tried []creel.SubclusterID
 	var at claim
@@ -254,7 +259,7 @@ func (s *Submitter) claim(ctx context.Context, out *Outcome, left claim, reason 
 // fence resolves the failure of a call that may still arrive, or is not the only one. After it the member has the
 // application, or rejects it under all claims so far. mayLeave reports whether the home may be left.
 func (s *Submitter) fence(ctx context.Context, app creel.ApplicationID, at claim, try Try) (_ Try, mayLeave bool) {
-	standing, err := s.Disown(ctx, at.home, app, at.number)
+	standing, err := s.asking(ctx, app, at)
 	switch {
 	case err != nil: // a Hadoop home's wait starts again, since the end of this claim is never recorded
 		try.Verdict, try.Err = Unclear, errors.Join(try.Err, err)
@@ -277,7 +282,7 @@ func (s *Submitter) fence(ctx context.Context, app creel.ApplicationID, at claim
 
 // over handles a claim of an application whose home reported its end. A ResourceManager drops its oldest ended
 // applications and would run a repeated submission. So it is asked to disown the application, and gets no submission.
-// over is false if the application has not ended.
+// over is false unless the application has ended for certain.
 func (s *Submitter) over(ctx context.Context, out Outcome, at claim) (_ Outcome, over bool) {
 	ended, err := s.Homes.Ended(ctx, out.Application)
 	switch {
@@ -286,7 +291,7 @@ func (s *Submitter) over(ctx context.Context, out Outcome, at claim) (_ Outcome,
 	case err != nil:
 		return out.fail(err), true
 	case ended.IsZero():
-		return out, false
+		return s.forgotten(ctx, out, at)
 	}
 	try := Try{Member: at.home, Claim: at.number, Claimed: true}
 	switch standing, err := s.Disown(ctx, at.home, out.Application, at.number); {

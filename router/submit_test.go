@@ -31,6 +31,7 @@ type homes struct {
 	pause  func() // called once, after a claim was made and before its answer is read
 
 	ended time.Time // the home reported the end
+	life  int64     // in which the home accepted it
 
 	// Of Absent.
 	now     func() time.Time
@@ -82,7 +83,7 @@ func (h *homes) Move(
 	}
 	h.at[app] = to
 	h.number[app]++
-	h.told = nil
+	h.told, h.life = nil, 0
 	if err := h.answer(); err != nil {
 		return "", err
 	}
@@ -128,6 +129,16 @@ func (h *homes) Absent(
 
 func (h *homes) Ended(context.Context, creel.ApplicationID) (time.Time, error) { return h.ended, nil }
 
+func (h *homes) Accept(_ context.Context, app creel.ApplicationID, home creel.SubclusterID, life int64) error {
+	if h.at[app] != home {
+		return &creel.Error{Kind: creel.ErrConflict}
+	}
+	h.life = max(h.life, life)
+	return h.answer()
+}
+
+func (h *homes) AcceptedIn(context.Context, creel.ApplicationID) (int64, error) { return h.life, nil }
+
 func (h *homes) Home(_ context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
 	if m, ok := h.at[app]; ok {
 		return m, nil
@@ -143,10 +154,12 @@ type member struct {
 	runs     map[creel.ApplicationID]int
 	disowned map[creel.ApplicationID]int64
 	waiting  []int64 // claims of submissions in its sockets
+
+	life, seen int64 // of its process, and as the routers remember it
 }
 
 func newMember() *member {
-	return &member{runs: map[creel.ApplicationID]int{}, disowned: map[creel.ApplicationID]int64{}}
+	return &member{life: 1, seen: 1, runs: map[creel.ApplicationID]int{}, disowned: map[creel.ApplicationID]int64{}}
 }
 
 // serve acts like a ResourceManager that reads a submission.
@@ -266,6 +279,20 @@ func (w *world) disown(
 	return router.Disowned, nil
 }
 
+func (w *world) life(_ context.Context, id creel.SubclusterID, fresh bool) (int64, error) {
+	switch m := w.members[id]; {
+	case !m.hadoop:
+		return 0, nil
+	case !fresh:
+		return m.seen, nil
+	case m.dead || m.stalled || m.deaf:
+		return 0, fmt.Errorf("%s does not answer", id)
+	default:
+		m.seen = m.life
+		return m.life, nil
+	}
+}
+
 func (w *world) submitter(number int) *router.Submitter {
 	uniform, err := policies.Parse([]byte(`{"home":{"policy":"uniform"}}`))
 	if err != nil {
@@ -276,7 +303,7 @@ func (w *world) submitter(number int) *router.Submitter {
 		Policy: func(*subcluster.View, creel.QueuePath) policies.Policy { return uniform },
 		Homes:  w.store, Disown: w.disown, Rand: func() *rand.Rand { return w.rnd },
 		UnclearWait: router.UnclearWait, Now: func() time.Time { return w.now },
-		Paused: func() bool { return w.paused },
+		Paused: func() bool { return w.paused }, Acceptances: w.store, Life: w.life,
 	}
 }
 
@@ -371,6 +398,103 @@ func TestRepeatOfEndedApplicationDoesNotRun(t *testing.T) {
 			t.Errorf("hadoop %t: the home is away, %+v", hadoop, again)
 		}
 	}
+}
+
+// A ResourceManager of Hadoop's ran the application and forgot it before any router saw the end.
+func TestRepeatOfForgottenApplicationDoesNotRun(t *testing.T) {
+	hadoop := func(t *testing.T) (*world, *member) {
+		w := newWorld(1)
+		for _, m := range w.members {
+			m.hadoop = true
+		}
+		out := w.submit(t)
+		if out.Err != nil {
+			t.Fatal(out.Err)
+		}
+		return w, w.members[out.Home]
+	}
+	ended := func(t *testing.T, w *world) {
+		t.Helper()
+		again := w.submit(t)
+		if !errors.Is(again.Err, creel.ErrEnded) || !strings.Contains(again.Err.Error(), "how it ended is unknown") ||
+			w.places() != 0 {
+			t.Errorf("it ran at %d places, %+v", w.places(), again)
+		}
+	}
+	t.Run("in the same life", func(t *testing.T) {
+		w, home := hadoop(t)
+		if again := w.submit(t); again.Err != nil {
+			t.Errorf("while it is listed: %v", again.Err)
+		}
+		delete(home.runs, app)
+		ended(t, w)
+		for _, m := range w.members {
+			m.dead = m != home // no member can be chosen
+		}
+		w.see()
+		ended(t, w)
+		home.deaf = true
+		if again := w.submit(t); !errors.Is(again.Err, creel.ErrUnavailable) {
+			t.Errorf("without an answer: %+v", again)
+		}
+		if home.deaf = false; w.places() != 0 {
+			t.Error("it ran again")
+		}
+	})
+	t.Run("accepted without an answer", func(t *testing.T) {
+		w := newWorld(1)
+		for _, m := range w.members {
+			m.hadoop = true
+			m.deaf = true
+		}
+		out := w.submit(t)
+		home := w.members[out.Home]
+		home.deaf = false
+		if out.Err == nil || home.runs[app] != 1 {
+			t.Fatalf("%+v", out)
+		}
+		w.meet = func() { home.loses = true } // the repeat gets no answer either, and the fence finds the application
+		if out = w.submit(t); out.Err != nil {
+			t.Fatal(out.Err)
+		}
+		home.loses = false
+		delete(home.runs, app)
+		ended(t, w)
+	})
+	t.Run("lost by a restart", func(t *testing.T) {
+		w, home := hadoop(t)
+		delete(home.runs, app)
+		home.life = 2
+		if again := w.submit(t); again.Err != nil || w.places() != 1 {
+			t.Fatalf("it ran at %d places, %+v", w.places(), again)
+		}
+		delete(home.runs, app)
+		ended(t, w)
+	})
+	t.Run("accepted after a restart that no router saw", func(t *testing.T) {
+		w := newWorld(1)
+		for _, m := range w.members {
+			m.hadoop, m.life = true, 2
+		}
+		out := w.submit(t)
+		delete(w.members[out.Home].runs, app)
+		if again := w.submit(t); again.Err != nil || w.places() != 1 {
+			t.Errorf("an acceptance of an unknown life proves nothing: %d places, %+v", w.places(), again)
+		}
+	})
+	t.Run("never arrived", func(t *testing.T) {
+		w := newWorld(1)
+		for _, m := range w.members {
+			m.hadoop, m.loses = true, true
+		}
+		out := w.submit(t)
+		for _, m := range w.members {
+			m.loses = false
+		}
+		if again := w.submit(t); again.Err != nil || again.Home != out.Home || w.places() != 1 {
+			t.Errorf("it ran at %d places, %+v", w.places(), again)
+		}
+	})
 }
 
 func TestADeadChoiceIsLeftForTheNext(t *testing.T) {

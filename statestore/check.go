@@ -51,6 +51,17 @@ func CheckTTL(ttl time.Duration) error {
 	return nil
 }
 
+// CheckLife accepts the time of a start, in ms; see Homes.Accept.
+func CheckLife(app creel.ApplicationID, life int64) error {
+	if err := CheckApplication(app); err != nil {
+		return err
+	}
+	if life <= 0 || life > 1<<50 {
+		return bad("invalid start of a home", "%d is not a time in ms", life)
+	}
+	return nil
+}
+
 // CheckLimit bounds a page.
 func CheckLimit(limit int) error {
 	if limit < 1 || limit > MaxPage {

@@ -25,9 +25,10 @@
 //     changes a home, by compare-and-set: it needs the right old home and the newest number. So no claim of the old
 //     home can have followed the mover's read. Otherwise it returns creel.ErrConflict with the current home. Some
 //     homes cannot promise to reject an application: Absent measures for how long such a home has not known it, by
-//     the store's clock, whichever routers ask. Forget is for callers to which the home's ResourceManager reported
-//     the application's end. The record stays, and Claim still returns it, until its time to live ends by the
-//     store's clock; then the application is unknown. Sweep deletes expired records.
+//     the store's clock, whichever routers ask. Accept records that such a home has accepted it. Forget is for callers
+//     to which the home's ResourceManager reported the application's end. The record stays, and Claim still returns
+//     it, until its time to live ends by the store's clock; then the application is unknown. Sweep deletes expired
+//     records.
 //  3. Reservations have homes by the same promises.
 //  4. UAMRecord. A record for each attempt lists the subclusters in which it has UAMs, with all the data that a
 //     restarted proxy needs to continue. The proxy saves before it acts. Revisions detect two proxies that both

@@ -24,6 +24,7 @@ type homeEntry struct {
 	number        int64     // of the newest claim or move, from 1
 	claimed, ends time.Time // ends is zero while it lives
 	ended         time.Time // the home reported the end; zero: it has not
+	life          int64     // of the home that accepted it; 0: not recorded
 	placement     []byte    // from the claim or the move; never modified
 }
 
@@ -128,7 +129,7 @@ func (t *homeTable[ID]) move(
 	}
 	t.drop(id)
 	delete(t.denials, id)
-	p.home, p.ended = to, time.Time{}
+	p.home, p.ended, p.life = to, time.Time{}, 0
 	p.number++
 	p.placement = slices.Clone(placement)
 	t.put(id, p)
@@ -161,6 +162,16 @@ func (t *homeTable[ID]) forget(
 	p.ends = ends
 	t.put(id, p)
 	return home, true
+}
+
+// accept records the life of the home. It returns the current home.
+func (t *homeTable[ID]) accept(now time.Time, id ID, home creel.SubclusterID, life int64) (is creel.SubclusterID) {
+	p, ok := t.find(now, id)
+	if ok && p.home == home {
+		p.life = max(p.life, life)
+		t.of[id] = p
+	}
+	return p.home
 }
 
 // page lists entries after the id (or from the first), skipping expired ones.

@@ -257,6 +257,23 @@ func (m *Memory) Absent(
 	return t.Absent(now, app, home, number, surely)
 }
 
+// Accept implements Homes.
+func (m *Memory) Accept(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, life int64) error {
+	t, now, unlock, err := m.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return t.Accept(now, app, home, life)
+}
+
+// AcceptedIn implements Homes.
+func (m *Memory) AcceptedIn(_ context.Context, app creel.ApplicationID) (int64, error) {
+	t, now, unlock := m.read()
+	defer unlock()
+	return t.AcceptedIn(now, app)
+}
+
 // Home implements Homes.
 func (m *Memory) Home(_ context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
 	t, now, unlock := m.read()

@@ -36,6 +36,7 @@ type snapshotHome struct {
 	Home
 	Number    int64     `json:"number,omitempty"` // 0 stands for 1
 	Ended     time.Time `json:"ended,omitzero"`
+	Life      int64     `json:"life,omitempty"`
 	Placement []byte    `json:"placement,omitempty"`
 }
 
@@ -55,7 +56,7 @@ func (t *State) Snapshot() ([]byte, error) {
 		Epochs:   t.epochs,
 	}
 	for id, p := range t.apps.of {
-		s.Homes = append(s.Homes, snapshotHome{Home{id, p.home, p.claimed, p.ends}, p.number, p.ended, p.placement})
+		s.Homes = append(s.Homes, snapshotHome{Home{id, p.home, p.claimed, p.ends}, p.number, p.ended, p.life, p.placement})
 	}
 	slices.SortFunc(s.Homes, func(a, b snapshotHome) int { return a.Application.Compare(b.Application) })
 	for id, p := range t.reservations.of {
@@ -118,7 +119,7 @@ func (t *State) Restore(data []byte) error {
 			return err
 		}
 		n.apps.drop(h.Application)
-		n.apps.put(h.Application, homeEntry{h.Home.Home, max(h.Number, 1), h.Claimed, h.Ends, h.Ended, h.Placement})
+		n.apps.put(h.Application, homeEntry{h.Home.Home, max(h.Number, 1), h.Claimed, h.Ends, h.Ended, h.Life, h.Placement})
 	}
 	for _, h := range s.Reservations {
 		if err := checkPlaced(CheckReservation(h.Reservation), h.Home); err != nil {

@@ -290,6 +290,30 @@ func (t *State) Move(
 	return is, false, OtherHome(app, from, is)
 }
 
+// Accept: see Homes.
+func (t *State) Accept(now time.Time, app creel.ApplicationID, home creel.SubclusterID, life int64) error {
+	if err := CheckLife(app, life); err != nil {
+		return err
+	}
+	switch is := t.apps.accept(now, app, home, life); is {
+	case home:
+		return nil
+	case "":
+		return NoHome(app)
+	default:
+		return OtherHome(app, home, is)
+	}
+}
+
+// AcceptedIn: see Homes.
+func (t *State) AcceptedIn(now time.Time, app creel.ApplicationID) (int64, error) {
+	p, ok := t.apps.find(now, app)
+	if !ok {
+		return 0, NoHome(app)
+	}
+	return p.life, nil
+}
+
 // Home: see Homes.
 func (t *State) Home(now time.Time, app creel.ApplicationID) (creel.SubclusterID, error) {
 	p, ok := t.apps.find(now, app)

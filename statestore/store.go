@@ -95,6 +95,13 @@ type Homes interface {
 		number int64,
 		surely bool,
 	) (waited time.Duration, err error)
+	// Accept records that a home that cannot disown accepted the application, and in which life: the start of its
+	// process, in ms. A later life replaces an earlier one; a move deletes it. It returns creel.ErrConflict if the
+	// application has another home, and creel.ErrApplicationNotFound for an unknown application.
+	Accept(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, life int64) error
+	// AcceptedIn returns the life in which the home accepted the application; 0: none is recorded. It returns
+	// creel.ErrApplicationNotFound for an unknown application.
+	AcceptedIn(ctx context.Context, app creel.ApplicationID) (life int64, err error)
 	// Home returns an application's home, or creel.ErrApplicationNotFound.
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	// Placement returns the placement stored by the claim or the move that set the home; nil if there is none. It is

@@ -76,6 +76,12 @@ func (h homes) Home(context.Context, creel.ApplicationID) (creel.SubclusterID, e
 	return h.at, nil
 }
 
+func (homes) Accept(context.Context, creel.ApplicationID, creel.SubclusterID, int64) error {
+	return nil
+}
+
+func (homes) AcceptedIn(context.Context, creel.ApplicationID) (int64, error) { return 0, nil }
+
 func (homes) Ended(context.Context, creel.ApplicationID) (time.Time, error) { return time.Time{}, nil }
 
 func (homes) Placement(context.Context, creel.ApplicationID) ([]byte, error) { return nil, nil }

@@ -76,6 +76,7 @@ type Config struct {
 // Homes is the part of the state store that a Server needs; package statestore documents it.
 type Homes interface {
 	router.Homes
+	router.Acceptances
 	// Placement returns the data stored with the claim, nil if there is none.
 	Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error)
 }
@@ -98,6 +99,7 @@ type Server struct {
 
 	pauses      pauses
 	issuedIDs   issuedIDs
+	lives       lives
 	reportCache reportCache
 	history     history
 	uamCache    uamCache
@@ -137,6 +139,9 @@ func New(conf Config) *Server {
 		UnclearWait: cmp.Or(conf.UnclearWait, router.UnclearWait),
 		Paused:      s.pauses.lately,
 		Now:         time.Now,
+	}
+	if conf.NewID != nil {
+		s.submitter.Acceptances, s.submitter.Life = conf.Homes, s.life
 	}
 	return s
 }

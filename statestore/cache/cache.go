@@ -36,6 +36,8 @@ type Source interface {
 		number int64,
 		surely bool,
 	) (time.Duration, error)
+	Accept(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, life int64) error
+	AcceptedIn(ctx context.Context, app creel.ApplicationID) (life int64, err error)
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error)
 	Ended(ctx context.Context, app creel.ApplicationID) (time.Time, error)
@@ -146,6 +148,16 @@ func (h *Homes) Absent(
 	surely bool,
 ) (time.Duration, error) {
 	return h.source.Absent(ctx, app, home, number, surely)
+}
+
+// Accept goes to the store.
+func (h *Homes) Accept(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, life int64) error {
+	return h.source.Accept(ctx, app, home, life)
+}
+
+// AcceptedIn goes to the store: only repeats of submissions ask for it.
+func (h *Homes) AcceptedIn(ctx context.Context, app creel.ApplicationID) (int64, error) {
+	return h.source.AcceptedIn(ctx, app)
 }
 
 // Placement goes to the store: few callers ask for it.

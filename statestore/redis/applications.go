@@ -128,6 +128,30 @@ func (s *Store) Absent(
 	return 0, statestore.OtherHome(app, home, is)
 }
 
+// Accept implements statestore.Homes.
+func (s *Store) Accept(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, life int64) error {
+	if err := statestore.CheckLife(app, life); err != nil {
+		return err
+	}
+	is, err := s.apps().accept(ctx, ofApp(app), home, life)
+	switch {
+	case err != nil || is == home:
+		return err
+	case is == "":
+		return statestore.NoHome(app)
+	}
+	return statestore.OtherHome(app, home, is)
+}
+
+// AcceptedIn implements statestore.Homes.
+func (s *Store) AcceptedIn(ctx context.Context, app creel.ApplicationID) (int64, error) {
+	life, ok, err := s.apps().acceptedIn(ctx, ofApp(app))
+	if err == nil && !ok {
+		err = statestore.NoHome(app)
+	}
+	return life, err
+}
+
 // Home implements statestore.Homes.
 func (s *Store) Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
 	is, err := s.apps().find(ctx, ofApp(app))

@@ -337,6 +337,56 @@ func (t table) ended(ctx context.Context, p homeKey) (at time.Time, ok bool, err
 	return time.UnixMilli(ms), true, nil
 }
 
+// accept records the life of the home that accepted an id. It returns the current home, "" if there is none.
+func (t table) accept(
+	ctx context.Context,
+	p homeKey,
+	home creel.SubclusterID,
+	life int64,
+) (is creel.SubclusterID, err error) {
+	list, err := t.write(ctx, p.n, acceptScript, []string{t.bucket(p)}, p.field, string(home), life)
+	if err != nil {
+		return "", err
+	}
+	switch list[0] {
+	case "NONE":
+		return "", nil
+	case "OTHER":
+		return creel.SubclusterID(str(at(list, 1))), nil
+	case "OK":
+		return home, nil
+	}
+	return "", surprise(list)
+}
+
+// acceptedIn returns the life in which the home accepted an id, 0 if none is recorded, and whether the id has a home.
+func (t table) acceptedIn(ctx context.Context, p homeKey) (life int64, ok bool, err error) {
+	is, err := t.find(ctx, p)
+	if err != nil || is == "" {
+		return 0, false, err
+	}
+	v, err := t.s.do(ctx, command("HMGET", t.bucket(p), p.field, p.field+"a"))
+	if err != nil {
+		return 0, false, err
+	}
+	both, _ := v.([]any)
+	if at(both, 0) == nil || at(both, 1) == nil {
+		return 0, true, nil
+	}
+	record := str(at(both, 1))
+	cut := strings.LastIndexByte(record, ' ')
+	if cut < 0 {
+		return 0, true, surprise(v)
+	}
+	if begins := record[:cut]; str(at(both, 0)) != begins && !strings.HasPrefix(str(at(both, 0)), begins+" ") {
+		return 0, true, nil // of an earlier home
+	}
+	if life, err = strconv.ParseInt(record[cut+1:], 16, 64); err != nil || life <= 0 || life > 1<<50 {
+		return 0, true, surprise(v)
+	}
+	return life, true, nil
+}
+
 // checkIdentity distinguishes a missing record from a store that lost its records.
 func (t table) checkIdentity(ctx context.Context, n int64) error {
 	id, err := t.s.known(ctx)

@@ -47,7 +47,9 @@ local ms = math.floor(us / 1000)
 // Homes. KEYS[2] bucket, ARGV[5] field in it; a value is "home claimed-seconds [ends-ms]". The field with suffix n is
 // the number of the newest claim; it is absent for number 1. The field with suffix w records the answers of a home that
 // cannot disown: "since-ms told number:seen-ms ...", decimal (statestore.Homes.Absent). The field with suffix e is the
-// time in ms, hexadecimal, at which the home reported the end.
+// time in ms, hexadecimal, at which the home reported the end. The field with suffix a is "home claimed-seconds life",
+// the life in ms, hexadecimal, of the home that accepted it (statestore.Homes.Accept). It applies only to a value with
+// the same beginning: routers that do not know the field leave it behind.
 //
 // Placements have a separate hash with the same fields, because they are longer than Redis' limit for compact hashes.
 // Routers without placements leave them behind when they drop a home; they are deleted with the last home of the
@@ -84,7 +86,7 @@ if not v then redis.call('ZREM', KEYS[3], ARGV[7]) return 0 end
 local ends = string.match(v, ' %x+ (%x+)$')
 if not ends then redis.call('ZREM', KEYS[3], ARGV[7]) return 0 end
 if v ~= ARGV[6] or ms < tonumber(ends, 16) then return 0 end
-redis.call('HDEL', KEYS[2], ARGV[5], ARGV[5] .. 'n', ARGV[5] .. 'w', ARGV[5] .. 'e')
+redis.call('HDEL', KEYS[2], ARGV[5], ARGV[5] .. 'n', ARGV[5] .. 'w', ARGV[5] .. 'e', ARGV[5] .. 'a')
 redis.call('ZREM', KEYS[3], ARGV[7])
 redis.call('ZREM', KEYS[4], ARGV[7])
 redis.call('UNLINK', KEYS[5])
@@ -108,7 +110,7 @@ if home ~= ARGV[6] then touch() return {'OTHER', home} end
 local n = tonumber(redis.call('HGET', KEYS[2], ARGV[5] .. 'n') or '1')
 if ARGV[11] ~= '0' and n ~= tonumber(ARGV[11]) then touch() return {'OTHER', home} end
 redis.call('HSET', KEYS[2], ARGV[5], ARGV[7] .. rest, ARGV[5] .. 'n', n + 1)
-redis.call('HDEL', KEYS[2], ARGV[5] .. 'w', ARGV[5] .. 'e')
+redis.call('HDEL', KEYS[2], ARGV[5] .. 'w', ARGV[5] .. 'e', ARGV[5] .. 'a')
 redis.call('ZREM', KEYS[3], ARGV[8])
 redis.call('ZADD', KEYS[4], 0, ARGV[8])
 if ARGV[12] ~= '' then
@@ -154,6 +156,18 @@ redis.call('HSET', KEYS[2], ARGV[5] .. 'w', string.format('%.0f %.0f', since, to
 local waited = ms - from
 if waited < 0 then waited = 0 end
 return {'WAITED', waited}`)
+
+	// ARGV[6] home, [7] life ms.
+	acceptScript = newScript("accept", guard+clock+`
+local v = redis.call('HGET', KEYS[2], ARGV[5])
+if not v then touch() return {'NONE'} end
+local begins, home, ends = string.match(v, '^((%S+) %x+) ?(%x*)$')
+if ends ~= '' and ms >= tonumber(ends, 16) then touch() return {'NONE'} end
+if home ~= ARGV[6] then touch() return {'OTHER', home} end
+local was, life = string.match(redis.call('HGET', KEYS[2], ARGV[5] .. 'a') or '', '^(.*) (%x+)$')
+if was == begins and tonumber(life, 16) >= tonumber(ARGV[7]) then touch() return {'OK'} end
+redis.call('HSET', KEYS[2], ARGV[5] .. 'a', begins .. ' ' .. string.format('%x', ARGV[7]))
+return {'OK'}`)
 
 	// KEYS[3] ended; ARGV[6] home, [7] ttl ms, [8] id, [9] channel or "", [10] printed id.
 	forgetScript = newScript("forget", allowOOM+guard+clock+`

@@ -46,6 +46,7 @@ func Model(t *testing.T, open func() statestore.Store) {
 			"claimMore":     m.claim,
 			"move":          m.move,
 			"forget":        m.forget,
+			"accept":        m.accept,
 			"sweep":         m.sweep,
 			"reservation":   m.reservation,
 			"saveUAMRecord": m.saveUAMRecord,
@@ -190,6 +191,12 @@ func (m *model) forget(t *rapid.T) {
 	sc, tc := m.contexts(t)
 	app, id, ttl := anyApp(t), anyMember(t), anyTTL(t)
 	alike(t, "forget", m.store.Forget(sc, app, id, ttl), m.reference.Forget(tc, app, id, ttl))
+}
+
+func (m *model) accept(t *rapid.T) {
+	sc, tc := m.contexts(t)
+	app, id, life := anyApp(t), anyMember(t), rapid.Int64Range(0, 3).Draw(t, "life")
+	alike(t, "accept", m.store.Accept(sc, app, id, life), m.reference.Accept(tc, app, id, life))
 }
 
 func (m *model) sweep(t *rapid.T) {
@@ -368,8 +375,12 @@ func (m *model) check(t *rapid.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					lines = append(lines, fmt.Sprintf("%s %s %v %v %q",
-						h.Application, h.Home, h.Ends.IsZero(), ended.IsZero(), placement))
+					life, err := s.AcceptedIn(m.ctx, h.Application)
+					if err != nil {
+						t.Fatal(err)
+					}
+					lines = append(lines, fmt.Sprintf("%s %s %v %v %d %q",
+						h.Application, h.Home, h.Ends.IsZero(), ended.IsZero(), life, placement))
 				}
 				if cursor = next; next == "" {
 					break

@@ -70,6 +70,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"a move is a compare-and-set", moves},
 		{"why a home was chosen is kept with it and goes with it", placements},
 		{"a forgotten home stays until its time is over", forgets},
+		{"an acceptance lasts as long as its home", accepts},
 		{"a home's applications are listed by cursor", listing},
 		{"a listing gives each application that stays exactly once", listingUnderChange},
 		{"reservations have homes too", reservations},
@@ -650,6 +651,37 @@ func movesUnderNumber(t *testing.T, d Deployment) {
 	is, err = s.Move(ctx, App(1), "sc-2", "sc-3", third, nil)
 	ok(t, err)
 	same(t, "home", is, "sc-3")
+}
+
+func accepts(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	life := must[int64](t)
+	refused(t, s.Accept(ctx, App(1), "sc-1", 5), creel.ErrApplicationNotFound)
+	_, err := s.AcceptedIn(ctx, App(1))
+	refused(t, err, creel.ErrApplicationNotFound)
+	claimed[int64](t)(s.Claim(ctx, App(1), "sc-1", nil))
+	same(t, "life before it is accepted", life(s.AcceptedIn(ctx, App(1))), 0)
+	refused(t, s.Accept(ctx, App(1), "sc-2", 5), creel.ErrConflict)
+	refused(t, s.Accept(ctx, App(1), "sc-1", 0), creel.ErrInvalidRequest)
+	ok(t, s.Accept(ctx, App(1), "sc-1", 5))
+	same(t, "life", life(s.AcceptedIn(ctx, App(1))), 5)
+	ok(t, s.Accept(ctx, App(1), "sc-1", 1_700_000_000_123))
+	ok(t, s.Accept(ctx, App(1), "sc-1", 7)) // of a router that has not noticed the restart
+	same(t, "last life", life(s.AcceptedIn(ctx, App(1))), 1_700_000_000_123)
+	claimed[int64](t)(s.Claim(ctx, App(1), "sc-2", nil))
+	ok(t, s.Forget(ctx, App(1), "sc-1", time.Hour))
+	same(t, "life while it ends", life(s.AcceptedIn(ctx, App(1))), 1_700_000_000_123)
+
+	_, err = s.Move(ctx, App(1), "sc-1", "sc-2", 0, nil)
+	ok(t, err)
+	same(t, "life of a home that accepted nothing", life(s.AcceptedIn(ctx, App(1))), 0)
+	ok(t, s.Accept(ctx, App(1), "sc-2", 9))
+	ok(t, s.Forget(ctx, App(1), "sc-2", 0))
+	_, err = s.AcceptedIn(ctx, App(1))
+	refused(t, err, creel.ErrApplicationNotFound)
+	refused(t, s.Accept(ctx, App(1), "sc-2", 9), creel.ErrApplicationNotFound)
+	claimed[int64](t)(s.Claim(ctx, App(1), "sc-2", nil))
+	same(t, "life after a new claim", life(s.AcceptedIn(ctx, App(1))), 0)
 }
 
 func forgets(t *testing.T, d Deployment) {
