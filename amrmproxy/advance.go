@@ -285,6 +285,9 @@ func (s *Session) split(pending pendingTable, g *group, from *member, why replac
 		// Grants that arrive here during the move are released, so a small move is not worth it.
 		most := func(sh policies.Share) bool { return sh.Member == from.id && 2*sh.Count > share }
 		if plan.Waiting > 0 && plan.Waiting >= share || why == beyondRoom && slices.ContainsFunc(plan.Shares, most) {
+			if why == stuck && g.strict {
+				g.left = nil // the members still to come are full, and must not keep the others from a second turn
+			}
 			return // other members have no free resources either: the asks stay
 		}
 	}

@@ -585,6 +585,13 @@ var table = []mutation{
 		caughtBy: "amrmproxy TestScenarios/unknown_places",
 	},
 	{
+		name:     "a full member takes the others' turns with asks for unknown hosts",
+		file:     "amrmproxy/advance.go",
+		old:      "			if why == stuck && g.strict {\n",
+		wrong:    "			if !MUTANT && why == stuck && g.strict {\n",
+		caughtBy: "amrmproxy TestScenarios/unknown_places_full",
+	},
+	{
 		name:     "what ended before its AM heard of it is asked for again anywhere",
 		file:     "subcluster/rm/sched/ask.go",
 		old:      "			w.strict = of.Insists != 0\n",
