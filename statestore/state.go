@@ -59,6 +59,9 @@ func NewState(identity string, valid Validate) *State {
 	}
 }
 
+// Reopen gives the store another identity, as after a rebuild of its homes: processes save their records again.
+func (t *State) Reopen(identity string) { t.identity = identity }
+
 // Check returns an error if a write under the lease would be refused.
 func (t *State) Check(l Lease) error {
 	if is := t.leases[l.Name]; is.Token > l.Token {

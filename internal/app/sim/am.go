@@ -84,7 +84,7 @@ func newAM(n *node, id creel.ContainerID, job int, exit func(int32)) *am {
 }
 
 func (m *am) begin() {
-	m.before = m.w.audit.apps[m.attempt.Application].am
+	m.before = m.w.audit.apps[m.attempt.Application].latest[m.home] // a run in another member has its own state
 	m.w.audit.amBegins(m)
 	m.mortal()
 	m.register(m.round)

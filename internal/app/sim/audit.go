@@ -73,6 +73,7 @@ type appRecord struct {
 	ams     int            // present processes of AMs
 	moves   bool           // it was once held for a move
 	am      *am            // the latest one
+	latest  map[int]*am    // by member: the latest one that began there
 	begun   map[int32]bool // attempts whose AM has started
 	twice   bool           // an AM started a second time, which is permitted here
 	told    map[int]int64  // by member: epoch of the last container reported to its AM
@@ -270,6 +271,11 @@ func (a *auditor) silence() time.Duration {
 // copy of a proxy's call as a heartbeat. If its clock was set back, its time passes slower by a tenth until the clock
 // has caught up (pauseclock.SteadyClock).
 func (a *auditor) noUAMs(id creel.ApplicationID, ended time.Time) {
+	if a.forgetful() && a.runsAgain(id) {
+		now := a.w.now
+		a.w.after(a.silence(), func() { a.noUAMs(id, now) })
+		return
+	}
 	for _, c := range a.w.clusters {
 		v, ok := c.m.App(id)
 		if !c.up || !ok || !v.Unmanaged || v.State.Ended() {
@@ -291,6 +297,15 @@ func (a *auditor) noUAMs(id creel.ApplicationID, ended time.Time) {
 	a.checked++
 }
 
+// runsAgain reports whether an application that has ended in a member runs in another. A store that lost writes permits
+// that.
+func (a *auditor) runsAgain(id creel.ApplicationID) bool {
+	return slices.ContainsFunc(a.w.clusters, func(c *cluster) bool {
+		v, ok := c.m.App(id)
+		return ok && !v.Unmanaged && !v.State.Ended()
+	})
+}
+
 // amBegins checks that an attempt has one AM, even with two processes of a ResourceManager.
 func (a *auditor) amBegins(m *am) {
 	a.living++
@@ -306,7 +321,10 @@ func (a *auditor) amBegins(m *am) {
 	if app.runs.IsZero() {
 		app.runs = a.w.now
 	}
-	app.am = m
+	if app.latest == nil {
+		app.latest = map[int]*am{}
+	}
+	app.am, app.latest[m.home] = m, m
 	a.moved = a.w.now
 }
 

@@ -135,6 +135,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	// In few seeds, because less is checked after a store has lost writes.
 	draw("loses", 1, 12, func(*rand.Rand) { f.Loses = few(2) })
 	draw("empty", 1, 12, func(*rand.Rand) { f.Empty = few(1.5) })
+	draw("back", 1, 12, func(*rand.Rand) { f.Back = few(2) })
 	draw("moves", 1, 2, func(*rand.Rand) { f.Moves = few(6) })
 	draw("asks", 1, 2, func(*rand.Rand) { f.Asks = few(150) })
 	draw("claims", 1, 2, func(*rand.Rand) { f.Claims = true })

@@ -273,8 +273,8 @@ func (a *auditor) sent(s *session, to *cluster, said *pb.AllocateRequestProto) {
 	}
 	s.told[to.index] = said
 	a.notOfADrained(s, to, said)
-	if a.w.cfg.Places == 0 {
-		return
+	if a.w.cfg.Places == 0 || a.apps[s.attempt.Application].twice {
+		return // of two homes either is the session's home, as in notOfADrained
 	}
 	table := s.proxy.places.Table()
 	elsewhere := func(name string) bool {

@@ -92,9 +92,12 @@ func (w *World) empty() {
 	w.emptied++
 	w.mark("emptied", int64(w.emptied), 0)
 	w.say("the store comes back empty")
-	*w.store = *statestore.NewState(fmt.Sprintf("sim-%d", w.emptied), validate)
+	*w.store = *statestore.NewState(w.identity(), validate)
 	w.after(time.Second, func() { w.rebuild(w.putPolicies) })
 }
+
+// identity is the store's identity after the present number of losses.
+func (w *World) identity() string { return fmt.Sprintf("sim-%d", w.emptied) }
 
 // backup is an earlier state of the store, which it may go back to.
 type backup struct {
@@ -130,6 +133,8 @@ func (w *World) goBack(which uint64) {
 	w.after(time.Second, func() {
 		if !w.rebuilding {
 			w.rebuilding = true
+			w.emptied++
+			w.store.Reopen(w.identity())
 			w.rebuild(func() error { return nil })
 		}
 	})

@@ -82,16 +82,34 @@ func (w *World) killHelpless() bool {
 	return len(left) > 0
 }
 
-// helpless reports whether an application's AM accepts only places of a member in which the application has had its
-// one UAM. A member without fences accepts an id only once, like Hadoop's. Such a UAM expires if neither its AM nor a
-// proxy calls for the expiry time, e.g. when both died.
+// killSecondRuns kills runs of ended applications that cannot proceed. A store that went back lets a repeated
+// submission run in another member than before.
+func (w *World) killSecondRuns() {
+	for _, id := range w.audit.ids {
+		app := w.audit.apps[id]
+		if app.ended.IsZero() || app.ams == 0 || !w.helpless(id, app.am) {
+			continue
+		}
+		for _, c := range w.clusters {
+			if v, ok := c.m.App(id); c.up && ok && !v.Unmanaged && !v.State.Ended() {
+				w.audit.fault("helpless second runs killed by their users")
+				w.say("%s is killed in %s by its user: it cannot proceed", id, c.id)
+				c.kill(id, "killed by its user", func(bool, error) {})
+			}
+		}
+	}
+}
+
+// helpless reports whether an application's AM accepts only places of members in which the application has ended. A
+// member without fences, like Hadoop's, accepts an id only once. Such a UAM expires if neither its AM nor a proxy calls
+// for the expiry time, e.g. when both died. No member starts a UAM of an application that it ran to its end.
 func (w *World) helpless(id creel.ApplicationID, m *am) bool {
 	if m == nil {
 		return false
 	}
 	spent := func(c *cluster) bool {
 		v, ok := c.m.App(id)
-		return ok && c.hadoop && v.Unmanaged && v.State.Ended()
+		return ok && v.State.Ended() && (c.hadoop || !v.Unmanaged)
 	}
 	for _, h := range m.wishes {
 		there := slices.DeleteFunc(slices.Clone(w.clusters), func(c *cluster) bool {

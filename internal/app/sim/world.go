@@ -184,7 +184,7 @@ type World struct {
 	ill        illness // of the store
 	storeSkew  time.Duration
 	lost       bool // the store has lost acknowledged writes
-	emptied    int  // number of times
+	emptied    int  // number of times it came back empty or in an earlier state, and was rebuilt
 	recordings int  // number of proxies' recordings so far
 	rebuilding bool // its homes are being collected
 	backups    []backup
@@ -351,6 +351,9 @@ func (w *World) Run() *Result {
 			continue
 		}
 		look = w.now.Add(time.Second)
+		if w.now.Sub(quiet) > w.cfg.Expiry {
+			w.killSecondRuns()
+		}
 		if w.audit.clean() || w.now.Sub(quiet) > w.settleFor() {
 			break
 		}
