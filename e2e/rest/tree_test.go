@@ -4,6 +4,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -127,19 +128,22 @@ func (f facts) walk(path string, v any) {
 		if len(v) == 0 {
 			f.add(path, "{}")
 		}
-		entries := []any{}
+		entries, form := []any{}, ""
 		for _, e := range v {
 			if e.key == "entry" {
 				if list, ok := e.value.([]any); ok {
-					entries = append(entries, list...)
+					entries, form = append(entries, list...), "array"
 				} else {
-					entries = append(entries, e.value)
+					entries, form = append(entries, e.value), cmp.Or(strings.Repeat("repeated", min(len(entries), 1)), "object")
 				}
 				continue
 			}
 			f.walk(path+"."+e.key, e.value)
 		}
 		if len(entries) > 0 {
+			if strings.HasSuffix(path, ".resourceSecondsMap") {
+				f.add(path+".entry's form", form)
+			}
 			f.walk(path+".entry", entries)
 		}
 	case []any:
