@@ -3,6 +3,7 @@
 package yarnpb
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/creelrm/creel"
@@ -113,8 +114,8 @@ var (
 
 // ToResource reads a resource. As in Java, memory and cores come from fields 1 and 2 and everything else from the
 // map; only when such a field is absent does the map speak for it. Amounts are converted from the units written to
-// MiB for memory and to plain counts for every other type. An amount with unknown units counts as plain: servers reject
-// it before, by CheckUnits.
+// MiB for memory and to plain counts for every other type. An amount with unknown units, or without units, counts as
+// plain: servers convert or reject it before, by ConvertUnits.
 func ToResource(p *ResourceProto) creel.Resource {
 	r := creel.Resource{MemoryMB: p.GetMemory(), VCores: int64(p.GetVirtualCores())}
 	for _, e := range p.GetResourceValueMap() {
@@ -135,18 +136,34 @@ func ToResource(p *ResourceProto) creel.Resource {
 	return r
 }
 
-// CheckUnits returns an error if an amount has a unit that is unknown, which ToResource would take as none.
-func CheckUnits(p *ResourceProto) error {
+// ConvertUnits converts the amounts of a request to the units of the configured types, as Hadoop does on reading: an
+// amount without a unit is in its type's unit, and a fraction of that unit is cut off. It rejects an unknown unit, and
+// an amount that does not fit into 64 bits. Types that are not configured count in ones.
+func ConvertUnits(p *ResourceProto, types []creel.ResourceType) error {
 	for _, e := range p.GetResourceValueMap() {
-		units := e.GetUnits()
-		if units == "" || units == memoryUnits {
+		unit := baseUnits[e.GetKey()]
+		for i := range types {
+			if types[i].Name == e.GetKey() {
+				unit = types[i].Unit
+			}
+		}
+		if e.Units == nil {
+			e.Units = &unit
+		}
+		from, value := e.GetUnits(), e.GetValue()
+		if from == unit {
 			continue
 		}
-		if _, err := creel.ConvertUnits(0, units, ""); err != nil {
+		v, err := creel.ConvertUnits(value, from, unit)
+		if (v == math.MaxInt64 || v == math.MinInt64) && v != value {
+			err = fmt.Errorf("%d %s is too large in the unit %q", value, from, unit)
+		}
+		if err != nil {
 			return &creel.Error{
 				Kind: creel.ErrInvalidResource, What: "invalid amount of " + e.GetKey(), Why: err.Error(),
 			}
 		}
+		e.Value, e.Units = &v, &unit
 	}
 	return nil
 }

@@ -69,20 +69,20 @@ func Allocate(r *pb.AllocateRequestProto) *rm.AllocateRequest {
 	return out
 }
 
-// CheckUnits rejects an AM's heartbeat with an amount in an unknown unit.
-func CheckUnits(r *pb.AllocateRequestProto) error {
+// ConvertUnits is pb.ConvertUnits of the sizes in an AM's heartbeat.
+func ConvertUnits(r *pb.AllocateRequestProto, types []creel.ResourceType) error {
 	for _, a := range r.GetAsk() {
-		if err := pb.CheckUnits(a.GetCapability()); err != nil {
+		if err := pb.ConvertUnits(a.GetCapability(), types); err != nil {
 			return err
 		}
 	}
 	for _, u := range r.GetUpdateRequests() {
-		if err := pb.CheckUnits(u.GetCapability()); err != nil {
+		if err := pb.ConvertUnits(u.GetCapability(), types); err != nil {
 			return err
 		}
 	}
 	for _, s := range r.GetSchedulingRequests() {
-		if err := pb.CheckUnits(s.GetResourceSizing().GetResources()); err != nil {
+		if err := pb.ConvertUnits(s.GetResourceSizing().GetResources(), types); err != nil {
 			return err
 		}
 	}

@@ -125,18 +125,23 @@ func appLabel(c *pb.ApplicationSubmissionContextProto) rm.LabelExpression {
 	return labelExpression(c.NodeLabelExpression)
 }
 
-// amAsks parses the size of the AM's container: one request for any place, and optional ones for hosts and racks.
-// YARN forces all of them to one size, priority 0 and one container.
-func amAsks(c *pb.ApplicationSubmissionContextProto, s *rm.Submission) error {
-	if err := pb.CheckUnits(c.GetResource()); err != nil {
+// ConvertSubmissionUnits is pb.ConvertUnits of the AM's size in a submission.
+func ConvertSubmissionUnits(c *pb.ApplicationSubmissionContextProto, types []creel.ResourceType) error {
+	if err := pb.ConvertUnits(c.GetResource(), types); err != nil {
 		return err
 	}
-	requests := c.GetAmContainerResourceRequest()
-	for _, r := range requests {
-		if err := pb.CheckUnits(r.GetCapability()); err != nil {
+	for _, r := range c.GetAmContainerResourceRequest() {
+		if err := pb.ConvertUnits(r.GetCapability(), types); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// amAsks parses the size of the AM's container: one request for any place, and optional ones for hosts and racks.
+// YARN forces all of them to one size, priority 0 and one container.
+func amAsks(c *pb.ApplicationSubmissionContextProto, s *rm.Submission) error {
+	requests := c.GetAmContainerResourceRequest()
 	if len(requests) == 0 {
 		if c.GetResource() == nil {
 			return &creel.Error{

@@ -29,10 +29,10 @@ func TestUnknownUnitsOfHeartbeatsAreRejected(t *testing.T) {
 			}}
 		},
 	} {
-		if err := codec.CheckUnits(heartbeat(size("Ki"))); err != nil {
+		if err := codec.ConvertUnits(heartbeat(size("Ki")), nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := codec.CheckUnits(heartbeat(size("kB"))); err == nil {
+		if err := codec.ConvertUnits(heartbeat(size("kB")), nil); err == nil {
 			t.Errorf("%s in kB was accepted", name)
 		}
 	}

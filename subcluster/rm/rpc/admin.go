@@ -117,7 +117,7 @@ func (p *adminHandler) UpdateNodeResource(
 			if e.GetNodeId().GetHost() == "" {
 				return nil, errNoNode
 			}
-			if err := pb.CheckUnits(e.GetResourceOption().GetResource()); err != nil {
+			if err := pb.ConvertUnits(e.GetResourceOption().GetResource(), p.s.ResourceTypes()); err != nil {
 				return nil, err
 			}
 			sizes = append(sizes, server.NodeSize{

@@ -59,7 +59,7 @@ func (h *amHandler) FinishApplicationMaster(
 }
 
 func (h *amHandler) Allocate(ctx context.Context, req *pb.AllocateRequestProto) (*pb.AllocateResponseProto, error) {
-	if err := codec.CheckUnits(req); err != nil {
+	if err := codec.ConvertUnits(req, h.s.ResourceTypes()); err != nil {
 		return nil, err
 	}
 	who, reply := tokenOf(ctx), hrpc.LaterSending(ctx)

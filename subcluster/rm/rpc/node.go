@@ -38,8 +38,16 @@ func (h *nodeHandler) RegisterNodeManager(
 	ctx context.Context,
 	req *pb.RegisterNodeManagerRequestProto,
 ) (*pb.RegisterNodeManagerResponseProto, error) {
-	if err := pb.CheckUnits(req.GetResource()); err != nil {
-		return nil, err
+	types := h.s.ResourceTypes()
+	for _, r := range [...]*pb.ResourceProto{req.GetResource(), req.GetPhysicalResource()} {
+		if err := pb.ConvertUnits(r, types); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range req.GetContainerStatuses() {
+		if err := pb.ConvertUnits(c.GetResource(), types); err != nil {
+			return nil, err
+		}
 	}
 	node := codec.RegisterNode(req)
 	if node.ID.Host == "" || node.ID.Port <= 0 {

@@ -10,8 +10,8 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
-// An amount in an unknown unit is rejected; it was a plain count.
-func TestUnknownUnitsAreRejected(t *testing.T) {
+// An amount in an unknown unit is rejected, and an amount without a unit is in the unit of its type.
+func TestAmountsInOtherUnits(t *testing.T) {
 	cfg := config()
 	cfg.Machine.ResourceTypes = []creel.ResourceType{{Name: "bandwidth", Unit: "M"}}
 	cfg.Machine.MaxAllocation = cfg.Machine.MaxAllocation.With("bandwidth", 4_000_000_000)
@@ -21,6 +21,9 @@ func TestUnknownUnitsAreRejected(t *testing.T) {
 		r := pb.FromResource(creel.NewResource(1024, 1))
 		r.ResourceValueMap = append(r.ResourceValueMap,
 			&pb.ResourceInformationProto{Key: new("bandwidth"), Value: new(int64(4)), Units: &units})
+		if units == "none" {
+			r.ResourceValueMap[2].Units = nil
+		}
 		return r
 	}
 	register := func(units string) error {
@@ -54,6 +57,14 @@ func TestUnknownUnitsAreRejected(t *testing.T) {
 	}{{"register", register}, {"resize", resize}, {"submit", submit}} {
 		if err := step.call("G"); err != nil {
 			t.Errorf("%s 4 G: %v", step.name, err)
+		}
+		if err := step.call("none"); err != nil {
+			t.Errorf("%s 4: %v", step.name, err)
+		}
+		nodes := must(c.as("root").GetClusterNodes(ctx, &pb.GetClusterNodesRequestProto{})).GetNodeReports()
+		bandwidth := pb.ToResource(nodes[0].GetCapability()).Get("bandwidth")
+		if step.name != "submit" && bandwidth != 4_000_000 {
+			t.Errorf("%s 4, without a unit: the node has %d, want 4 M", step.name, bandwidth)
 		}
 		if err := step.call("X"); err == nil || !strings.Contains(err.Error(), `unknown unit "X"`) {
 			t.Errorf("%s 4 X: %v", step.name, err)

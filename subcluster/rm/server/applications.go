@@ -58,13 +58,14 @@ type Forwarding struct {
 // Submit submits an application; the response is sent when it is durable. A known id changes nothing, except for a
 // UAM that restarts. On a full disk it accepts only submissions that change nothing.
 func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, from Forwarding) Op[struct{}] {
+	units := codec.ConvertSubmissionUnits(c, s.ResourceTypes())
 	sub, err := codec.Submission(c, who.User, s.access.groups.Of(who.User), cmp.Or(s.cfg.Tags, codec.DefaultTagLimits))
 	most := cmp.Or(s.cfg.MaxSubmission, maxSubmission)
 	if size := c.SizeVT(); err == nil && int64(size) > most {
 		err = codec.Invalid("the submission of %s has %d bytes, the limit is %d", sub.ID, size, most)
 	}
 	if err == nil {
-		err = s.checkGiven(sub.ID)
+		err = cmp.Or(units, s.checkGiven(sub.ID))
 	}
 	sub.Claim, sub.After = from.Claim, pb.BeginsAfter(c)
 	sub.Since, sub.Left = from.Since, from.Left

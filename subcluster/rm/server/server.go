@@ -254,6 +254,9 @@ func (s *Server) ClusterID() string { return s.cfg.ClusterID }
 // MachineConfig returns the configuration of the machine.
 func (s *Server) MachineConfig() rm.Config { return s.cfg.Machine }
 
+// ResourceTypes returns the configured resource types beyond memory and cores.
+func (s *Server) ResourceTypes() []creel.ResourceType { return s.cfg.Machine.ResourceTypes }
+
 // Logger returns the server's logger.
 func (s *Server) Logger() *slog.Logger { return s.log }
 
