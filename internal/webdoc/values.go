@@ -20,6 +20,8 @@ type (
 	Long int64
 	// Flag is true or false, or 1 or 0.
 	Flag bool
+	// Text is a text, or the digits of a number, or true or false.
+	Text string
 )
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -74,6 +76,23 @@ func (f *Flag) set(text string) error {
 	return nil
 }
 
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Text) UnmarshalJSON(b []byte) error {
+	return scalar(b, reflect.TypeFor[string](), func(text string) error { *t = Text(text); return nil })
+}
+
+// Texts returns the texts of a list.
+func Texts(list Many[Text]) []string {
+	if list == nil {
+		return nil
+	}
+	out := make([]string, len(list))
+	for i, t := range list {
+		out[i] = string(t)
+	}
+	return out
+}
+
 func whole(text string, bits int) (int64, error) {
 	digits := text
 	if len(text) > 1 && text[0] == '+' && text[1] != '-' {
@@ -94,8 +113,12 @@ func wrong(text string, want reflect.Type) error {
 	return &json.UnmarshalTypeError{Value: fmt.Sprintf("text %.40q", text), Type: want}
 }
 
-// fromJSON sets a value from its text, a literal, or a list of one of these.
 func fromJSON(b []byte, set func(text string) error) error {
+	return scalar(b, reflect.TypeFor[int64](), func(text string) error { return set(strings.TrimSpace(text)) })
+}
+
+// scalar sets a value from its text, a literal, or a list of one of these.
+func scalar(b []byte, want reflect.Type, set func(text string) error) error {
 	switch {
 	case string(b) == "null":
 		return nil
@@ -104,7 +127,7 @@ func fromJSON(b []byte, set func(text string) error) error {
 		if err := json.Unmarshal(b, &text); err != nil {
 			return err
 		}
-		return set(strings.TrimSpace(text))
+		return set(text)
 	case b[0] == '[':
 		var list []json.RawMessage
 		if err := json.Unmarshal(b, &list); err != nil {
@@ -114,11 +137,11 @@ func fromJSON(b []byte, set func(text string) error) error {
 		case len(list) == 0:
 			return nil
 		case len(list) == 1 && list[0][0] != '[':
-			return fromJSON(list[0], set)
+			return scalar(list[0], want, set)
 		}
-		return &json.UnmarshalTypeError{Value: "array", Type: reflect.TypeFor[int64]()}
+		return &json.UnmarshalTypeError{Value: "array", Type: want}
 	case b[0] == '{':
-		return &json.UnmarshalTypeError{Value: "object", Type: reflect.TypeFor[int64]()}
+		return &json.UnmarshalTypeError{Value: "object", Type: want}
 	}
 	return set(string(b))
 }
@@ -161,6 +184,6 @@ type Pairs[V any] struct {
 
 // Entry is an entry of Pairs.
 type Entry[V any] struct {
-	Key   string `json:"key" xml:"key"`
-	Value V      `json:"value" xml:"value"`
+	Key   Text `json:"key" xml:"key"`
+	Value V    `json:"value" xml:"value"`
 }

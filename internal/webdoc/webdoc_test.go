@@ -26,8 +26,8 @@ type document struct {
 	Int     *webdoc.Int
 	Long    webdoc.Long
 	Flag    webdoc.Flag
-	Text    string
-	List    webdoc.Many[string]
+	Text    webdoc.Text
+	List    webdoc.Many[webdoc.Text]
 	Map     webdoc.Pairs[webdoc.Long]
 }
 
@@ -47,15 +47,20 @@ func TestValuesAsHadoopReadsThem(t *testing.T) {
 		return p
 	}
 	for text, want := range map[string]document{
-		`{"Int":5,"Long":-9223372036854775808,"Flag":true}`:                       {Int: &five, Long: -1 << 63, Flag: true},
-		`{"Int":" 5 ","Long":"+7\n","Flag":" true"}`:                              {Int: &five, Long: 7, Flag: true},
-		`{"Int":[5],"Long":["7"],"Flag":[1]}`:                                     {Int: &five, Long: 7, Flag: true},
-		`{"Int":null,"Long":null,"Flag":null,"List":null,"Map":null}`:             {},
-		`{"Int":"","Long":[],"Flag":"0","Other":{"a":[1]}}`:                       {Int: new(webdoc.Int)},
-		`{"List":"a","Map":{"entry":{"key":"k","value":"1"}}}`:                    {List: []string{"a"}, Map: entries(1)},
-		`{"List":["a","b"],"Map":{"entry":[{"key":"k","value":1}]}}`:              {List: []string{"a", "b"}, Map: entries(1)},
+		`{"Int":5,"Long":-9223372036854775808,"Flag":true}`:           {Int: &five, Long: -1 << 63, Flag: true},
+		`{"Int":" 5 ","Long":"+7\n","Flag":" true"}`:                  {Int: &five, Long: 7, Flag: true},
+		`{"Int":[5],"Long":["7"],"Flag":[1]}`:                         {Int: &five, Long: 7, Flag: true},
+		`{"Int":null,"Long":null,"Flag":null,"List":null,"Map":null}`: {},
+		`{"Int":"","Long":[],"Flag":"0","Other":{"a":[1]}}`:           {Int: new(webdoc.Int)},
+		`{"Text":7.50,"List":[1,true,["b"]],"Map":{"entry":{"key":5,"value":1}}}`: {
+			Text: "7.50", List: texts("1", "true", "b"), Map: webdoc.Pairs[webdoc.Long]{Entry: []webdoc.Entry[webdoc.Long]{{Key: "5", Value: 1}}},
+		},
+		`{"Text":[" a "],"List":null}`: {Text: " a "},
+		`{"Text":null}`:                {},
+		`{"List":"a","Map":{"entry":{"key":"k","value":"1"}}}`:                    {List: texts("a"), Map: entries(1)},
+		`{"List":["a","b"],"Map":{"entry":[{"key":"k","value":1}]}}`:              {List: texts("a", "b"), Map: entries(1)},
 		`{"Map":{"entry":{"key":"k","value":1},"entry":{"key":"k","value":[2]}}}`: {Map: entries(1, 2)},
-		`<doc><Int> 5 </Int><Long>+7</Long><Flag>1</Flag><List>a</List></doc>`:    {Int: &five, Long: 7, Flag: true, List: []string{"a"}},
+		`<doc><Int> 5 </Int><Long>+7</Long><Flag>1</Flag><List>a</List></doc>`:    {Int: &five, Long: 7, Flag: true, List: texts("a")},
 		` <!-- a --><doc><Int/><Map><entry><key>k</key><value>1</value></entry></Map></doc> <!-- b -->`: {
 			Int: new(webdoc.Int), Map: entries(1),
 		},
@@ -69,6 +74,8 @@ func TestValuesAsHadoopReadsThem(t *testing.T) {
 		}
 	}
 }
+
+func texts(list ...webdoc.Text) webdoc.Many[webdoc.Text] { return list }
 
 func TestWrongValuesAreRejected(t *testing.T) {
 	for text, want := range map[string]string{
@@ -85,6 +92,8 @@ func TestWrongValuesAreRejected(t *testing.T) {
 		`{"Long":[[5]]}`:                 "Long has a list",
 		`{"Long":{"a":5}}`:               "Long has an object",
 		`{"Long":true}`:                  `Long has the text "true"`,
+		`{"Text":["a","b"]}`:             "Text has a list where a text is expected",
+		`{"Text":{"a":"b"}}`:             "Text has an object where a text is expected",
 		`{"Flag":"True"}`:                `Flag has the text "True" where true or false is expected`,
 		`{"Map":{"entry":{"key":"k","value":"x"}}}`: `the text "x" where a whole number is expected`,
 		`{"Long":5}{"Long":6}`:                      "after top-level value",

@@ -19,16 +19,16 @@ import (
 
 // submission is the part of a submission document that the router reads, by its JSON and XML names.
 type submission struct {
-	XMLName xml.Name `json:"-" xml:"application-submission-context"`
-	ID      string   `json:"application-id" xml:"application-id"`
-	Name    string   `json:"application-name" xml:"application-name"`
-	Queue   string   `json:"queue" xml:"queue"`
-	Type    string   `json:"application-type" xml:"application-type"`
-	AMLabel string   `json:"am-container-node-label-expression" xml:"am-container-node-label-expression"`
-	Label   string   `json:"app-node-label-expression" xml:"app-node-label-expression"`
-	In      string   `json:"reservation-id" xml:"reservation-id"`
+	XMLName xml.Name    `json:"-" xml:"application-submission-context"`
+	ID      webdoc.Text `json:"application-id" xml:"application-id"`
+	Name    webdoc.Text `json:"application-name" xml:"application-name"`
+	Queue   webdoc.Text `json:"queue" xml:"queue"`
+	Type    webdoc.Text `json:"application-type" xml:"application-type"`
+	AMLabel webdoc.Text `json:"am-container-node-label-expression" xml:"am-container-node-label-expression"`
+	Label   webdoc.Text `json:"app-node-label-expression" xml:"app-node-label-expression"`
+	In      webdoc.Text `json:"reservation-id" xml:"reservation-id"`
 	Tags    struct {
-		Tag webdoc.Many[string] `json:"tag" xml:"tag"`
+		Tag webdoc.Many[webdoc.Text] `json:"tag" xml:"tag"`
 	} `json:"application-tags" xml:"application-tags"`
 	Resource struct {
 		Memory webdoc.Long `json:"memory" xml:"memory"`
@@ -57,9 +57,9 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	app, err := creel.ParseApplicationID(doc.ID)
+	app, err := creel.ParseApplicationID(string(doc.ID))
 	if err != nil {
-		why := "java.lang.Exception: Error parsing application id " + doc.ID
+		why := "java.lang.Exception: Error parsing application id " + string(doc.ID)
 		if doc.ID == "" {
 			why = "Appid cannot be empty or null"
 		}
@@ -72,16 +72,16 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 	}
 	sub := policies.Submission{
 		Application: app,
-		Name:        doc.Name,
+		Name:        string(doc.Name),
 		User:        q.user,
-		Type:        doc.Type,
+		Type:        string(doc.Type),
 		Queue:       creel.QueuePath(doc.Queue),
-		Label:       cmp.Or(doc.AMLabel, doc.Label),
-		Tags:        doc.Tags.Tag,
+		Label:       string(cmp.Or(doc.AMLabel, doc.Label)),
+		Tags:        webdoc.Texts(doc.Tags.Tag),
 		Size:        creel.NewResource(int64(doc.Resource.Memory), int64(doc.Resource.VCores)),
 	}
 	if doc.In != "" {
-		if sub.Reservation, err = creel.ParseReservationID(doc.In); err != nil {
+		if sub.Reservation, err = creel.ParseReservationID(string(doc.In)); err != nil {
 			fail(w, r, &creel.Error{Kind: creel.ErrInvalidRequest, What: err.Error()})
 			return
 		}

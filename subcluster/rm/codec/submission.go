@@ -5,6 +5,7 @@ package codec
 import (
 	"fmt"
 	"math"
+	"unicode/utf16"
 
 	"google.golang.org/protobuf/proto"
 
@@ -37,6 +38,17 @@ var (
 // for it.
 var ErrNoApplicationID = fmt.Errorf("%w: no application id", creel.ErrInvalidRequest)
 
+// shorten cuts a text after so many of Java's characters, as Hadoop does.
+func shorten(text string, most int) string {
+	n := 0
+	for i, r := range text {
+		if n += max(utf16.RuneLen(r), 1); n > most {
+			return text[:i]
+		}
+	}
+	return text
+}
+
 // Submission checks a submission message and returns it in the machine's form. Context has the message itself.
 func Submission(
 	c *pb.ApplicationSubmissionContextProto, user string, groups []string, tags TagLimits,
@@ -64,12 +76,7 @@ func Submission(
 	if s.Queue == "" {
 		s.Queue = "default"
 	}
-	if s.Type == "" {
-		s.Type = "YARN"
-	}
-	if len(s.Type) > maxTypeLength {
-		s.Type = s.Type[:maxTypeLength]
-	}
+	s.Type = shorten(s.Type, maxTypeLength)
 	if c.GetAmContainerSpec() == nil {
 		return s, Invalid(
 			"the submission of %s has no am_container_spec; send an empty one for an unmanaged AM",

@@ -73,6 +73,29 @@ func message(t *testing.T, r reply) string {
 	return at(t, r.body, "RemoteException", "message").(string)
 }
 
+// Hadoop reads numbers, flags and lists of one as texts.
+func TestTextsOfSubmissions(t *testing.T) {
+	c := start(t, nil)
+	for _, text := range []struct{ fields, field, want string }{
+		{`"application-name":7`, "name", "7"},
+		{`"application-name":["a"]`, "name", "a"},
+		{`"application-name":true`, "name", "true"},
+		{`"application-name":"a"`, "applicationType", ""},
+		{`"application-type":3.50`, "applicationType", "3.50"},
+		{`"application-type":"` + strings.Repeat("é", 25) + `"`, "applicationType", strings.Repeat("é", 20)},
+		{`"application-tags":{"tag":[1,"B"]}`, "applicationTags", "1,b"},
+	} {
+		id := c.newID("alice")
+		r := c.call("POST", base+"/apps?user.name=alice", fmt.Sprintf(`{"application-id":%q,`+
+			`"am-container-spec":{"commands":{"command":["true",1]},"environment":{"entry":{"key":"N","value":1}}},%s}`, id, text.fields))
+		if r.status != 202 {
+			t.Errorf("%s: %d %s", text.fields, r.status, r.body)
+		} else if got := c.get(base+"/apps/"+id, "app", text.field); got != text.want {
+			t.Errorf("%s: %s is %q, want %q", text.fields, text.field, got, text.want)
+		}
+	}
+}
+
 func TestUnknownWordsOfSubmissions(t *testing.T) {
 	c := start(t, nil)
 	const path = base + "/apps?user.name=alice"

@@ -197,7 +197,7 @@ func (h *Handler) addLabels(w http.ResponseWriter, r *http.Request) {
 	var doc struct {
 		XMLName xml.Name `json:"-" xml:"nodeLabelsInfo"`
 		Labels  webdoc.Many[struct {
-			Name      string       `json:"name" xml:"name"`
+			Name      webdoc.Text  `json:"name" xml:"name"`
 			Exclusive *webdoc.Flag `json:"exclusivity" xml:"exclusivity"`
 		}] `json:"nodeLabelInfo" xml:"nodeLabelInfo"`
 	}
@@ -207,7 +207,7 @@ func (h *Handler) addLabels(w http.ResponseWriter, r *http.Request) {
 	}
 	var list []rm.Label
 	for _, l := range doc.Labels {
-		list = append(list, rm.Label{Name: l.Name, Exclusive: l.Exclusive == nil || bool(*l.Exclusive)})
+		list = append(list, rm.Label{Name: string(l.Name), Exclusive: l.Exclusive == nil || bool(*l.Exclusive)})
 	}
 	h.changeLabels(w, r, "add-node-labels", func() error { return h.s.AddLabels(r.Context(), list) })
 }
@@ -221,8 +221,8 @@ func (h *Handler) replaceLabels(w http.ResponseWriter, r *http.Request) {
 	var doc struct {
 		XMLName xml.Name `json:"-" xml:"nodeToLabelsName"`
 		Nodes   webdoc.Many[struct {
-			ID     string              `json:"nodeId" xml:"nodeId"`
-			Labels webdoc.Many[string] `json:"labels" xml:"labels"`
+			ID     webdoc.Text              `json:"nodeId" xml:"nodeId"`
+			Labels webdoc.Many[webdoc.Text] `json:"labels" xml:"labels"`
 		}] `json:"nodeToLabels" xml:"nodeToLabels"`
 	}
 	if err := h.decode(w, r, &doc); err != nil {
@@ -231,12 +231,12 @@ func (h *Handler) replaceLabels(w http.ResponseWriter, r *http.Request) {
 	}
 	var list []rm.NodeLabels
 	for _, n := range doc.Nodes {
-		id, err := labelledNode(n.ID)
+		id, err := labelledNode(string(n.ID))
 		if err != nil {
 			h.refuse(w, r, err)
 			return
 		}
-		list = append(list, rm.NodeLabels{Node: id, Labels: n.Labels})
+		list = append(list, rm.NodeLabels{Node: id, Labels: webdoc.Texts(n.Labels)})
 	}
 	h.changeLabels(w, r, "replace-node-to-labels", func() error { return h.s.ReplaceLabels(r.Context(), list, false) })
 }

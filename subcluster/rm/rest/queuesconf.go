@@ -86,15 +86,15 @@ func (h *Handler) formatQueues(w http.ResponseWriter, r *http.Request) {
 // form with that name is accepted too.
 type mutationDoc struct {
 	XMLName xml.Name                    `json:"-" xml:"sched-conf"`
-	Remove  webdoc.Many[string]         `json:"remove-queue" xml:"remove-queue"`
+	Remove  webdoc.Many[webdoc.Text]    `json:"remove-queue" xml:"remove-queue"`
 	Add     webdoc.Many[queueParamsDoc] `json:"add-queue" xml:"add-queue"`
 	Update  webdoc.Many[queueParamsDoc] `json:"update-queue" xml:"update-queue"`
-	Global  webdoc.Pairs[word]          `json:"global-updates" xml:"global-updates"`
+	Global  webdoc.Pairs[webdoc.Text]   `json:"global-updates" xml:"global-updates"`
 }
 
 type queueParamsDoc struct {
-	Queue  string             `json:"queue-name" xml:"queue-name"`
-	Params webdoc.Pairs[word] `json:"params" xml:"params"`
+	Queue  webdoc.Text               `json:"queue-name" xml:"queue-name"`
+	Params webdoc.Pairs[webdoc.Text] `json:"params" xml:"params"`
 }
 
 // UnmarshalJSON reads the document with or without the name of its root.
@@ -114,32 +114,15 @@ func (d *mutationDoc) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// word is a text; in JSON it may also be a number or a flag. Null is an empty text.
-type word string
-
-// UnmarshalJSON reads any of these forms.
-func (v *word) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, (*string)(v))
-	}
-	if len(b) > 0 && (b[0] == '{' || b[0] == '[') {
-		return errors.New("a value is an object or a list; write a text")
-	}
-	if *v = word(b); *v == "null" {
-		*v = ""
-	}
-	return nil
-}
-
 // mutation reads the body of a change.
 func (h *Handler) mutation(w http.ResponseWriter, r *http.Request) (*queueconf.Mutation, error) {
 	var doc mutationDoc
 	if err := h.decode(w, r, &doc); err != nil {
 		return nil, err
 	}
-	settings := func(p webdoc.Pairs[word]) (out []queueconf.Setting) {
+	settings := func(p webdoc.Pairs[webdoc.Text]) (out []queueconf.Setting) {
 		for _, e := range p.Entry {
-			if key := strings.TrimSpace(e.Key); key != "" {
+			if key := strings.TrimSpace(string(e.Key)); key != "" {
 				out = append(out, queueconf.Setting{Key: key, Value: string(e.Value)})
 			}
 		}
@@ -150,14 +133,14 @@ func (h *Handler) mutation(w http.ResponseWriter, r *http.Request) (*queueconf.M
 			if q.Queue == "" && len(q.Params.Entry) == 0 {
 				continue // null
 			}
-			out = append(out, queueconf.QueueSettings{Queue: strings.TrimSpace(q.Queue), Settings: settings(q.Params)})
+			out = append(out, queueconf.QueueSettings{Queue: strings.TrimSpace(string(q.Queue)), Settings: settings(q.Params)})
 		}
 		return out
 	}
 	m := &queueconf.Mutation{Add: list(doc.Add), Update: list(doc.Update), Global: settings(doc.Global)}
 	for _, path := range doc.Remove {
 		if path != "" {
-			m.Remove = append(m.Remove, strings.TrimSpace(path))
+			m.Remove = append(m.Remove, strings.TrimSpace(string(path)))
 		}
 	}
 	return m, nil

@@ -113,7 +113,7 @@ func TestQueuesAreChangedOverREST(t *testing.T) {
 		"User is not admin of all modified queues.")
 	c.try("GET", conf+"/format?user.name=eve", "", 400, "User is not admin")
 	c.try("PUT", conf+root, "{", 400, "UnmarshalException")
-	c.try("PUT", conf+root, `{"update-queue":{"queue-name":"root.default","params":{"entry":{"key":"x","value":{}}}}}`, 400, "write a text")
+	c.try("PUT", conf+root, `{"update-queue":{"queue-name":"root.default","params":{"entry":{"key":"x","value":{}}}}}`, 400, "where a text is expected")
 	c.try("POST", conf+"/validate"+root, update("root.default", "capacity", "61"), 400,
 		"CapacityScheduler configuration validation failed:java.io.IOException: Failed to re-init queues : ")
 	c.try("POST", conf+"/validate"+root, update("root.default", "user-limit-factor", "2"), 200,

@@ -81,9 +81,9 @@ func unreadable(err error) error {
 // The submission document, by its JSON and XML names.
 type submission struct {
 	XMLName      xml.Name     `json:"-" xml:"application-submission-context"`
-	ID           string       `json:"application-id" xml:"application-id"`
-	Name         string       `json:"application-name" xml:"application-name"`
-	Queue        string       `json:"queue" xml:"queue"`
+	ID           webdoc.Text  `json:"application-id" xml:"application-id"`
+	Name         webdoc.Text  `json:"application-name" xml:"application-name"`
+	Queue        webdoc.Text  `json:"queue" xml:"queue"`
 	Priority     *webdoc.Int  `json:"priority" xml:"priority"`
 	Spec         launchSpec   `json:"am-container-spec" xml:"am-container-spec"`
 	Unmanaged    webdoc.Flag  `json:"unmanaged-AM" xml:"unmanaged-AM"`
@@ -93,72 +93,70 @@ type submission struct {
 		Memory webdoc.Long `json:"memory" xml:"memory"`
 		VCores webdoc.Int  `json:"vCores" xml:"vCores"`
 	} `json:"resource" xml:"resource"`
-	Type string      `json:"application-type" xml:"application-type"`
+	Type webdoc.Text `json:"application-type" xml:"application-type"`
 	Keep webdoc.Flag `json:"keep-containers-across-application-attempts" xml:"keep-containers-across-application-attempts"`
 	Tags struct {
-		Tag webdoc.Many[string] `json:"tag" xml:"tag"`
+		Tag webdoc.Many[webdoc.Text] `json:"tag" xml:"tag"`
 	} `json:"application-tags" xml:"application-tags"`
-	AppLabel    string       `json:"app-node-label-expression" xml:"app-node-label-expression"`
-	Reservation string       `json:"reservation-id" xml:"reservation-id"`
-	AMLabel     string       `json:"am-container-node-label-expression" xml:"am-container-node-label-expression"`
+	AppLabel    webdoc.Text  `json:"app-node-label-expression" xml:"app-node-label-expression"`
+	Reservation webdoc.Text  `json:"reservation-id" xml:"reservation-id"`
+	AMLabel     webdoc.Text  `json:"am-container-node-label-expression" xml:"am-container-node-label-expression"`
 	Failures    *webdoc.Long `json:"attempt-failures-validity-interval" xml:"attempt-failures-validity-interval"`
 	Log         *struct {
-		Include       string `json:"log-include-pattern" xml:"log-include-pattern"`
-		Exclude       string `json:"log-exclude-pattern" xml:"log-exclude-pattern"`
-		RolledInclude string `json:"rolled-log-include-pattern" xml:"rolled-log-include-pattern"`
-		RolledExclude string `json:"rolled-log-exclude-pattern" xml:"rolled-log-exclude-pattern"`
-		Policy        string `json:"log-aggregation-policy-class-name" xml:"log-aggregation-policy-class-name"`
-		Parameters    string `json:"log-aggregation-policy-parameters" xml:"log-aggregation-policy-parameters"`
+		Include       webdoc.Text `json:"log-include-pattern" xml:"log-include-pattern"`
+		Exclude       webdoc.Text `json:"log-exclude-pattern" xml:"log-exclude-pattern"`
+		RolledInclude webdoc.Text `json:"rolled-log-include-pattern" xml:"rolled-log-include-pattern"`
+		RolledExclude webdoc.Text `json:"rolled-log-exclude-pattern" xml:"rolled-log-exclude-pattern"`
+		Policy        webdoc.Text `json:"log-aggregation-policy-class-name" xml:"log-aggregation-policy-class-name"`
+		Parameters    webdoc.Text `json:"log-aggregation-policy-parameters" xml:"log-aggregation-policy-parameters"`
 	} `json:"log-aggregation-context" xml:"log-aggregation-context"`
 	Timeouts webdoc.Pairs[webdoc.Long] `json:"application-timeouts" xml:"application-timeouts"`
 }
 
 type launchSpec struct {
 	Resources   webdoc.Pairs[localResource] `json:"local-resources" xml:"local-resources"`
-	Environment webdoc.Pairs[string]        `json:"environment" xml:"environment"`
+	Environment webdoc.Pairs[webdoc.Text]   `json:"environment" xml:"environment"`
 	Commands    struct {
-		Command webdoc.Many[string] `json:"command" xml:"command"`
+		Command webdoc.Many[webdoc.Text] `json:"command" xml:"command"`
 	} `json:"commands" xml:"commands"`
-	ServiceData webdoc.Pairs[string] `json:"service-data" xml:"service-data"`
+	ServiceData webdoc.Pairs[webdoc.Text] `json:"service-data" xml:"service-data"`
 	Credentials struct {
-		Tokens  webdoc.Pairs[string] `json:"tokens" xml:"tokens"`
-		Secrets webdoc.Pairs[string] `json:"secrets" xml:"secrets"`
+		Tokens  webdoc.Pairs[webdoc.Text] `json:"tokens" xml:"tokens"`
+		Secrets webdoc.Pairs[webdoc.Text] `json:"secrets" xml:"secrets"`
 	} `json:"credentials" xml:"credentials"`
-	ACLs webdoc.Pairs[string] `json:"application-acls" xml:"application-acls"`
+	ACLs webdoc.Pairs[webdoc.Text] `json:"application-acls" xml:"application-acls"`
 }
 
 type localResource struct {
-	URL        string      `json:"resource" xml:"resource"`
-	Type       string      `json:"type" xml:"type"`
-	Visibility string      `json:"visibility" xml:"visibility"`
+	URL        webdoc.Text `json:"resource" xml:"resource"`
+	Type       webdoc.Text `json:"type" xml:"type"`
+	Visibility webdoc.Text `json:"visibility" xml:"visibility"`
 	Size       webdoc.Long `json:"size" xml:"size"`
 	Timestamp  webdoc.Long `json:"timestamp" xml:"timestamp"`
 }
 
 // context converts the document to the message of a submission by RPC.
 func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error) {
-	id, err := creel.ParseApplicationID(s.ID)
+	id, err := creel.ParseApplicationID(string(s.ID))
 	if err != nil {
-		return nil, badRequest(cause + "Could not parse application id " + s.ID)
+		return nil, badRequest(cause + "Could not parse application id " + string(s.ID))
 	}
 	c := &yarnpb.ApplicationSubmissionContextProto{
 		ApplicationId: yarnpb.FromApplicationID(
 			id,
 		),
-		ApplicationName: &s.Name,
+		ApplicationName: (*string)(&s.Name),
 		UnmanagedAm:     proto.Bool(bool(s.Unmanaged)),
 		MaxAppAttempts:  proto.Int32(int32(s.MaxAttempts)),
 		Resource: yarnpb.FromResource(
 			creel.NewResource(int64(s.Resource.Memory), int64(s.Resource.VCores)),
 		),
 		KeepContainersAcrossApplicationAttempts: proto.Bool(bool(s.Keep)),
-		ApplicationTags:                         lower(s.Tags.Tag),
+		ApplicationTags:                         lower(webdoc.Texts(s.Tags.Tag)),
+		ApplicationType:                         (*string)(&s.Type), // as Hadoop: a submission without a type has none
 	}
 	if s.Queue != "" {
-		c.Queue = &s.Queue
-	}
-	if s.Type != "" {
-		c.ApplicationType = &s.Type
+		c.Queue = (*string)(&s.Queue)
 	}
 	if s.Priority != nil && *s.Priority >= 0 {
 		c.Priority = yarnpb.FromPriority(int32(*s.Priority))
@@ -169,33 +167,33 @@ func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error
 	if s.Failures != nil {
 		c.AttemptFailuresValidityInterval = proto.Int64(int64(*s.Failures))
 	}
-	c.NodeLabelExpression = &s.AppLabel // as Hadoop: "" is the partition without a label, not the queue's default
+	c.NodeLabelExpression = (*string)(&s.AppLabel) // as Hadoop: "" is the partition without a label, not the queue's default
 	if s.AMLabel != "" {
 		c.AmContainerResourceRequest = []*yarnpb.ResourceRequestProto{
 			{Priority: yarnpb.FromPriority(0), ResourceName: proto.String("*"),
-				Capability: c.Resource, NumContainers: proto.Int32(1), NodeLabelExpression: &s.AMLabel},
+				Capability: c.Resource, NumContainers: proto.Int32(1), NodeLabelExpression: (*string)(&s.AMLabel)},
 		}
 	}
 	if l := s.Log; l != nil {
 		c.LogAggregationContext = &yarnpb.LogAggregationContextProto{
-			IncludePattern:           &l.Include,
-			ExcludePattern:           &l.Exclude,
-			RolledLogsIncludePattern: &l.RolledInclude,
-			RolledLogsExcludePattern: &l.RolledExclude,
+			IncludePattern:           (*string)(&l.Include),
+			ExcludePattern:           (*string)(&l.Exclude),
+			RolledLogsIncludePattern: (*string)(&l.RolledInclude),
+			RolledLogsExcludePattern: (*string)(&l.RolledExclude),
 		}
 		if l.Policy != "" {
-			c.LogAggregationContext.LogAggregationPolicyClassName = &l.Policy
-			c.LogAggregationContext.LogAggregationPolicyParameters = &l.Parameters
+			c.LogAggregationContext.LogAggregationPolicyClassName = (*string)(&l.Policy)
+			c.LogAggregationContext.LogAggregationPolicyParameters = (*string)(&l.Parameters)
 		}
 	}
 	if s.Reservation != "" {
-		if _, err := creel.ParseReservationID(s.Reservation); err != nil {
-			return nil, badRequest(cause + "Could not parse reservation id " + s.Reservation)
+		if _, err := creel.ParseReservationID(string(s.Reservation)); err != nil {
+			return nil, badRequest(cause + "Could not parse reservation id " + string(s.Reservation))
 		}
 	}
 	for _, e := range s.Timeouts.Entry {
 		if e.Key != lifetime {
-			return nil, unknownWord("application timeout", e.Key, lifetime)
+			return nil, unknownWord("application timeout", string(e.Key), lifetime)
 		}
 		{
 			c.ApplicationTimeouts = append(c.ApplicationTimeouts, &yarnpb.ApplicationTimeoutMapProto{
@@ -228,50 +226,50 @@ func lower(tags []string) []string {
 }
 
 func (l *launchSpec) message() (*yarnpb.ContainerLaunchContextProto, error) {
-	m := &yarnpb.ContainerLaunchContextProto{Command: l.Commands.Command}
+	m := &yarnpb.ContainerLaunchContextProto{Command: webdoc.Texts(l.Commands.Command)}
 	for _, e := range l.Environment.Entry {
-		m.Environment = append(m.Environment, &yarnpb.StringStringMapProto{Key: &e.Key, Value: &e.Value})
+		m.Environment = append(m.Environment, &yarnpb.StringStringMapProto{Key: (*string)(&e.Key), Value: (*string)(&e.Value)})
 	}
 	for _, e := range l.Resources.Entry {
 		r, err := e.Value.message()
 		if err != nil {
 			return nil, err
 		}
-		m.LocalResources = append(m.LocalResources, &yarnpb.StringLocalResourceMapProto{Key: &e.Key, Value: r})
+		m.LocalResources = append(m.LocalResources, &yarnpb.StringLocalResourceMapProto{Key: (*string)(&e.Key), Value: r})
 	}
 	for _, e := range l.ServiceData.Entry {
-		b, err := decodeBase64(e.Value)
+		b, err := decodeBase64(string(e.Value))
 		if err != nil {
-			return nil, badRequest(cause + "service data of " + e.Key + " is not base64")
+			return nil, badRequest(cause + "service data of " + string(e.Key) + " is not base64")
 		}
-		m.ServiceData = append(m.ServiceData, &yarnpb.StringBytesMapProto{Key: &e.Key, Value: b})
+		m.ServiceData = append(m.ServiceData, &yarnpb.StringBytesMapProto{Key: (*string)(&e.Key), Value: b})
 	}
 	for _, e := range l.ACLs.Entry {
-		kind, ok := accessTypes[e.Key]
+		kind, ok := accessTypes[string(e.Key)]
 		if !ok {
-			return nil, unknownWord("application ACL", e.Key, "VIEW_APP or MODIFY_APP")
+			return nil, unknownWord("application ACL", string(e.Key), "VIEW_APP or MODIFY_APP")
 		}
 		m.Application_ACLs = append(
 			m.Application_ACLs,
-			&yarnpb.ApplicationACLMapProto{AccessType: kind.Enum(), Acl: &e.Value},
+			&yarnpb.ApplicationACLMapProto{AccessType: kind.Enum(), Acl: (*string)(&e.Value)},
 		)
 	}
 	var creds token.Credentials
 	for _, e := range l.Credentials.Tokens.Entry {
-		t, err := token.ParseURLString(e.Value)
+		t, err := token.ParseURLString(string(e.Value))
 		if err != nil {
 			return nil, badRequest(cause + "Could not parse credentials data; exception message = " + err.Error())
 		}
-		creds.Tokens = append(creds.Tokens, token.AliasedToken{Alias: e.Key, Token: t})
+		creds.Tokens = append(creds.Tokens, token.AliasedToken{Alias: string(e.Key), Token: t})
 	}
 	for _, e := range l.Credentials.Secrets.Entry {
-		b, err := decodeBase64(e.Value)
+		b, err := decodeBase64(string(e.Value))
 		if err != nil {
 			return nil, badRequest(
-				cause + "Could not parse credentials data; exception message = secret " + e.Key + " is not base64",
+				cause + "Could not parse credentials data; exception message = secret " + string(e.Key) + " is not base64",
 			)
 		}
-		creds.Secrets = append(creds.Secrets, token.Secret{Alias: e.Key, Value: b})
+		creds.Secrets = append(creds.Secrets, token.Secret{Alias: string(e.Key), Value: b})
 	}
 	if len(creds.Tokens)+len(creds.Secrets) > 0 {
 		m.Tokens = creds.Append(nil)
@@ -289,9 +287,9 @@ func decodeBase64(s string) ([]byte, error) {
 
 // message converts a local resource. A URL without a port has port -1, which Java reads as "no port".
 func (l *localResource) message() (*yarnpb.LocalResourceProto, error) {
-	u, err := url.Parse(l.URL)
+	u, err := url.Parse(string(l.URL))
 	if err != nil || l.URL == "" {
-		return nil, badRequest(cause + "local resource " + strconv.Quote(l.URL) + " is not a URI")
+		return nil, badRequest(cause + "local resource " + strconv.Quote(string(l.URL)) + " is not a URI")
 	}
 	p := &yarnpb.URLProto{File: proto.String(u.Path), Port: proto.Int32(-1)}
 	if u.Scheme != "" {
@@ -306,13 +304,13 @@ func (l *localResource) message() (*yarnpb.LocalResourceProto, error) {
 	if u.User != nil {
 		p.UserInfo = proto.String(u.User.String())
 	}
-	kind, ok := yarnpb.LocalResourceTypeProto_value[cmp.Or(strings.TrimSpace(l.Type), "FILE")]
+	kind, ok := yarnpb.LocalResourceTypeProto_value[cmp.Or(strings.TrimSpace(string(l.Type)), "FILE")]
 	if !ok {
-		return nil, unknownWord("type of local resource "+l.URL, l.Type, "ARCHIVE, FILE or PATTERN")
+		return nil, unknownWord("type of local resource "+string(l.URL), string(l.Type), "ARCHIVE, FILE or PATTERN")
 	}
-	seen, ok := yarnpb.LocalResourceVisibilityProto_value[cmp.Or(strings.TrimSpace(l.Visibility), "APPLICATION")]
+	seen, ok := yarnpb.LocalResourceVisibilityProto_value[cmp.Or(strings.TrimSpace(string(l.Visibility)), "APPLICATION")]
 	if !ok {
-		return nil, unknownWord("visibility of local resource "+l.URL, l.Visibility, "PUBLIC, PRIVATE or APPLICATION")
+		return nil, unknownWord("visibility of local resource "+string(l.URL), string(l.Visibility), "PUBLIC, PRIVATE or APPLICATION")
 	}
 	return &yarnpb.LocalResourceProto{
 		Resource:  p,
@@ -360,7 +358,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	w.Header().Set("Location", "http://"+r.Host+strings.TrimSuffix(r.URL.Path, "/")+"/"+doc.ID)
+	w.Header().Set("Location", "http://"+r.Host+strings.TrimSuffix(r.URL.Path, "/")+"/"+string(doc.ID))
 	w.Header()["Content-Type"] = contentType(r)
 	w.WriteHeader(http.StatusAccepted)
 }

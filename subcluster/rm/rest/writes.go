@@ -59,19 +59,19 @@ func (h *Handler) setState(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var doc struct {
-		XMLName     xml.Name `json:"-" xml:"appstate"`
-		State       string   `json:"state" xml:"state"`
-		Diagnostics string   `json:"diagnostics" xml:"diagnostics"`
+		XMLName     xml.Name    `json:"-" xml:"appstate"`
+		State       webdoc.Text `json:"state" xml:"state"`
+		Diagnostics webdoc.Text `json:"diagnostics" xml:"diagnostics"`
 	}
 	if err := h.decode(w, r, &doc); err != nil {
 		h.refuse(w, r, err)
 		return
 	}
-	if doc.State == s.app.Internal {
+	if string(doc.State) == s.app.Internal {
 		h.stateReply(w, r, http.StatusOK, &s.app)
 		return
 	}
-	if doc.State != creel.AppKilled.String() {
+	if string(doc.State) != creel.AppKilled.String() {
 		h.refuse(w, r, badRequest(cause+"Only 'KILLED' is allowed as a target state."))
 		return
 	}
@@ -79,7 +79,7 @@ func (h *Handler) setState(w http.ResponseWriter, r *http.Request) {
 		h.stateReply(w, r, http.StatusOK, &s.app)
 		return
 	}
-	done, err := do(h, r, h.s.Kill(h.caller(r), s.app.ID, doc.Diagnostics))
+	done, err := do(h, r, h.s.Kill(h.caller(r), s.app.ID, string(doc.Diagnostics)))
 	if err != nil {
 		h.refuseWrite(w, r, "kill", s.app.ID, err)
 		return
@@ -118,22 +118,22 @@ func (h *Handler) setQueue(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var doc struct {
-		XMLName xml.Name `json:"-" xml:"appqueue"`
-		Queue   string   `json:"queue" xml:"queue"`
+		XMLName xml.Name    `json:"-" xml:"appqueue"`
+		Queue   webdoc.Text `json:"queue" xml:"queue"`
 	}
 	if err := h.decode(w, r, &doc); err != nil {
 		h.refuse(w, r, err)
 		return
 	}
 	switch {
-	case doc.Queue == string(s.app.Queue):
+	case string(doc.Queue) == string(s.app.Queue):
 		h.queueReply(w, r, s.app.Queue)
 		return
 	case s.app.State.Ended():
 		h.text(w, r, http.StatusBadRequest, "App in "+s.app.State.String()+" state cannot be moved.")
 		return
 	}
-	if _, err := do(h, r, h.s.Move(h.caller(r), s.app.ID, doc.Queue)); err != nil {
+	if _, err := do(h, r, h.s.Move(h.caller(r), s.app.ID, string(doc.Queue))); err != nil {
 		h.refuseWrite(w, r, "move", s.app.ID, err)
 		return
 	}
@@ -217,9 +217,9 @@ func (h *Handler) timeoutReply(w http.ResponseWriter, r *http.Request, p *yarnpb
 }
 
 type timeoutDoc struct {
-	XMLName xml.Name `json:"-" xml:"timeout"`
-	Type    string   `json:"type" xml:"type"`
-	Expiry  string   `json:"expiryTime" xml:"expiryTime"`
+	XMLName xml.Name    `json:"-" xml:"timeout"`
+	Type    webdoc.Text `json:"type" xml:"type"`
+	Expiry  webdoc.Text `json:"expiryTime" xml:"expiryTime"`
 }
 
 // setTimeout changes the time of an application's kill. Only this document requires its root in JSON.
@@ -258,7 +258,7 @@ func (h *Handler) setTimeout(w http.ResponseWriter, r *http.Request) {
 		h.text(w, r, http.StatusBadRequest, "Timeout type or ExpiryTime is null.")
 		return
 	}
-	deadline, err := time.Parse("2006-01-02T15:04:05.999-0700", doc.Expiry)
+	deadline, err := time.Parse("2006-01-02T15:04:05.999-0700", string(doc.Expiry))
 	if err != nil {
 		h.refuse(
 			w,
@@ -266,7 +266,7 @@ func (h *Handler) setTimeout(w http.ResponseWriter, r *http.Request) {
 			&refusal{
 				http.StatusServiceUnavailable,
 				"java.time.format.DateTimeParseException",
-				"Text '" + doc.Expiry + "' could not be parsed at index 0",
+				"Text '" + string(doc.Expiry) + "' could not be parsed at index 0",
 			},
 		)
 		return
@@ -340,7 +340,7 @@ func (h *Handler) setNodeResource(w http.ResponseWriter, r *http.Request) {
 			VCores webdoc.Int  `json:"vCores" xml:"vCores"`
 			Others struct {
 				Entry webdoc.Many[struct {
-					Name  string      `json:"name" xml:"name"`
+					Name  webdoc.Text `json:"name" xml:"name"`
 					Value webdoc.Long `json:"value" xml:"value"`
 					Units *string     `json:"units" xml:"units"`
 				}] `json:"resourceInformation" xml:"resourceInformation"`
@@ -377,14 +377,14 @@ func (h *Handler) setNodeResource(w http.ResponseWriter, r *http.Request) {
 		}
 		units := e.Units
 		if units == nil {
-			units = new(h.unitOf(e.Name))
+			units = new(h.unitOf(string(e.Name)))
 		}
 		v, err := creel.ConvertUnits(int64(e.Value), *units, "")
 		if err != nil {
-			h.refuse(w, r, badRequest(cause+e.Name+": "+err.Error()))
+			h.refuse(w, r, badRequest(cause+string(e.Name)+": "+err.Error()))
 			return
 		}
-		size = size.With(e.Name, v)
+		size = size.With(string(e.Name), v)
 	}
 	_, err = do(h, r, h.s.UpdateNodeResource(h.caller(r), id, size))
 	if err == nil {
