@@ -83,7 +83,7 @@ func requests(t *testing.T, text string) (out []request) {
 
 func rules(t *testing.T, text string) (out []*rule) {
 	for _, p := range lines(t, text, "|", 3) {
-		if !slices.Contains([]string{differs, missing, extra, anyhow, may, same}, p[1]) || p[2] == "" {
+		if !slices.Contains([]string{differs, missing, extra, anyhow, may, same, refused, taken, read, fault}, p[1]) || p[2] == "" {
 			t.Fatalf("not understood: %v", p)
 		}
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(p[0]), `\*`, ".*")
