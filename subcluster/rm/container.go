@@ -172,6 +172,9 @@ func (m *Machine) granted(g *sched.Grant) {
 	m.launchSerial++
 	c.wait = m.launchSerial
 	m.unlaunched.Put(c.wait, c)
+	if m.activities != nil {
+		m.noteGrant(c, g)
+	}
 	if c.am {
 		m.amAllocated(t, c)
 		return

@@ -86,6 +86,7 @@ type Machine struct {
 	normalized []amounts.Vec // sizes of the asks in the current call
 	prefetched int32         // sum of prefetched values, so that the compiler retains the reads
 	count      counts
+	activities *activities // nil unless they are asked for
 }
 
 // counts are totals since the start.

@@ -66,10 +66,16 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	m.sched.Heartbeat(&n.Node)
 	if !r.Reported.HasLabels && !r.Reported.HasAttributes {
 		m.settle()
+		if m.activities != nil {
+			m.considered(n)
+		}
 		return m.answerNode(n)
 	}
 	taken, why := m.nodeSays(r.ID, &r.Reported)
 	m.settle()
+	if m.activities != nil {
+		m.considered(n)
+	}
 	out := m.answerNode(n)
 	out.Taken, out.Diagnostics = taken, why
 	return out

@@ -12,9 +12,8 @@ import (
 )
 
 // mountOff mounts features that this ResourceManager lacks, with YARN's responses for a disabled feature. They are
-// reservations, recorded scheduling activities, and delegation tokens. YARN issues delegation tokens over the web to
-// Kerberos callers only.
-
+// reservations, a log of the scheduler, and delegation tokens. YARN issues delegation tokens over the web to Kerberos
+// callers only.
 func (h *Handler) mountOff(r chi.Router) {
 	// Reservations.
 	noReservations := badRequest(cause + "Reservation is not enabled. Please enable & try again")
@@ -32,10 +31,7 @@ func (h *Handler) mountOff(r chi.Router) {
 		r.Post(path, h.refusing(noReservations))
 	}
 	r.Get("/reservation/list", h.refusing(noReservations))
-	// Activities.
-	r.Get("/scheduler/activities", h.activities)
-	r.Get("/scheduler/bulk-activities", h.refusing(badRequest(cause+notRecorded)))
-	r.Get("/scheduler/app-activities/{appid}", h.appActivities)
+	// The scheduler's own log.
 	r.Post(
 		"/scheduler/logs",
 		h.refusing(&refusal{http.StatusBadRequest, classUnsupported, "this scheduler has no log of its own"}),
@@ -66,61 +62,6 @@ func (h *Handler) unlessOff(serve http.HandlerFunc) http.HandlerFunc {
 
 func (h *Handler) refusing(err error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { h.refuse(w, r, err) }
-}
-
-const notRecorded = "scheduling activities are not recorded; /ws/v1/cluster/scheduler/app-activities/<application id> shows why an application waits"
-
-// activities responds for an unknown node as Hadoop's ResourceManager does.
-func (h *Handler) activities(w http.ResponseWriter, r *http.Request) {
-	node, diagnostic := r.URL.Query().Get("nodeId"), notRecorded
-	if node != "" {
-		id, err := labelledNode(node)
-		known := false
-		if err == nil {
-			err = h.read(r.Context(), func(m *rm.Machine, _ time.Time) { known = m.HasNode(id) })
-			if err != nil {
-				h.refuse(w, r, err)
-				return
-			}
-		}
-		if !known {
-			diagnostic = "Cannot find node manager with given node id"
-		}
-	}
-	h.reply(w, r, http.StatusOK, "activities", rooted, func(w *writer) {
-		w.OptText("nodeId", node)
-		w.Text("diagnostic", diagnostic)
-	})
-}
-
-// appActivities serves the current reason why an application waits. YARN would serve recorded activities.
-func (h *Handler) appActivities(w http.ResponseWriter, r *http.Request) {
-	id, err := appOf(r)
-	if err != nil {
-		h.refuse(w, r, err)
-		return
-	}
-	var why rm.Why
-	var at time.Time
-	err = h.ask(r, func(m *rm.Machine, now time.Time) error {
-		a, ok := m.App(id)
-		if !ok {
-			return noApp(id)
-		}
-		why, _ = m.Why(id)
-		at = now
-		return h.inside(m, r, &a)
-	})
-	if err != nil {
-		h.refuse(w, r, err)
-		return
-	}
-	h.reply(w, r, http.StatusOK, "appActivities", rooted, func(w *writer) {
-		w.Text("applicationId", id.String())
-		w.Text("diagnostic", why.Sentence())
-		w.Int("timestamp", at.UnixMilli())
-		w.Text("dateTime", at.UTC().Format("Mon Jan 02 15:04:05 MST 2006"))
-	})
 }
 
 // queueAccess reports whether a user may submit to or administer a queue. To query another user the caller

@@ -177,13 +177,21 @@ func (a *App) firstWaiting() *Ask {
 
 // whyAsk explains the first outstanding ask.
 func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
+	if !s.whyLimited(a, k, w) {
+		s.whyNoNode(a, k, w)
+	}
+}
+
+// whyLimited explains an ask that waits for a reservation or a limit, and so for no particular node. It reports whether
+// the ask does.
+func (s *Scheduler) whyLimited(a *App, k *Ask, w *Why) bool {
 	w.Ask, w.Need = k.view(), k.size.Resource
 	if k.hold != nil {
 		n := k.hold.node
 		w.Limit, w.Used, w.Bound = LimitReservation, s.sizes.Resource(&n.free), k.size.Resource
 		w.Text = fmt.Sprintf("Node %s is reserved for it and has %s free; it needs %s.", n.id, w.Used, w.Need)
 		w.Try = "wait until containers on that node end"
-		return
+		return true
 	}
 	if v := s.admit(a, k.size, nil); v.limit != LimitNone {
 		w.Limit, w.Where = v.limit, v.where.path
@@ -192,7 +200,7 @@ func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
 			have.Add(&v.where.held)
 			if !s.underCap(v.where, &have, &k.size.V) {
 				s.whyCap(v.where, w.Need, w)
-				return
+				return true
 			}
 		}
 		if v.limit == LimitQueue {
@@ -207,11 +215,11 @@ func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
 				w.Need,
 			)
 			w.Try = "wait until containers of the queue end, move the application, or raise the queue's maximum"
-			return
+			return true
 		}
 		if !s.underUserCap(a.user, &k.size.V) && s.policy.userAdmits(s, a.user) {
 			s.whyUserCap(a.user, w.Need, w)
-			return
+			return true
 		}
 		limit, _ := s.policy.userLimit(s, a.user)
 		w.Used, w.Bound = s.sizes.Resource(&a.user.used), s.sizes.Resource(&limit)
@@ -223,7 +231,7 @@ func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
 			w.Bound,
 		)
 		w.Try = "wait until containers of the user end, or raise the queue's user-limit-factor or minimum-user-limit-percent"
-		return
+		return true
 	}
 	if q := s.heldAt(a, k); q != nil {
 		have, b := q.used, q.blocker
@@ -238,9 +246,9 @@ func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
 			q.path, w.Used, w.Bound, before, b.size.Resource,
 		)
 		w.Try = "wait until containers of the queue end, or raise the queue's maximum"
-		return
+		return true
 	}
-	s.whyNoNode(a, k, w)
+	return false
 }
 
 // heldAt returns the queue whose maximum an earlier ask waits for, which k may not pass; nil for none.
