@@ -113,6 +113,7 @@ var rules = map[string]rule{
 	"internal/propertytest": {}, // draws of property tests and fuzz targets
 	"internal/sockwait":     {},
 	"internal/network":      {},
+	"internal/jceks":        {pure: true},
 	"internal/ratelog":      {},
 	"internal/rawjson":      {pure: true},
 	"internal/strictjson":   {pure: true},

@@ -158,22 +158,6 @@ var ignoredRows = []ignoredRow{
 
 	// Secrets and encryption.
 	{
-		keys: []string{"hadoop.security.credential.provider.path"}, effect: Stops, roles: onWeb,
-		example: "jceks://file/etc/hadoop/creds.jceks",
-		why:     "creel does not read credential providers: passwords in them would not be found",
-		try:     "remove it, and put the password of Redis into a file: creel.store.password-file",
-	},
-	{
-		keys: []string{"hadoop.security.credential.clear-text-fallback"}, effect: Stops, roles: onWeb, when: isFalse,
-		example: "false",
-		why:     "creel does not read credential providers: it would take passwords from configuration files",
-		try:     "remove it, and put the password of Redis into a file: creel.store.password-file",
-	},
-	{
-		keys: []string{"hadoop.security.credstore.**"}, effect: Lists, roles: onWeb,
-		why: "creel does not read credential providers",
-	},
-	{
 		keys: []string{"hadoop.security.saslproperties.resolver.class"}, effect: Stops, roles: onServers,
 		also:    []string{"org.apache.hadoop.security.SaslPropertiesResolver"},
 		example: "org.apache.hadoop.security.IngressPortBasedResolver",

@@ -103,8 +103,6 @@ func TestSafetySettingsStopOrWarn(t *testing.T) {
 		{RM, true, "yarn.resourcemanager.webapp.xfs-filter.xframe-options", "DENY", ""},
 		{RM, false, "yarn.resourcemanager.webapp.xfs-filter.xframe-options", "ALLOW-FROM https://a", ""},
 		{RM, false, "yarn.webapp.xfs-filter.enabled", "false", ""},
-		{Router, true, "hadoop.security.credential.provider.path", "jceks://file/etc/creds.jceks", ""},
-		{RM, true, "hadoop.security.credential.clear-text-fallback", "false", ""},
 		{RM, true, "yarn.resourcemanager.store.class", recovery + "ZKRMStateStore", "yarn.resourcemanager.recovery.enabled=true"},
 		{RM, true, "yarn.resourcemanager.fs.state-store.uri", "hdfs://nn/rm", "yarn.resourcemanager.recovery.enabled=true"},
 		{RM, false, "yarn.resourcemanager.store.class", recovery + "ZKRMStateStore", ""},

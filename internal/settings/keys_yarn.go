@@ -139,6 +139,24 @@ var hadoopKeys = []Setting{
 			"which one is found. Values of keys that end in secret, password, passphrase, credential or .auth are always masked.",
 	},
 	{
+		Key:  "hadoop.security.credential.provider.path",
+		Type: List,
+		Doc: "Keystores with passwords, made by `hadoop credential create`, as jceks://file/PATH or localjceks://file/PATH. " +
+			"Their aliases creel.store.password and creel.store.sentinel-password precede the password files.",
+	},
+	{
+		Key:     "hadoop.security.credential.clear-text-fallback",
+		Type:    Bool,
+		Default: "true",
+		Doc:     "Whether creel.store.url may contain a password.",
+	},
+	{
+		Key:  "hadoop.security.credstore.java-keystore-provider.password-file",
+		Type: Path,
+		Doc: "A file with the password of the keystores. A relative path is beside the file that sets it. The environment " +
+			"variable HADOOP_CREDSTORE_PASSWORD takes precedence; without both the password is none.",
+	},
+	{
 		Key:     "hadoop.rpc.protection",
 		Type:    List,
 		Default: "authentication",

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-// secretFiles lists the files with secrets that a daemon reads: the cluster's secret, passwords of the store, and
-// configuration files with such a password.
+// secretFiles lists the files with secrets that a daemon reads: the cluster's secret, passwords of the store,
+// keystores and their password, and configuration files with a password of the store.
 func secretFiles(s *settings.Settings) (paths []string) {
 	if file := s.String("creel.cluster.secret-file"); file != "" {
 		paths = append(paths, file)
@@ -23,6 +23,14 @@ func secretFiles(s *settings.Settings) (paths []string) {
 		if file := s.String(key); file != "" {
 			paths = append(paths, file)
 		}
+	}
+	for _, provider := range s.List(credentialProviders) {
+		if file, ok := keystoreOf(provider); ok {
+			paths = append(paths, file)
+		}
+	}
+	if file := keystorePasswordFile(s); file != "" {
+		paths = append(paths, file)
 	}
 	v, ok := s.Lookup("creel.store.url")
 	if ok && v.Origin.Source == "file" && hasPassword(v.Text) && !slices.Contains(paths, v.Origin.File) {

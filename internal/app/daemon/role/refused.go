@@ -84,6 +84,19 @@ var refusals = []refusal{
 		},
 	},
 	{
+		key: credentialProviders, roles: onWeb, example: "user:///",
+		why: "creel reads keystores in local files only: passwords in this provider would not be found",
+		try: "set jceks://file/PATH, with a keystore that `hadoop credential create` made",
+		refused: func(s *settings.Settings) (bool, string) {
+			for _, provider := range s.List(credentialProviders) {
+				if _, ok := keystoreOf(provider); !ok {
+					return true, provider
+				}
+			}
+			return false, ""
+		},
+	},
+	{
 		key: "yarn.http.policy", roles: onWeb, example: "HTTPS_ONLY",
 		why:     "creel's web ports do not support TLS: answers would be unencrypted",
 		try:     "set HTTP_ONLY, and put a TLS proxy before them",

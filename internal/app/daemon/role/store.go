@@ -95,7 +95,7 @@ const (
 
 // storeConfig reads the store's settings; memory means a store in this process.
 func storeConfig(s *settings.Settings) (conf redis.Config, memory bool, err error) {
-	address := s.String("creel.store.url")
+	address, plain := s.String("creel.store.url"), s.Bool("hadoop.security.credential.clear-text-fallback")
 	if address == "memory" {
 		return conf, true, nil
 	}
@@ -103,11 +103,16 @@ func storeConfig(s *settings.Settings) (conf redis.Config, memory bool, err erro
 		return conf, false, s.Problem("creel.store.url", "it is not a store's URL",
 			"give memory, or a redis URL such as redis://127.0.0.1:6379")
 	}
-	password, err := passwordFrom(s, "creel.store.password-file")
+	if !plain && hasPassword(address) {
+		return conf, false, s.Problem("creel.store.url",
+			"it has a password, and hadoop.security.credential.clear-text-fallback=false forbids that",
+			"hadoop credential create creel.store.password -provider jceks://file/PATH, and remove it from the URL")
+	}
+	password, err := storePassword(s, "creel.store.password", "creel.store.password-file")
 	if err != nil {
 		return conf, false, err
 	}
-	sentinels, err := passwordFrom(s, "creel.store.sentinel-password-file")
+	sentinels, err := storePassword(s, "creel.store.sentinel-password", "creel.store.sentinel-password-file")
 	if err != nil {
 		return conf, false, err
 	}
@@ -135,6 +140,15 @@ func joinFederation(ctx context.Context, store statestore.Store, s *settings.Set
 			"federation", owner, "try", "set creel.federation.name="+owner)
 	}
 	return err
+}
+
+// storePassword reads a password from a credential provider, or else from the file that a setting names; "" if there
+// is neither.
+func storePassword(s *settings.Settings, alias, fileKey string) (string, error) {
+	if password, found, err := credential(s, alias); found || err != nil {
+		return password, err
+	}
+	return passwordFrom(s, fileKey)
 }
 
 // maxPassword is the size of the largest file that passes for a password.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,6 +141,90 @@ func TestStorePasswordIsReadFromItsFile(t *testing.T) {
 	}
 	if err := open(server.URL()); !settings.IsProblem(err) || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("without the file: %v", err)
+	}
+}
+
+// Passwords are read from keystores of Hadoop's before files. No message contains one.
+func TestStorePasswordIsReadFromKeystore(t *testing.T) {
+	const keystores = "../../../jceks/testdata/"
+	here, err := filepath.Abs(keystores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"of-keystore": "s3cret\n", "plain": "in clear text"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	none, guarded := "jceks://file"+here+"/none.jceks", "localjceks://file"+here+"/guarded.jceks"
+	const path = "hadoop.security.credential.provider.path="
+	right := "hadoop.security.credstore.java-keystore-provider.password-file=" + filepath.Join(dir, "of-keystore")
+	const noFallback = "hadoop.security.credential.clear-text-fallback=false"
+	plain := "creel.store.password-file=" + filepath.Join(dir, "plain")
+	for _, c := range []struct {
+		name, variable  string
+		defines         []string
+		want, sentinels string
+		problem         string
+	}{
+		{name: "without providers", defines: []string{plain}, want: "in clear text"},
+		{name: "password none", defines: []string{path + none, plain, noFallback}, want: "first secret", sentinels: "second"},
+		{name: "password file", defines: []string{path + guarded, right}, want: "guarded"},
+		{name: "variable", variable: "s3cret", defines: []string{path + guarded}, want: "guarded"},
+		{name: "two providers", variable: "s3cret", defines: []string{path + guarded + "," + guarded}, want: "guarded"},
+		{name: "wrong password", variable: "other", defines: []string{path + guarded}, problem: "password is another one"},
+		{name: "no keystore", defines: []string{path + "jceks://file" + dir + "/away.jceks"}, problem: "no such file"},
+		{name: "not a keystore", defines: []string{path + "jceks://file" + dir + "/plain"}, problem: "too short"},
+		{name: "fallback forbidden", defines: []string{noFallback, "creel.store.url=redis://u:pw@h"}, problem: "forbids"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.variable != "" {
+				t.Setenv(keystoreVariable, c.variable)
+			}
+			s, err := settings.Load(settings.Sources{
+				ConfDir: t.TempDir(), Defines: append([]string{"creel.store.url=redis://h"}, c.defines...),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			conf, _, err := storeConfig(s)
+			switch {
+			case c.problem == "" && err != nil, c.problem != "" && (!settings.IsProblem(err) || !strings.Contains(err.Error(), c.problem)):
+				t.Errorf("%v, want %q", err, c.problem)
+			case c.problem == "" && (conf.Password != c.want || conf.SentinelPassword != c.sentinels):
+				t.Errorf("%q and %q", conf.Password, conf.SentinelPassword)
+			}
+		})
+	}
+}
+
+// The keystore's password file is searched beside the configuration file that names it, as Hadoop does.
+func TestKeystorePasswordFileIsBesideConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	here, err := filepath.Abs("../../../jceks/testdata/guarded.jceks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"pw": " s3cret\n",
+		"core-site.xml": "<configuration><property><name>" + credentialProviders + "</name><value>jceks://file" + here +
+			"</value></property><property><name>" + keystorePassword + "</name><value>pw</value></property></configuration>",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := settings.Load(settings.Sources{ConfDir: dir, Defines: []string{"creel.store.url=redis://h"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf, _, err := storeConfig(s)
+	if err != nil || conf.Password != "guarded" {
+		t.Errorf("%q, %v", conf.Password, err)
+	}
+	if secrets := secretFiles(s); !slices.Contains(secrets, here) || !slices.Contains(secrets, filepath.Join(dir, "pw")) {
+		t.Errorf("the files with secrets: %v", secrets)
 	}
 }
 
