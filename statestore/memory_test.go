@@ -45,9 +45,29 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 		return storetest.Deployment{
 			Store:     m,
 			Advance:   c.Advance,
+			Back:      func(t *testing.T) func(...statestore.Home) { return back(t, m, state) },
 			SetSchema: func(_ *testing.T, word string) { state.SetSchemaForTest(word) },
 		}
 	})
+}
+
+// back takes a snapshot of a store in memory, and returns its restoration.
+func back(t *testing.T, m *statestore.Memory, state *statestore.State) func(homes ...statestore.Home) {
+	t.Helper()
+	data, err := m.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(homes ...statestore.Home) {
+		t.Helper()
+		if err := m.Restore(data); err != nil {
+			t.Fatal(err)
+		}
+		state.Reopen("memory-2")
+		if _, err := statestore.Reclaim(t.Context(), m, homes); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestSnapshotIsTheWholeStore(t *testing.T) {

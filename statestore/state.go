@@ -83,7 +83,8 @@ func (t *State) NextEpoch(
 	epoch = max(t.epochs[id], now.UnixMilli(), previous)
 	if r := t.members[id]; r != nil {
 		age := now.Sub(r.Heartbeat)
-		if !takeOver && !r.Deregistered && r.Epoch != previous && age <= r.LeaseOrDefault() {
+		// A lower epoch than previous is the caller's own of earlier, in a store that went back.
+		if !takeOver && !r.Deregistered && r.Epoch > previous && age <= r.LeaseOrDefault() {
 			return 0, AliveMember(id, r.Epoch, age)
 		}
 		epoch = max(epoch, r.Epoch)
@@ -632,9 +633,10 @@ func (t *State) Renew(now time.Time, l Lease, ttl time.Duration) (Lease, error) 
 		return Lease{}, err
 	}
 	is := t.leases[l.Name]
-	if is.Holder != l.Holder || is.Token != l.Token {
+	if is.Token > l.Token || is.Token == l.Token && is.Holder != l.Holder {
 		return is, LostLease(l)
 	}
+	is = l // a lower token is an earlier holder's, in a store that went back
 	is.Expires = now.Add(ttl)
 	t.leases[l.Name] = is
 	return is, nil
@@ -645,7 +647,8 @@ func (t *State) Release(now time.Time, l Lease) error {
 	if err := CheckLease(l.Name, l.Holder, 1); err != nil {
 		return err
 	}
-	if is := t.leases[l.Name]; is.Holder == l.Holder && is.Token == l.Token {
+	if is := t.leases[l.Name]; is.Token < l.Token || is.Holder == l.Holder && is.Token == l.Token {
+		is = l
 		is.Holder, is.Expires = "", now
 		t.leases[l.Name] = is
 	}

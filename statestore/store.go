@@ -32,8 +32,9 @@ type Members interface {
 	// issued for the member before, by this store or by a store whose clock was not ahead. previous is the epoch of the
 	// last process before it (a ResourceManager stores it in its journal), 0 for none.
 	//
-	// It returns creel.ErrConflict while the member is alive under an epoch other than previous. takeOver skips this
-	// check and takes the name from that process. The epoch takes effect with Register.
+	// It returns creel.ErrConflict while the member is alive under an epoch above previous. A lower one is an earlier
+	// process of the caller, in a store that went back. takeOver skips this check and takes the name from that process.
+	// The epoch takes effect with Register.
 	NextEpoch(ctx context.Context, id creel.SubclusterID, previous int64, takeOver bool) (epoch int64, err error)
 	// Register admits a member, or renews it. It counts as a heartbeat.
 	Register(ctx context.Context, m subcluster.Member) error
@@ -253,7 +254,7 @@ type Leases interface {
 	// stays. Otherwise it returns creel.ErrConflict and the holder's lease.
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error)
 	// Renew extends the lease if it has had no other holder since; creel.ErrStale if it has. An expired lease without a
-	// later holder can be renewed.
+	// later holder can be renewed, and so can one whose earlier holder is recorded in a store that went back.
 	Renew(ctx context.Context, l Lease, ttl time.Duration) (Lease, error)
 	// Release ends the lease; it is success if the lease is lost already.
 	Release(ctx context.Context, l Lease) error

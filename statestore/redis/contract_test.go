@@ -47,6 +47,13 @@ func open(t testing.TB, cfg redis.Config) *redis.Store {
 
 // contract runs the suite, each part under a prefix of its own.
 func contract(t *testing.T, url string, set func(t *testing.T, key, field, value string), wait int) {
+	contractWith(t, url, set, wait, nil)
+}
+
+// contractWith is contract for a server that can go back.
+func contractWith(
+	t *testing.T, url string, set func(t *testing.T, key, field, value string), wait int, server *redistest.Server,
+) {
 	storetest.Run(t, func(t *testing.T) storetest.Deployment {
 		cfg := redis.Config{
 			URL:      url,
@@ -54,8 +61,22 @@ func contract(t *testing.T, url string, set func(t *testing.T, key, field, value
 			Validate: storetest.Validate,
 			Wait:     wait,
 		}
+		store := open(t, cfg)
+		var back func(t *testing.T) func(...statestore.Home)
+		if server != nil {
+			back = func(t *testing.T) func(...statestore.Home) {
+				older := server.Snapshot()
+				return func(homes ...statestore.Home) {
+					looks(t, store, false) // its mark is newer than the snapshot
+					server.GoBack(older)
+					looks(t, store, true)
+					whole(t, store, homes...)
+				}
+			}
+		}
 		return storetest.Deployment{
-			Store:   open(t, cfg),
+			Store:   store,
+			Back:    back,
 			Again:   func(t *testing.T) statestore.Store { return open(t, cfg) },
 			Advance: time.Sleep,
 			SetSchema: func(t *testing.T, word string) {
@@ -68,7 +89,7 @@ func contract(t *testing.T, url string, set func(t *testing.T, key, field, value
 func TestOneServerKeepsTheContract(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	contract(t, s.URL(), func(t *testing.T, key, field, value string) { s.Do("HSET", key, field, value) }, 0)
+	contractWith(t, s.URL(), func(t *testing.T, key, field, value string) { s.Do("HSET", key, field, value) }, 0, s)
 }
 
 func TestAClusterKeepsTheContract(t *testing.T) {

@@ -80,6 +80,12 @@ func (s *Store) renew(ctx context.Context, l statestore.Lease, us int64) (states
 	switch list[0] {
 	case "OK":
 		return parseLease(l.Name, str(at(list, 1)))
+	case "BACK":
+		is, err := parseLease(l.Name, str(at(list, 1)))
+		if err != nil {
+			return statestore.Lease{}, err
+		}
+		return is, s.everyShard(ctx, fenceScript, ":"+l.Name, l.Token)
 	case "OTHER":
 		is, _ := parseLease(l.Name, str(at(list, 1)))
 		return is, statestore.LostLease(l)

@@ -260,7 +260,7 @@ return {'OK'}`)
 	nextEpochScript = newScript("next_epoch", guard+clock+`
 local e = redis.call('HGET', KEYS[3], ARGV[5])
 local m = redis.call('HGET', KEYS[2], ARGV[5])
-if e and m and e ~= ARGV[6] and ARGV[7] ~= '1' and redis.call('HEXISTS', KEYS[5], ARGV[5]) == 0 then
+if e and m and tonumber(e) > tonumber(ARGV[6]) and ARGV[7] ~= '1' and redis.call('HEXISTS', KEYS[5], ARGV[5]) == 0 then
   local lease = cjson.decode(m).lease or 0
   if lease <= 0 then lease = tonumber(ARGV[8]) end
   local age = us - tonumber(redis.call('HGET', KEYS[4], ARGV[5]) or '0')
@@ -485,16 +485,19 @@ redis.call('HSET', KEYS[2], ARGV[5], new)
 redis.call('HSET', KEYS[1], ':' .. ARGV[5], string.format('%d', token))
 return {'OK', new}`)
 
-	// ARGV[8] token; ttl 0 releases.
+	// ARGV[8] token; ttl 0 releases. A lower token is an earlier holder's, in a store that went back: the caller then
+	// writes its own into all shards.
 	renewScript = newScript("renew", allowOOM+guard+clock+`
 local cur = redis.call('HGET', KEYS[2], ARGV[5])
 local token, holder = '0', ''
 if cur then token, holder = string.match(cur, '^(%d+) %d+ (.*)$') end
-if token ~= ARGV[8] or holder ~= ARGV[6] then touch() return {'OTHER', cur or ''} end
+local older = tonumber(token) < tonumber(ARGV[8])
+if not older and (token ~= ARGV[8] or holder ~= ARGV[6]) then touch() return {'OTHER', cur or ''} end
+holder = ARGV[6]
 if ARGV[7] == '0' then holder = '' end
-local new = string.format('%s %d ', token, us + tonumber(ARGV[7])) .. holder
+local new = string.format('%s %d ', ARGV[8], us + tonumber(ARGV[7])) .. holder
 redis.call('HSET', KEYS[2], ARGV[5], new)
-return {'OK', new}`)
+return {older and 'BACK' or 'OK', new}`)
 
 	holderScript = newScript("holder", noWrites+`
 local t = redis.call('TIME')

@@ -31,6 +31,9 @@ type Deployment struct {
 	Again func(t *testing.T) statestore.Store
 	// Advance advances the store's clock by at least d.
 	Advance func(d time.Duration)
+	// Back takes a snapshot. The result restores it, and rebuilds the store from the homes that members report, as its
+	// processes do; nil if the store cannot go back.
+	Back func(t *testing.T) (restore func(homes ...statestore.Home))
 	// SetSchema writes another schema word, as a foreign creel would.
 	SetSchema func(t *testing.T, word string)
 }
@@ -98,6 +101,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"a home is left under its newest claim only", movesUnderNumber},
 		{"concurrent claims agree", concurrentClaims},
 		{"an ended context ends a call", endedContext},
+		{"a store goes back", goesBack},
 	}
 	for _, p := range parts {
 		t.Run(p.name, func(t *testing.T) { p.run(t, open(t)) })
