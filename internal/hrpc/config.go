@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/netip"
 	"time"
+
+	"github.com/creelrm/creel/internal/username"
 )
 
 // TokenFunc looks up a token by the identifier's bytes. It returns the password (usually an HMAC of the identifier) and
@@ -27,6 +29,9 @@ type Config struct {
 	// Relay, if set, is called first. It returns a login at the server that issued the token, and the client's
 	// resulting identity; or nil. That server verifies the client for this one.
 	Relay func(identifier []byte) (at *RelayedLogin, identity func() Identity, err error)
+
+	// Names maps the login names of clients without SASL to users (hadoop.security.auth_to_local). Nil: Hadoop's default.
+	Names *username.Rules
 
 	// Integrity requires auth-int of SASL clients and wraps every packet after the exchange (hadoop.rpc.protection =
 	// integrity). Default: authentication only.

@@ -7,8 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"time"
-
-	"github.com/creelrm/creel/internal/username"
 )
 
 const httpAnswer = "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
@@ -207,8 +205,8 @@ func (c *conn) acceptContext(frame []byte, proven *Identity) error {
 			return h.fatalf(DetailFatalUnauthorized, ClassAccessControl, "the connection context names no user")
 		}
 		who = &Identity{Method: Simple}
-		if who.User, err = username.Short(cc.effectiveUser); err == nil {
-			who.RealUser, err = username.Short(cc.realUser)
+		if who.User, err = c.s.cfg.Names.Short(cc.effectiveUser); err == nil {
+			who.RealUser, err = c.s.cfg.Names.Short(cc.realUser)
 		}
 		if err != nil {
 			return h.fatalf(DetailFatalUnauthorized, ClassAccessControl, "%v", err)

@@ -127,7 +127,6 @@ func TestSafetySettingsStopOrWarn(t *testing.T) {
 		{RM, false, "hadoop.ssl.enabled.protocols", "TLSv1.3", ""},
 		{RM, false, "hadoop.http.authentication.signature.secret.file", "/etc/secret", ""},
 		{Router, false, "yarn.router.keytab.file", "/etc/router.keytab", ""},
-		{RM, false, "hadoop.security.auth_to_local", "RULE:[1:$1]", ""},
 		{RM, false, "hadoop.security.group.mapping.ldap.bind.password.file", "/etc/word", ""},
 		{RM, false, "hadoop.security.crypto.cipher.suite", "SM4/CTR/NoPadding", ""},
 		{RM, true, "security.resourcetracker.protocol.acls", "yarn", "hadoop.security.authorization=true"},

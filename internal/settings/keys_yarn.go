@@ -169,6 +169,19 @@ var hadoopKeys = []Setting{
 		Doc:     "Whether a token names its service by address rather than by host name.",
 	},
 	{
+		Key:  "hadoop.security.auth_to_local",
+		Type: String,
+		Doc: "Rules that map login names such as alice@REALM to users; unset, the user is the first component. " +
+			"DEFAULT accepts the default_realm of /etc/krb5.conf. A daemon with rules that it cannot read refuses to start.",
+	},
+	{
+		Key:     "hadoop.security.auth_to_local.mechanism",
+		Type:    Enum,
+		Choices: []string{"hadoop", "mit"},
+		Default: "hadoop",
+		Doc:     "hadoop: a name without a rule, or with a result that has @ or /, is rejected; mit: it is a user.",
+	},
+	{
 		Key:     "hadoop.security.group.mapping",
 		Type:    Class,
 		Default: "org.apache.hadoop.security.JniBasedUnixGroupsMappingWithFallback",

@@ -65,6 +65,17 @@ var refusals = []refusal{
 		refused: is("hadoop.security.authentication", "kerberos"),
 	},
 	{
+		key: authToLocal, roles: onWeb, example: "RULE:[1:$1",
+		why: "the rules are invalid: clients would act as other users",
+		try: "write rules as RULE:[1:$1@$0](.*@REALM)s/@.*//, separated by spaces or line ends",
+		refused: func(s *settings.Settings) (bool, string) {
+			if _, err := nameRules(s); err != nil {
+				return true, err.Error()
+			}
+			return false, ""
+		},
+	},
+	{
 		key: "hadoop.security.group.mapping", roles: onServers, example: "org.apache.hadoop.security.LdapGroupsMapping",
 		why: "creel does not support this class: access lists would be checked against other groups",
 		try: "set org.apache.hadoop.security.ShellBasedUnixGroupsMapping and have this machine know the groups (sssd), " +

@@ -35,6 +35,7 @@ func RPCLimits(s *settings.Settings, threads ...string) hrpc.Config {
 		IdleTime:           2 * s.Duration("ipc.client.connection.maxidletime"),
 		DrainTime:          s.Duration("creel.drain-timeout"),
 	}
+	c.Names, _ = nameRules(s) // an error prevents the start
 	c.Interceptors = tracing.ServerInterceptors(s)
 	return c
 }

@@ -22,7 +22,9 @@ import (
 // webSettings reads the settings of all web ports. crossOrigin are the daemon's own settings that permit access by
 // pages of other origins.
 func webSettings(s *settings.Settings, crossOrigin ...string) webserver.Config {
+	names, _ := nameRules(s) // an error prevents the start
 	return webserver.Config{
+		Names:             names,
 		ReadHeaderTimeout: s.Duration("creel.http.read-header-timeout"),
 		IdleTimeout:       s.Duration("hadoop.http.idle_timeout.ms"),
 		MaxConnections:    s.Int("creel.http.max-connections"),

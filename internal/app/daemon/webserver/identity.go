@@ -24,17 +24,17 @@ const cookieAge = 10 * time.Hour
 // identify adds simple authentication to a handler. A user.name in the query sets the cookie. A request with only the
 // cookie is handled as if it had the user.name, so that members see it too, through any router. The cookie proves no
 // more than user.name does, so it has no signature. Requests with neither go to anonymous, except those for health.
-func identify(next, anonymous http.Handler) http.Handler {
+func identify(next, anonymous http.Handler, names *username.Rules) http.Handler {
 	var last atomic.Pointer[setCookie]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		short, err := shortNames(r.URL.RawQuery)
+		short, err := shortNames(r.URL.RawQuery, names)
 		if err == nil && short != r.URL.RawQuery {
 			r = r.Clone(r.Context())
 			r.URL.RawQuery = short
 		}
 		name, cookie := query.First(r.URL.RawQuery, "user.name"), ""
 		if name == "" && err == nil {
-			cookie, err = username.Short(cookieUser(r))
+			cookie, err = names.Short(cookieUser(r))
 			name = cookie
 		}
 		if err != nil {
@@ -70,7 +70,7 @@ func identify(next, anonymous http.Handler) http.Handler {
 }
 
 // shortNames returns a query in which user.name and doAs have short user names.
-func shortNames(raw string) (string, error) {
+func shortNames(raw string, names *username.Rules) (string, error) {
 	long := false
 	for name, value := range query.Pairs(raw) {
 		long = long || namesUser(name) && strings.ContainsAny(value, "@/")
@@ -84,7 +84,7 @@ func shortNames(raw string) (string, error) {
 			if !namesUser(name) {
 				continue
 			}
-			short, err := username.Short(value)
+			short, err := names.Short(value)
 			if err != nil {
 				return "", err
 			}

@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/creelrm/creel/internal/username"
 )
 
 // A client that named itself once is known by its cookie afterwards.
@@ -16,7 +18,7 @@ func TestCookieOfSimpleAuthentication(t *testing.T) {
 	named := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %s", r.URL.Query().Get("user.name"), r.URL.Query().Get("states"))
 	})
-	server := httptest.NewServer(identify(named, named))
+	server := httptest.NewServer(identify(named, named, nil))
 	defer server.Close()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -83,7 +85,7 @@ func TestCookieOfSimpleAuthentication(t *testing.T) {
 // If anonymous requests are disallowed, a client without a name can read only the health pages.
 func TestAnonymousRequestsAreRefusedBySetting(t *testing.T) {
 	in := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "in") })
-	handler := identify(in, anonymous(in, Config{RefuseAnonymous: true}))
+	handler := identify(in, anonymous(in, Config{RefuseAnonymous: true}), nil)
 	for path, want := range map[string]int{
 		"/ws/v1/cluster":               http.StatusForbidden,
 		"/conf":                        http.StatusForbidden,
@@ -106,8 +108,32 @@ func TestShortNamesInQueries(t *testing.T) {
 		"a=%2f&user.name=alice@R&b": "a=%2f&user.name=alice&b",
 		"user.name=svc%2Fh%40R&DOAS=bob%40R&user.name=x/y": "user.name=svc&DOAS=bob&user.name=x",
 	} {
-		if got, err := shortNames(raw); got != want || err != nil {
+		if got, err := shortNames(raw, nil); got != want || err != nil {
 			t.Errorf("%s is %s, %v; want %s", raw, got, err, want)
+		}
+	}
+}
+
+func TestUsersByRulesAreNamedInRequests(t *testing.T) {
+	rules, err := username.ParseRules("RULE:[1:$1@$0](.*@REALM)s/@.*/_r/", "hadoop", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.URL.Query().Get("user.name"), " ", r.URL.Query().Get("doAs"))
+	})
+	handler := identify(named, named, rules)
+	const none = "400 no rule of hadoop.security.auth_to_local applies to user name "
+	for query, want := range map[string]string{
+		"user.name=ann@REALM":               "200 ann_r ",
+		"user.name=ann&doAs=bob%40REALM":    "200 ann bob_r",
+		"user.name=ann%40OTHER":             none + `"ann@OTHER"`,
+		"user.name=ann&DoAs=svc/host@REALM": none + `"svc/host@REALM"`,
+	} {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/?"+query, nil))
+		if got := fmt.Sprint(w.Code, " ", strings.TrimSuffix(w.Body.String(), "\n")); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/creelrm/creel/internal/username"
 )
 
 // Config is the configuration of a web port. Zero values mean the defaults in brackets.
@@ -20,6 +22,7 @@ type Config struct {
 	DrainTime         time.Duration                   // for answers in progress at the end [5 s]
 	RefuseAnonymous   bool                            // 403 for requests without user.name, cookie or another login
 	Login             Login                           // beside user.name, if RefuseAnonymous is set [none]
+	Names             *username.Rules                 // from login names to users [Hadoop's default]
 	MaxConnections    int                             // 503 above [20,000]
 	MaxPerAddress     int                             // of one remote address, 503 above [half of MaxConnections]
 	Wrap              func(http.Handler) http.Handler // around the handler of each port [nothing]
@@ -40,7 +43,7 @@ type Login struct {
 func Task(l net.Listener, handler http.Handler, c Config) func(context.Context) error {
 	first := cmp.Or(c.ReadHeaderTimeout, 10*time.Second)
 	server := &http.Server{
-		Handler:           boundBodies(identify(handler, anonymous(handler, c)), first),
+		Handler:           boundBodies(identify(handler, anonymous(handler, c), c.Names), first),
 		ReadHeaderTimeout: first,
 		IdleTimeout:       cmp.Or(c.IdleTimeout, 2*time.Minute),
 		MaxHeaderBytes:    64 << 10,
