@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/user"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -17,7 +18,7 @@ import (
 )
 
 func storeCommand() *cobra.Command {
-	return daily("store", "look after the state store", storeRebuild())
+	return daily("store", "look after the state store", storeRebuild(), storeRename())
 }
 
 // storeRebuild ends a rebuild's wait for members.
@@ -58,6 +59,41 @@ then start that member's applications a second time: be sure that the member is 
 				}
 				fmt.Fprintf(c.OutOrStdout(), "%s need not answer\n", id)
 			}
+			return nil
+		})
+	}
+	return c
+}
+
+// storeRename changes the name of the federation that owns the store.
+func storeRename() *cobra.Command {
+	var f storeFlags
+	var accept bool
+	c := &cobra.Command{
+		Use: "rename OLD NEW", Short: "rename the federation that owns the store", Args: exactly(2, "the old name and the new one"),
+		Long: `A state store has the name of its federation, which the first process wrote
+(creel.federation.name). Processes with another name do not start. This command
+changes the name. Stop the federation's processes first, and set the new name in
+their configuration. With --accept-running they may run meanwhile: they continue,
+but do not start again before their configuration has the new name.`,
+	}
+	f.register(c)
+	c.Flags().BoolVar(&accept, "accept-running", false, "rename although processes of the federation run")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		from, to := args[0], args[1]
+		if err := statestore.CheckName("name of a federation", to); err != nil {
+			return usage(err)
+		}
+		f.defines = append(f.defines, "creel.federation.name=") // the configuration may have either name
+		return f.with(c.Context(), func(ctx context.Context, store statestore.Store) error {
+			r := statestore.Rename{From: from, To: to, AcceptRunning: accept}
+			if u, err := user.Current(); err == nil {
+				r.Author = u.Username
+			}
+			if err := statestore.RenameFederation(ctx, store, r); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "the federation is %s; set creel.federation.name=%s in all its processes\n", to, to)
 			return nil
 		})
 	}
