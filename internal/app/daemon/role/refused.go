@@ -67,7 +67,7 @@ var refusals = []refusal{
 	{
 		key: authToLocal, roles: onWeb, example: "RULE:[1:$1",
 		why: "the rules are invalid: clients would act as other users",
-		try: "write rules as RULE:[1:$1@$0](.*@REALM)s/@.*//, separated by spaces or line ends",
+		try: "write rules such as RULE:[1:$1] and DEFAULT, separated by spaces or line ends",
 		refused: func(s *settings.Settings) (bool, string) {
 			if _, err := nameRules(s); err != nil {
 				return true, err.Error()
