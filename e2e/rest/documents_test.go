@@ -4,6 +4,7 @@ package rest
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -274,6 +275,75 @@ func TestDocuments(t *testing.T) {
 			nodes[bean+"ClusterMetrics].NumActiveNMs"] == "2"
 	})
 	compareAll(t, theirs, ours, requests(t, requestLines), "testdata/known.txt", rules(t, knownLines))
+	compareActivities(t, theirs, ours)
+}
+
+// Recorded activities of a node have the fields of Hadoop's, wherever both have something to record.
+func compareActivities(t *testing.T, theirs, ours *system) {
+	t.Helper()
+	const path = "/ws/v1/cluster/scheduler/activities?nodeId=127.0.0.2:1"
+	shape := func(s *system) map[string]bool {
+		fields := map[string]bool{}
+		s.until("activities are recorded", func() bool {
+			var doc map[string]any
+			if err := json.Unmarshal(s.get(t, path), &doc); err != nil {
+				t.Fatal(err)
+			}
+			shapeOf("", doc, fields)
+			return fields["activities.allocations"]
+		})
+		return fields
+	}
+	a, b := shape(theirs), shape(ours)
+	for _, field := range []string{
+		"activities.nodeId", "activities.timestamp", "activities.dateTime", "allocations.partition",
+		"allocations.finalAllocationState", "allocations.root", "root.name", "root.allocationState", "root.children",
+		"children.name", "children.allocationState", "children.diagnostic",
+	} {
+		if !a[field] || !b[field] {
+			t.Errorf("activities: %s is at Hadoop's %v, at ours %v", field, a[field], b[field])
+		}
+	}
+	for field := range b {
+		if !a[field] && !strings.HasPrefix(field, "children.") {
+			t.Errorf("activities: Hadoop's has no %s", field)
+		}
+	}
+}
+
+// shapeOf collects the names of a document's fields with the name of the object that has them.
+func shapeOf(of string, v any, fields map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, below := range v {
+			fields[of+"."+name] = true
+			shapeOf(name, below, fields)
+		}
+	case []any:
+		for _, one := range v {
+			shapeOf(of, one, fields)
+		}
+	}
+}
+
+// get returns the body of a document.
+func (s *system) get(t *testing.T, path string) []byte {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Web+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatalf("%s: %s: %v", s.name, path, err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // The documents about queues, under FairScheduler's file. The file declares the queues of the users whose

@@ -109,7 +109,7 @@ func (h *Handler) Mount(r chi.Router) {
 				r.MethodFunc(method, path, h.handler(doc))
 			}
 		}
-		r.NotFound(func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) })
+		r.NotFound(servlets.NotFound)
 		r.MethodNotAllowed(wrongMethod)
 	})
 	h.native(r)

@@ -178,6 +178,15 @@ func TestSecurityHeaders(t *testing.T) {
 	}
 }
 
+func TestUnknownDocumentIsAPage(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Routers: 1})
+	r := call(t, f.Routers[0].Web, "GET", base+"/nope", "")
+	if r.status != 404 || r.head.Get("Content-Type") != "text/html;charset=utf-8" ||
+		!strings.Contains(r.body, "<td>"+base+"/nope</td>") {
+		t.Errorf("%d %v %s", r.status, r.head, r.body)
+	}
+}
+
 // lines collects the output of a logger.
 type lines struct {
 	mu  sync.Mutex

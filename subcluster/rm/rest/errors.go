@@ -4,7 +4,6 @@ package rest
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 
@@ -45,13 +44,6 @@ func illegal(message string) error {
 
 func notFound(message string) error {
 	return &refusal{http.StatusNotFound, classNotFound, cause + message}
-}
-
-// noRoute responds to an unknown path. As in Hadoop, the response is not a RemoteException.
-func noRoute(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/plain;charset=utf-8")
-	w.WriteHeader(http.StatusNotFound)
-	io.WriteString(w, "404 not found: "+r.URL.Path+"\n") // fails only if the client closed the connection
 }
 
 // wrongMethod responds as Jersey's mapper does: 503 in place of the usual 405.

@@ -105,7 +105,7 @@ func New(s *server.Server, conf Config) *Handler {
 func (h *Handler) Mount(r chi.Router) {
 	r.Route("/ws/v1/cluster", func(r chi.Router) {
 		r.Use(middleware.StripSlashes, httpguard.Options(r), middleware.GetHead, h.identify)
-		r.NotFound(noRoute)
+		r.NotFound(servlets.NotFound)
 		r.MethodNotAllowed(h.wrongMethod)
 		r.Get("/", h.info)
 		r.Get("/info", h.info)

@@ -837,7 +837,9 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%s %s as XML: %v, %d %s", b.method, b.path, err, r.status, r.body)
 		}
 	}
-	if r := c.call("GET", base+"/nope", ""); r.status != 404 || strings.Contains(r.body, "RemoteException") {
+	if r := c.call("GET", base+"/no<pe>", ""); r.status != 404 || strings.Contains(r.body, "RemoteException") ||
+		r.head.Get("Content-Type") != "text/html;charset=utf-8" ||
+		!strings.Contains(r.body, "<td>/ws/v1/cluster/no&lt;pe&gt;</td>") {
 		t.Errorf("a path that is not there: %d %s", r.status, r.body)
 	}
 	if r := c.call(
