@@ -456,7 +456,7 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *queues.Queue, ge
 		for i := range q.Children {
 			if c := &q.Children[i]; c.Capacity.Unit == queues.Unset {
 				r.warn(at(c).File, at(c).Line, "queue %s has no capacity and gets none guaranteed", path.Child(c.Name))
-				c.Capacity = queues.PercentOf(0)
+				c.Capacity, c.Written = queues.PercentOf(0), &queues.Amount{}
 			}
 		}
 		return
@@ -481,9 +481,9 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *queues.Queue, ge
 		c := &q.Children[i]
 		if c.Capacity.Unit == queues.Unset {
 			r.warn(at(c).File, at(c).Line, "queue %s has no capacity and gets none guaranteed", path.Child(c.Name))
-			c.Capacity = nothing
-		} else if c.Capacity.Unit == queues.Percent && c.Capacity.Value == 0 {
-			c.Capacity = nothing
+			c.Capacity, c.Written = nothing, &queues.Amount{}
+		} else if c.Capacity.Unit == queues.Percent && c.Capacity.Value == 0 && nothing.Unit != queues.Percent {
+			c.Capacity, c.Written = nothing, new(queues.PercentOf(0))
 		}
 	}
 	if len(units) == 0 {

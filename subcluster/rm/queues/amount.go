@@ -67,6 +67,23 @@ func (a *Amount) Of(name string) (Unit, float64) {
 	return Unset, 0
 }
 
+// Uniform returns the unit of all resource types, or Mixed if they have several.
+func (a *Amount) Uniform() Unit {
+	switch a.Unit {
+	case PerType:
+		return Percent
+	case Mixed:
+		unit := a.Mixed[0].Unit
+		for _, t := range a.Mixed {
+			if t.Unit != unit {
+				return Mixed
+			}
+		}
+		return unit
+	}
+	return a.Unit
+}
+
 // PercentOf, WeightOf and AbsoluteOf make Amounts.
 func PercentOf(p float64) Amount         { return Amount{Unit: Percent, Value: p} }
 func WeightOf(w float64) Amount          { return Amount{Unit: Weight, Value: w} }

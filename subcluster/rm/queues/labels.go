@@ -69,7 +69,7 @@ func partition(q *Queue, label string, inherited []string, configured bool) Queu
 	out := *q
 	out.Labels, out.Shares, out.Settings = labels, nil, nil
 	out.MaxApps, out.MaxParallelApps = 0, 0
-	out.Capacity, out.MaxCapacity = Amount{}, Amount{}
+	out.Capacity, out.MaxCapacity, out.Written = Amount{}, Amount{}, nil
 	if configured || Accesses(labels, label) {
 		if s := q.Share(label); s != nil {
 			out.Capacity, out.MaxCapacity = s.Capacity, s.MaxCapacity

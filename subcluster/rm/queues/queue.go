@@ -17,7 +17,10 @@ type Queue struct {
 	Name     string
 	Children []Queue // in written order; a queue with children accepts no applications itself
 
-	Capacity    Amount // guaranteed share [CapacityScheduler: none; FairScheduler: WeightOf(1)]
+	Capacity Amount // guaranteed share [CapacityScheduler: none; FairScheduler: WeightOf(1)]
+	// Written is the configured capacity, absent or 0 percent, that Capacity replaces by 0 in the siblings' unit; nil
+	// for others. It is for reports.
+	Written     *Amount
 	MaxCapacity Amount // hard limit [the parent's]
 	Minimum     Amount // FairScheduler minResources [zero]
 	MaxChild    Amount // FairScheduler maxChildResources, for children without a separate limit

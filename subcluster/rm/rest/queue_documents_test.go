@@ -85,3 +85,48 @@ func TestLifetimesInQueueDocuments(t *testing.T) {
 		}
 	}
 }
+
+func readQueueKeys(keys map[string]string) (queueconf.Config, error) {
+	var props []queueconf.Property
+	for name, value := range keys {
+		props = append(props, queueconf.Property{Name: capacity + name, Value: value})
+	}
+	return queueconf.ReadCapacity(props, queueconf.Options{})
+}
+
+// The mode is the unit of the configured capacity. A capacity of 0 percent, or none, has no amount and no weight.
+func TestModesInQueueDocuments(t *testing.T) {
+	for _, x := range []struct {
+		legacy, a, b string // b has a capacity only if it is given
+		mode, vector string // of b
+		isAbsolute   bool
+	}{
+		{"true", "[memory=1024,vcores=1]", "[memory=512,vcores=1]", "absolute", "[memory-mb=512.0,vcores=1.0]", true},
+		{"true", "[memory=1024,vcores=1]", "", "percentage", "[]", false},
+		{"true", "[memory=1024,vcores=1]", "0", "percentage", "[memory-mb=0.0%,vcores=0.0%]", false},
+		{"true", "1w", "", "percentage", "[]", false},
+		{"false", "1w", "[memory=1w,vcores=2w]", "weight", "[memory-mb=1.0w,vcores=2.0w]", false},
+		{"false", "50", "[memory=10%,vcores=20%]", "percentage", "[memory-mb=10.0%,vcores=20.0%]", false},
+		{"false", "50", "[memory=10%,vcores=2w]", "mixed", "[memory-mb=10.0%,vcores=2.0w]", false},
+		{"false", "1w", "", "unknown", "[]", false},
+	} {
+		t.Run(x.legacy+" "+x.b, func(t *testing.T) {
+			keys := map[string]string{
+				"legacy-queue-mode.enabled": x.legacy, "root.queues": "a,b", "root.a.capacity": x.a,
+			}
+			if x.b != "" {
+				keys["root.b.capacity"] = x.b
+			}
+			conf, err := readQueueKeys(keys)
+			c := startQueues(t, conf, err)
+			b := func(fields ...any) any {
+				return c.get(base+"/scheduler", append([]any{"scheduler", "schedulerInfo", "queues", "queue", 1}, fields...)...)
+			}
+			rows := b("capacities", "queueCapacitiesByPartition", 0, "queueCapacityVectorInfo", "configuredCapacityVector")
+			if b("mode") != x.mode || rows != x.vector || b("isAbsoluteResource") != x.isAbsolute || b("weight") != -1.0 {
+				t.Errorf("mode %v, vector %v, absolute %v, weight %v; want %v, %v, %v, -1",
+					b("mode"), rows, b("isAbsoluteResource"), b("weight"), x.mode, x.vector, x.isAbsolute)
+			}
+		})
+	}
+}

@@ -38,8 +38,11 @@ func (h *Handler) configured(w *writer, name string, v creel.Resource, b bounds)
 
 // vector writes a configured capacity type by type.
 func (h *Handler) vector(w *writer, q *sched.QueueView) {
-	c := q.Spec.Capacity
+	c := written(q)
 	names := h.resourceNames()
+	if q.Spec.Written != nil && c.Unit == queues.Unset {
+		names = nil
+	}
 	// A number is stored in 32 bits and written in 64, as in YARN: 33.3 is 33.29999923706055.
 	number := func(v float64) []byte { return appendNumber(nil, float64(float32(v)), 64) }
 	value := func(i int) string {
@@ -183,20 +186,34 @@ func children(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) []*rm.Queu
 	return out
 }
 
+// written returns a queue's capacity as it is configured.
+func written(q *sched.QueueView) *queues.Amount {
+	if q.Spec.Written != nil {
+		return q.Spec.Written
+	}
+	return &q.Spec.Capacity
+}
+
 func weightOf(q *sched.QueueView) float64 {
-	if q.Spec.Capacity.Unit == queues.Weight {
-		return q.Spec.Capacity.Value
+	if c := written(q); c.Unit == queues.Weight {
+		return c.Value
 	}
 	return -1
 }
 
+// mode returns the unit of a queue's capacity, "mixed" if its resource types have several. A missing capacity has a
+// unit in legacy mode only.
 func mode(q *rm.QueueView) string {
-	switch q.Spec.Capacity.Unit {
+	switch written(&q.QueueView).Uniform() {
+	case queues.Unset:
+		if q.Vectors && q.Spec.Written != nil {
+			return "unknown"
+		}
 	case queues.Weight:
 		return "weight"
 	case queues.Absolute:
 		return "absolute"
-	case queues.PerType, queues.Mixed:
+	case queues.Mixed:
 		return "mixed"
 	}
 	return "percentage"
@@ -264,7 +281,7 @@ func (h *Handler) capacityRoot(w *writer, q *rm.QueueView, all map[creel.QueuePa
 	w.Text("queueName", q.Path.Leaf())
 	w.Text("queuePath", string(q.Path))
 	w.Int("maxParallelApps", parallel(q))
-	w.Bool("isAbsoluteResource", q.Spec.Capacity.Unit == queues.Absolute)
+	w.Bool("isAbsoluteResource", written(&q.QueueView).Unit == queues.Absolute)
 	h.capacityChildren(w, q, all, b)
 	h.capacities(w, q, all, b)
 	h.health(w)
@@ -406,7 +423,7 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	w.Int("numApplications", int64(q.Apps))
 	w.Int("maxParallelApps", parallel(q))
 	w.Text("queueName", q.Path.Leaf())
-	w.Bool("isAbsoluteResource", q.Spec.Capacity.Unit == queues.Absolute)
+	w.Bool("isAbsoluteResource", written(&q.QueueView).Unit == queues.Absolute)
 	w.Text("state", q.State.String())
 	h.capacityChildren(w, q, all, b)
 	h.resource(w, "resourcesUsed", q.Used)
