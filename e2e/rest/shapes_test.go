@@ -521,9 +521,12 @@ func drawShapes(r *rand.Rand, n int) (out []shape) {
 	return out
 }
 
-// Requests in unusual forms are accepted or rejected by both, with the same effect.
+// Requests in unusual forms are accepted or rejected by both, with the same effect: names of users, calls without ids,
+// and documents over REST.
 func TestUnusualRequestsMatchHadoop(t *testing.T) {
 	d := startDuo(t, &configuration{}, "testdata/shapes-known.txt", rules(t, shapesKnownLines), hadoop.Conf{})
+	t.Run("users", func(t *testing.T) { d.compareCalls(t, (*configuredSystem).userNames) })
+	t.Run("ids", func(t *testing.T) { d.compareCalls(t, (*configuredSystem).withoutIDs) })
 	drawn := 60
 	if propertytest.Searching() {
 		drawn = 600
