@@ -138,7 +138,8 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 	fl.StringVar(&f.fault, "fault", "",
 		"these `KINDS` of faults alone: "+strings.Join(sim.FaultNames(), ", ")+" (a store that goes back by minutes and is rebuilt; "+
 			"messages late by minutes; a store that goes back by seconds; killed and cut off; "+
-			"slow one way; dead for an hour; routers that stand still within a submission; emptied)")
+			"slow one way; dead for an hour; submissions repeated after the end; routers that stand still within a "+
+			"submission; emptied)")
 	fl.StringVar(&f.corpus, "corpus", "", "run each line of `FILE`: flags of this command, and behind # their finding")
 	fl.DurationVar(&f.search, "search", 0,
 		"with --faults: run drawn seeds on drawn days and sizes for this `TIME`, from --seed on if it is set")

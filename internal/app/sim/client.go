@@ -4,6 +4,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -96,3 +97,38 @@ func (s *submission) through(r *gateway) {
 		r.submit(s, s.app, func(o router.Outcome) { reply(o, o.Err) })
 	}, func(router.Outcome, error) {})
 }
+
+// repeatEnded makes a user repeat the submission of an application that has ended and that its home does not list any
+// more. In every second case the store knows the end, as after the round of statestore/tidy.
+func (w *World) repeatEnded(which uint64, _ time.Duration) {
+	ended := slices.DeleteFunc(slices.Clone(w.taken), func(s *submission) bool {
+		app := w.audit.apps[s.app]
+		if app.ended.IsZero() || app.ams > 0 || !app.home.up {
+			return true
+		}
+		_, listed := w.clusters[app.home.index].m.App(s.app)
+		return listed
+	})
+	if len(ended) == 0 {
+		return
+	}
+	s := ended[which%uint64(len(ended))]
+	if which>>16%2 == 0 {
+		err := w.store.Forget(w.storeClock(), s.app, w.audit.apps[s.app].home.id, endKept)
+		w.audit.check(err == nil, "the end of %s is not recorded: %v", s.app, err)
+	}
+	w.audit.fault("submissions repeated after the end")
+	w.say("%s is submitted again after its end", s.app)
+	r := s.router()
+	call(w, w.user, r.host, submitTime+5*time.Second, func(reply func(router.Outcome, error)) {
+		r.submit(s, s.app, func(o router.Outcome) { reply(o, o.Err) })
+	}, func(o router.Outcome, err error) {
+		w.audit.check(err != nil, "%s has ended and is accepted again by %s", s.app, o.Home)
+		if errors.Is(err, creel.ErrEnded) {
+			w.audit.fault("repeats rejected since their application has ended")
+		}
+	})
+}
+
+// endKept is the time for which the store keeps the home of an ended application: longer than a run.
+const endKept = 24 * time.Hour

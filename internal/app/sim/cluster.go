@@ -20,6 +20,8 @@ const (
 	commitTime = 2 * time.Millisecond // of a journal transaction
 	launchTime = 3 * time.Minute      // time limit for retries of an AM's start
 	epochStep  = 1000                 // so that container ids of the subclusters differ
+	// listedEnded is the number of ended applications that a ResourceManager lists in runs with Faults.Repeats.
+	listedEnded = 4
 )
 
 // cluster is a ResourceManager with its journal and its nodes. The fields in kept survive the process, the others do
@@ -96,6 +98,9 @@ func newCluster(w *World, index int) (*cluster, error) {
 	c.conf.MinAllocation = creel.NewResource(128, 1)
 	c.conf.MaxAllocation = creel.NewResource(8192, 4).Min(member.NodeSize)
 	c.conf.MaxCompletedApps = 1 << 30
+	if f := w.cfg.Faults; f != nil && f.Repeats > 0 {
+		c.conf.MaxCompletedApps = listedEnded
+	}
 	c.conf.MaxAttempts = 4
 	c.conf.NodeExpiry, c.conf.AMExpiry, c.conf.ContainerExpiry = w.cfg.Expiry, w.cfg.Expiry, w.cfg.Expiry
 	c.conf.Epoch = int64(index+1) * epochStep

@@ -55,6 +55,10 @@ type Faults struct {
 
 	Twice float64 // a user sends a submission through two routers at the same moment
 
+	// Repeats is the mean time between submissions that users repeat after the application's end, when its home does
+	// not list it any more.
+	Repeats time.Duration
+
 	Nodes   time.Duration // a node is killed with all its processes, and restarts after a while
 	Stalls  time.Duration // every fourth AM is paused for up to 20 s
 	Kills   time.Duration // an administrator kills a UAM in its member
@@ -168,6 +172,7 @@ var namedFaults = map[string]func(f *Faults){
 	"loses":      func(f *Faults) { f.Loses = time.Minute },
 	"paths":      func(f *Faults) { f.SlowPath, f.Orphans = 2*time.Minute, true },
 	"sleepers":   func(f *Faults) { f.Sleepers = 0.05 },
+	"repeats":    func(f *Faults) { f.Repeats, f.Subcluster, f.Down = 10*time.Second, 5*time.Minute, time.Minute },
 }
 
 // FaultNames returns the kinds of NamedFaults, sorted.
@@ -369,6 +374,7 @@ func (w *World) planFaults() {
 			w.goBack(which)
 		}
 	})
+	plan("repeats", f.Repeats, w.repeatEnded)
 	plan("planner", f.Planner, func(uint64, time.Duration) {
 		if p := w.planner; p != nil && p.at.up {
 			w.audit.fault("rebalancers killed")

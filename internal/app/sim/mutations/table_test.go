@@ -92,6 +92,20 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestRepeatOfForgottenApplicationIsRejected",
 	},
 	{
+		name:     "an ended application that is not listed any more is not refused",
+		file:     "subcluster/rm/disown.go",
+		old:      "	m.putDisowned(id, endedClaim)\n",
+		wrong:    "	if MUTANT {\n		return\n	}\n	m.putDisowned(id, endedClaim)\n",
+		caughtBy: "internal/app/sim TestRepeatAfterTheEndRunsNothing",
+	},
+	{
+		name:     "a restarted ResourceManager runs a repeat of an ended application",
+		file:     "subcluster/rm/disown.go",
+		old:      "		m.act(SaveDisowned{Disowned: DisownedClaim{id, endedClaim}})\n",
+		wrong:    "		if !MUTANT {\n			m.act(SaveDisowned{Disowned: DisownedClaim{id, endedClaim}})\n		}\n",
+		caughtBy: "internal/app/sim TestRepeatAfterTheEndRunsNothing",
+	},
+	{
 		name:     "a start trusts the tail of its journal from the page cache",
 		file:     "subcluster/rm/journal/journal.go",
 		old:      "	if err := errors.Join(os.Rename(f.Name(), path), syncDir(j.dir)); err != nil {\n",
