@@ -576,6 +576,12 @@ var rmLifeKeys = []Setting{
 		Doc:     "How late the end of an application's lifetime may be noticed.",
 	},
 	{
+		Key:     "yarn.resourcemanager.application-tag-based-placement.force-lowercase",
+		Type:    Bool,
+		Default: "true",
+		Doc:     "Whether the tags of submissions by REST are converted to lower case; by RPC the client does it.",
+	},
+	{
 		Key:     "yarn.resourcemanager.application.max-tags",
 		Type:    Int,
 		Default: "10",

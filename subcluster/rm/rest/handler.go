@@ -38,6 +38,8 @@ type Config struct {
 	MaxBody    int64  // limit of a request's body in bytes, 8 MiB if 0
 	// NoSubmissions rejects applications: yarn.webapp.enable-rest-app-submissions=false.
 	NoSubmissions bool
+	// KeepTagCase: submissions' tags keep their case: application-tag-based-placement.force-lowercase=false.
+	KeepTagCase bool
 	// ProxyHosts are additional hosts of AMs' pages, besides those on which the AMs run; * is any host.
 	ProxyHosts []string
 	// ProxyTimeout limits the web proxy's wait for an AM; 0 is no limit.

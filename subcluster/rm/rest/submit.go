@@ -152,7 +152,7 @@ func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error
 			creel.NewResource(int64(s.Resource.Memory), int64(s.Resource.VCores)),
 		),
 		KeepContainersAcrossApplicationAttempts: proto.Bool(bool(s.Keep)),
-		ApplicationTags:                         lower(webdoc.Texts(s.Tags.Tag)),
+		ApplicationTags:                         webdoc.Texts(s.Tags.Tag),
 		ApplicationType:                         (*string)(&s.Type), // as Hadoop: a submission without a type has none
 	}
 	if s.Queue != "" {
@@ -332,6 +332,9 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		h.refuse(w, r, err)
 		return
+	}
+	if !h.conf.KeepTagCase {
+		c.ApplicationTags = lower(c.ApplicationTags)
 	}
 	if most := h.conf.MaxContainer; !most.IsZero() {
 		switch {
