@@ -681,6 +681,12 @@ var rmLifeKeys = []Setting{
 		Doc:     "How often decommissioning nodes are checked.",
 	},
 	{
+		Key:     "yarn.resourcemanager.enable-node-untracked-without-include-path",
+		Type:    Bool,
+		Default: "false",
+		Doc:     "Whether inactive nodes that are not excluded disappear too if there are no hosts to include.",
+	},
+	{
 		Key:     "yarn.resourcemanager.node-removal-untracked.timeout-ms",
 		Type:    Duration,
 		Default: "60000",

@@ -138,6 +138,7 @@ type RegisterNode struct {
 	ID           creel.NodeID
 	HTTPPort     int32
 	Rack         string // resolved by the handler; "" = /default-rack
+	Untracked    bool   // its host is on neither list; see Machine.SetTracked
 	Resource     creel.Resource
 	Physical     creel.Resource
 	Version      string

@@ -43,7 +43,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistration
 	} else {
 		m.sched.SetRack(&n.Node, r.Rack)
 	}
-	n.untracked = false
+	n.untracked = r.Untracked
 	out := NodeRegistration{}
 	// Hadoop's NodeManagers log the diagnostics and continue.
 	out.Taken, out.Diagnostics = m.nodeSays(r.ID, &r.Reported)

@@ -55,3 +55,31 @@ func TestTimeoutsOfGracefulDecommissioning(t *testing.T) {
 	check(new(int32(40)), map[string]int32{all[0]: 90, all[1]: 0, all[2]: 40})
 	check(new(int32(0)), map[string]int32{all[0]: 90, all[1]: 0, all[2]: 0})
 }
+
+// Without an include file, a node that left is forgotten only by setting.
+func TestUnlistedNodeIsForgottenBySetting(t *testing.T) {
+	for _, forgets := range []bool{false, true} {
+		cfg := config()
+		cfg.Machine.ForgetUntracked, cfg.UntrackUnlisted = time.Millisecond, forgets
+		c := start(t, cfg)
+		ctx, id := t.Context(), pb.FromNodeID(creel.NodeID{Host: "127.0.0.8", Port: 1})
+		must(c.liar().RegisterNodeManager(ctx, &pb.RegisterNodeManagerRequestProto{
+			NodeId: id, HttpPort: new(int32(2)), NmVersion: new("3.4.2"),
+			Resource: pb.FromResource(creel.NewResource(4096, 8)),
+		}))
+		must(c.liar().UnRegisterNodeManager(ctx, &pb.UnRegisterNodeManagerRequestProto{NodeId: id}))
+		gone := false
+		for range 100 {
+			list := must(c.as("root").GetClusterNodes(ctx, &pb.GetClusterNodesRequestProto{
+				NodeStates: []pb.NodeStateProto{pb.NodeStateProto_NS_SHUTDOWN},
+			})).GetNodeReports()
+			if gone = len(list) == 0; gone {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		if gone != forgets {
+			t.Errorf("with the setting %v the node is forgotten: %v", forgets, gone)
+		}
+	}
+}

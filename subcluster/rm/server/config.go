@@ -64,6 +64,9 @@ type Config struct {
 	// Hosts reads the files of yarn.resourcemanager.nodes.include-path and .exclude-path; nil admits every host. An
 	// empty Include admits every host.
 	Hosts func() (Hosts, error)
+	// UntrackUnlisted: without hosts to include, nodes that are not excluded are untracked
+	// (yarn.resourcemanager.enable-node-untracked-without-include-path).
+	UntrackUnlisted bool
 	// Rack finds a host's rack (net.topology.*); nil: /default-rack.
 	Rack func(host string) string
 

@@ -22,12 +22,14 @@ type nodes struct {
 	interval  atomic.Int64 // ns
 	addresses sync.Map     // host -> ip, resolved once
 
+	untrackUnlisted bool // Config.UntrackUnlisted
+
 	mu    sync.RWMutex
 	hosts Hosts
 }
 
 func newNodes(cfg Config) *nodes {
-	n := &nodes{}
+	n := &nodes{untrackUnlisted: cfg.UntrackUnlisted}
 	n.interval.Store(int64(cfg.HeartbeatInterval))
 	return n
 }
@@ -39,7 +41,7 @@ func (n *nodes) wanted(host string) bool {
 	if slices.Contains(n.hosts.Exclude, host) {
 		return false
 	}
-	return len(n.hosts.Include) == 0 || slices.Contains(n.hosts.Include, host)
+	return len(n.hosts.Include) == 0 && !n.untrackUnlisted || slices.Contains(n.hosts.Include, host)
 }
 
 // tracked reports whether a host is on a list, or unlisted hosts are admitted.
@@ -107,7 +109,7 @@ func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNod
 		s.Audit(who, name, r.ID.String(), err)
 		return Op[rm.NodeRegistration]{}, err
 	}
-	r.Rack = s.cfg.Rack(r.ID.Host)
+	r.Rack, r.Untracked = s.cfg.Rack(r.ID.Host), !s.nodes.tracked(r.ID.Host)
 	s.secrets.setService(r.ID, service)
 	return Op[rm.NodeRegistration]{
 		name:   name,

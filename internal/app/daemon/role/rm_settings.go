@@ -74,6 +74,7 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 	c.Mutable = mutableQueues(s)
 	// Paths of host lists, proxy users and administrators are read again from the files; -D still overrides them.
 	again := s.Reload
+	c.UntrackUnlisted = s.Bool("yarn.resourcemanager.enable-node-untracked-without-include-path")
 	c.Hosts = func() (server.Hosts, error) {
 		fresh, err := again()
 		if err != nil {
