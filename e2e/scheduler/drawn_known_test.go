@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var updatePage = flag.Bool("update", false, "rewrite docs/reference/queue-differences.md")
+
+const differencesPage = "../../docs/reference/queue-differences.md"
+
+// A knownKind is a difference that is meant. A kind is a moment and a field, or a refusal; * stands for any text.
+type knownKind struct {
+	kind, where, hadoop, creel, why string
+
+	rare bool // fewer than one in a hundred trees has it
+}
+
+func (k knownKind) match(kind string) bool {
+	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(k.kind), `\*`, ".*") + "$").MatchString(kind)
+}
+
+var known = []knownKind{
+	{
+		kind:   "left over: *",
+		where:  "after a change: shares and amounts of a queue whose unit of capacity changed",
+		hadoop: "some values are those of the configuration before, until a restart",
+		creel:  "those of the present configuration",
+		why:    "A real ResourceManager that starts with the same file shows what creel shows.",
+	},
+	{
+		kind:   "nodes queue.AMResourceLimit*",
+		where:  "`AMResourceLimit` of a queue whose AMs may use all of the cluster",
+		hadoop: "rounded up to whole containers, above the cluster",
+		creel:  "at most the cluster",
+		why:    "No more can be used.",
+	},
+	{
+		kind:   "* *.normalizedWeight",
+		where:  "`normalizedWeight` of a queue without a capacity beside queues with weights",
+		hadoop: "negative",
+		creel:  "0",
+		why:    "The missing weight is read as -1 and divided by the sum.",
+	},
+	{
+		kind:   "*refused by creel: *the maximum of * percent is below the capacity of*",
+		where:  "a maximum below the capacity, in percent",
+		hadoop: "accepted in some trees",
+		creel:  "rejected",
+		why:    "The guarantee could never be used.",
+	},
+	{
+		kind:   "*refused by Hadoop: *Can not convert the leaf queue*",
+		where:  "queues added below a running leaf",
+		hadoop: "rejected until the leaf is stopped",
+		creel:  "accepted if no application is in the leaf",
+		why:    "Nothing in the queue is lost.",
+	},
+	{
+		kind:   "*refused by Hadoop: *the maximum allocation size can not be decreased*",
+		where:  "a smaller largest container of a queue",
+		hadoop: "rejected until a restart",
+		creel:  "accepted",
+		why:    "Running containers keep their size.",
+	},
+	{
+		kind:   "*refused by Hadoop: *Illegal capacity sum of * for children of queue*",
+		where:  "capacities below a queue with 0 percent",
+		hadoop: "rejected",
+		creel:  "accepted",
+		why:    "They are parts of nothing.",
+	},
+	{
+		kind:   "*refused by Hadoop: *cannot be deleted from the capacity scheduler configuration*",
+		where:  "a running parent that is no longer listed",
+		hadoop: "rejected until it is stopped",
+		creel:  "accepted if its leaves are stopped",
+		why:    "Nothing in the queue is lost.",
+		rare:   true,
+	},
+}
+
+// The page lists the differences that the tests of drawn trees accept.
+func TestQueueDifferencesPage(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`# Queues: differences from Hadoop
+
+After this page you know which queues creel reads or shows differently from Hadoop's CapacityScheduler.
+It is made from the list of e2e/scheduler: ` + "`go test ./e2e/scheduler -run TestQueueDifferencesPage -update`" + `.
+
+A test draws trees of queues with percentages and weights, and changes them by files and by calls. It compares each
+rejection and each document of ` + "`/ws/v1/cluster/scheduler`" + ` with a ResourceManager of Hadoop 3.4.2. It accepts
+these differences and no others.
+
+| configuration or field | Hadoop | creel | reason |
+| --- | --- | --- | --- |
+`)
+	for _, k := range known {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", k.where, k.hadoop, k.creel, k.why)
+	}
+	if *updatePage {
+		if err := os.WriteFile(differencesPage, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if text, err := os.ReadFile(differencesPage); err != nil || string(text) != b.String() {
+		t.Errorf("%s differs from the list (%v): go test ./e2e/scheduler -run TestQueueDifferencesPage -update",
+			differencesPage, err)
+	}
+}

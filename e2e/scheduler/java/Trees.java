@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.server.api.protocolrecords.RegisterNodeManagerRequest;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContextImpl;
+import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.AbstractYarnScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeAddedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeRemovedSchedulerEvent;
+
+/**
+ * One ResourceManager whose scheduler is replaced again and again, so that many
+ * queue trees need one JVM. Its web services show the scheduler of the moment.
+ * Arguments: sizes of nodes, MB:VCORES. Commands are lines on standard
+ * input; each has one line as its answer: "ok", or "refused" and the reason.
+ */
+public class Trees {
+  static class Shown extends ResourceManager {
+    volatile ResourceScheduler now;
+
+    @Override
+    public ResourceScheduler getResourceScheduler() {
+      return now != null ? now : super.getResourceScheduler();
+    }
+  }
+
+  static Shown rm = new Shown();
+  static RMContextImpl context;
+  static List<RMNode> nodes = new ArrayList<>();
+  static List<RMNode> added = new ArrayList<>();
+  static PrintStream out = System.out;
+
+  public static void main(String[] args) {
+    System.setOut(System.err);
+    try {
+      start(args);
+      answer("ok");
+      BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+      for (String line = in.readLine(); line != null; line = in.readLine()) {
+        String reply;
+        try {
+          run(line.split(" "));
+          reply = "ok";
+        } catch (Throwable e) {
+          StringBuilder text = new StringBuilder("refused");
+          for (Throwable cause = e; cause != null; cause = cause.getCause()) {
+            text.append(' ').append(cause.toString().replace('\n', ' '));
+          }
+          reply = text.toString();
+        }
+        answer(reply);
+      }
+      Runtime.getRuntime().halt(0);
+    } catch (Throwable e) {
+      e.printStackTrace();
+      Runtime.getRuntime().halt(1); // the ResourceManager's threads would go on
+    }
+  }
+
+  static void answer(String line) {
+    out.println("= " + line);
+    out.flush();
+  }
+
+  static void start(String[] sizes) throws Exception {
+    DefaultMetricsSystem.setMiniClusterMode(true);
+    rm.init(new YarnConfiguration());
+    rm.start();
+    context = (RMContextImpl) rm.getRMContext();
+    ResourceScheduler first = rm.getResourceScheduler();
+    List<NodeId> ids = new ArrayList<>();
+    for (String size : sizes) {
+      String[] part = size.split(":");
+      NodeId id = NodeId.newInstance("127.0.0." + (ids.size() + 2), 1);
+      ids.add(id);
+      rm.getResourceTrackerService().registerNodeManager(RegisterNodeManagerRequest.newInstance(
+          id, 1, Resource.newInstance(Long.parseLong(part[0]), Integer.parseInt(part[1])), "3.4.2",
+          new ArrayList<>(), new ArrayList<>(), null));
+    }
+    while (first.getNumClusterNodes() < sizes.length) {
+      Thread.sleep(20);
+    }
+    for (NodeId id : ids) {
+      RMNode node = context.getRMNodes().get(id);
+      nodes.add(node);
+      first.handle(new NodeRemovedSchedulerEvent(node));
+    }
+  }
+
+  static void run(String[] words) throws Exception {
+    switch (words[0]) {
+      case "start":
+        begin(words[1]);
+        return;
+      case "refresh":
+        rm.now.reinitialize(new YarnConfiguration(), context);
+        return;
+      case "nodes":
+        for (int i = 0; i < Integer.parseInt(words[1]); i++) {
+          rm.now.handle(new NodeAddedSchedulerEvent(nodes.get(i)));
+          added.add(nodes.get(i));
+        }
+        return;
+      case "end":
+        end();
+        return;
+      default:
+        throw new IllegalArgumentException(words[0]);
+    }
+  }
+
+  static void begin(String store) throws Exception {
+    QueueMetrics.clearQueueMetrics();
+    Configuration conf = new YarnConfiguration();
+    conf.set(YarnConfiguration.SCHEDULER_CONFIGURATION_STORE_CLASS, store);
+    CapacityScheduler next = new CapacityScheduler();
+    next.setConf(conf);
+    next.setRMContext(context);
+    context.setScheduler(next);
+    rm.now = next;
+    next.init(conf);
+  }
+
+  static void end() throws Exception {
+    for (RMNode node : added) {
+      rm.now.handle(new NodeRemovedSchedulerEvent(node));
+    }
+    added.clear();
+    ((AbstractYarnScheduler<?, ?>) rm.now).stop();
+  }
+}
