@@ -17,7 +17,8 @@ import (
 // Without lists these.
 type Summary struct {
 	State    Health
-	Sentence string
+	Sentence string         // the worst finding with its cause, and the numbers of applications
+	Remedy   string         // "" if there is nothing to do
 	Members  map[string]int // by state
 	Sum      subcluster.ClusterMetrics
 	Without  []UncountedMember
@@ -44,17 +45,18 @@ func Counted(m *subcluster.Status) bool {
 	return m.State.Alive() || m.State == subcluster.StateSuspect
 }
 
-// Summarize summarizes a view, which may be nil.
+// Summarize summarizes a view, which may be nil, without a Judge.
 func Summarize(view *subcluster.View) Summary {
-	if view == nil {
-		return Summary{State: Bad, Sentence: "This router has not read the state store yet.", Members: map[string]int{}}
-	}
-	s := Summary{State: Good, Members: map[string]int{}}
-	by := map[subcluster.State][]string{}
+	return new(Judge).Summarize(time.Time{}, view, Tally{})
+}
+
+// sums returns the members by state, and a Summary with the sums alone.
+func sums(view *subcluster.View) (s Summary, by map[subcluster.State][]creel.SubclusterID) {
+	s.Members, by = map[string]int{}, map[subcluster.State][]creel.SubclusterID{}
 	for i := range view.Members {
 		m := &view.Members[i]
 		s.Members[m.State.String()]++
-		by[m.State] = append(by[m.State], string(m.ID))
+		by[m.State] = append(by[m.State], m.ID)
 		switch {
 		case Counted(m):
 			of := m.Load.Metrics // an application counts at its home
@@ -64,32 +66,7 @@ func Summarize(view *subcluster.View) Summary {
 			s.Without = append(s.Without, UncountedMember{m.ID, m.Age})
 		}
 	}
-	lost, suspect, draining := by[subcluster.StateLost], by[subcluster.StateSuspect], by[subcluster.StateDraining]
-	active := len(by[subcluster.StateActive])
-	known := len(view.Members) - len(by[subcluster.StateDeregistered])
-	sum := fmt.Sprintf("%s on %s, %d waiting.",
-		count(s.Sum.AppsRunning, "application runs", "applications run"),
-		count(s.Sum.ActiveNodes, "node", "nodes"), s.Sum.AppsPending)
-	switch {
-	case view.Freeze != nil:
-		s.State, s.Sentence = Bad, "The view is frozen: "+view.Freeze.Reason+"."
-	case known == 0:
-		s.State, s.Sentence = Warn, "No subcluster has registered yet."
-	case active == 0:
-		s.State, s.Sentence = Bad, fmt.Sprintf("None of %d members takes applications. %s", known, sum)
-	case len(lost) > 0:
-		s.State, s.Sentence = Bad, fmt.Sprintf("%s lost; the sums are without %s. %s",
-			names(lost), pick(len(lost), "it", "them"), sum)
-	case len(suspect) > 0:
-		s.State, s.Sentence = Warn, fmt.Sprintf("%s silent. %s", names(suspect), sum)
-	case len(draining) > 0:
-		s.State, s.Sentence = Warn, fmt.Sprintf("%s draining. %s", names(draining), sum)
-	case known == 1:
-		s.Sentence = "The one member is well. " + sum
-	default:
-		s.Sentence = fmt.Sprintf("All %d members are well. %s", known, sum)
-	}
-	return s
+	return s, by
 }
 
 func pick(n int, one, many string) string {
@@ -103,15 +80,24 @@ func count(n int64, one, many string) string {
 	return fmt.Sprintf("%d %s", n, pick(int(n), one, many))
 }
 
-// names lists up to three members, with the verb.
-func names(ids []string) string {
+// names lists up to three members.
+func names(ids []creel.SubclusterID) string {
 	const most = 3
-	text := strings.Join(ids[:min(len(ids), most)], ", ")
+	text := ""
+	for i, id := range ids[:min(len(ids), most)] {
+		if i > 0 {
+			text += ", "
+		}
+		text += string(id)
+	}
 	if more := len(ids) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return text + pick(len(ids), " is", " are")
+	return text
 }
+
+// areNames is names with the verb.
+func areNames(ids []creel.SubclusterID) string { return names(ids) + pick(len(ids), " is", " are") }
 
 // addMetrics sums the additive metrics of two members.
 func addMetrics(a subcluster.ClusterMetrics, b *subcluster.ClusterMetrics) subcluster.ClusterMetrics {
@@ -214,7 +200,7 @@ func (h *History) Observe(o Observation) {
 	if o.View != nil {
 		h.compare(&o)
 		if o.View.Freeze == nil {
-			h.containers += float64(Summarize(o.View).Sum.ContainersPerSecond)
+			h.containers += containersPerSecond(o.View)
 			h.observed++
 			h.countWaits(o.View)
 		}
@@ -232,6 +218,12 @@ func (h *History) Observe(o Observation) {
 		h.points = slices.Delete(h.points, 0, len(h.points)-historyPoints)
 	}
 	h.began, h.submissions, h.containers, h.observed, h.waits = o.Now, o.Submissions, 0, 0, waitstats.Histogram{}
+}
+
+// containersPerSecond is the members' present rate of grants.
+func containersPerSecond(view *subcluster.View) float64 {
+	s, _ := sums(view)
+	return float64(s.Sum.ContainersPerSecond)
 }
 
 // countWaits adds the members' grants since the last observation. It skips a member that is observed for the first

@@ -52,6 +52,8 @@ type Load struct {
 	Labels Labels
 	// MemoryOnly: the member reports that its scheduler compares only memory; see ComparesCores.
 	MemoryOnly bool
+	// PreemptionOff: the member reports that it preempts no containers.
+	PreemptionOff bool
 	// Places is the set of submissions that the member's placement rules may move to another queue than they name.
 	Places Places
 	// Makes are the queues below which the member creates queues that submissions name.
@@ -272,17 +274,18 @@ type loadJSON struct {
 }
 
 type creelJSON struct {
-	UAMs        UAMLoad     `json:"uams,omitzero"`
-	Refusing    string      `json:"refusing,omitempty"`
-	Nodes       string      `json:"nodes,omitempty"`
-	BeginsAgain bool        `json:"beginsAgain,omitempty"`
-	Labels      *labelsJSON `json:"labels,omitempty"`
-	Places      string      `json:"places,omitempty"`
-	Makes       []string    `json:"makes,omitempty"`
-	MemoryOnly  bool        `json:"memoryOnly,omitempty"`
-	Waits       []uint64    `json:"waits,omitempty"`
-	Queues      []queueJSON `json:"queues,omitempty"`
-	Preempted   []spentJSON `json:"preempted,omitempty"`
+	UAMs          UAMLoad     `json:"uams,omitzero"`
+	Refusing      string      `json:"refusing,omitempty"`
+	Nodes         string      `json:"nodes,omitempty"`
+	BeginsAgain   bool        `json:"beginsAgain,omitempty"`
+	Labels        *labelsJSON `json:"labels,omitempty"`
+	Places        string      `json:"places,omitempty"`
+	Makes         []string    `json:"makes,omitempty"`
+	MemoryOnly    bool        `json:"memoryOnly,omitempty"`
+	PreemptionOff bool        `json:"preemptionOff,omitempty"`
+	Waits         []uint64    `json:"waits,omitempty"`
+	Queues        []queueJSON `json:"queues,omitempty"`
+	Preempted     []spentJSON `json:"preempted,omitempty"`
 }
 
 type spentJSON struct {
@@ -390,10 +393,11 @@ func (j resourceJSON) resource() creel.Resource {
 func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
 	if len(l.Queues)+len(l.Makes)+len(l.Preempted) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain ||
-		l.Labels.Known || l.Waits != nil || l.MemoryOnly || l.UAMs != (UAMLoad{}) || l.Places != "" {
+		l.Labels.Known || l.Waits != nil || l.MemoryOnly || l.UAMs != (UAMLoad{}) || l.PreemptionOff || l.Places != "" {
 		c = &creelJSON{
 			Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain, Labels: l.Labels.form(), Waits: l.Waits,
 			MemoryOnly: l.MemoryOnly, UAMs: l.UAMs, Places: string(l.Places),
+			PreemptionOff: l.PreemptionOff,
 		}
 		for i := range l.Queues {
 			c.Queues = append(c.Queues, l.Queues[i].form())
@@ -453,7 +457,7 @@ func ParseLoad(data []byte) (Load, error) {
 		return l, nil
 	}
 	l.Refusing, l.Nodes = fmt.Sprintf("%.200s", j.Creel.Refusing), fmt.Sprintf("%.64s", j.Creel.Nodes)
-	l.MemoryOnly, l.UAMs = j.Creel.MemoryOnly, j.Creel.UAMs
+	l.MemoryOnly, l.PreemptionOff, l.UAMs = j.Creel.MemoryOnly, j.Creel.PreemptionOff, j.Creel.UAMs
 	l.Places = Places(fmt.Sprintf("%.64s", j.Creel.Places))
 	l.BeginsAgain, l.Waits = j.Creel.BeginsAgain, j.Creel.Waits[:min(len(j.Creel.Waits), maxWaitBuckets)]
 	var err error

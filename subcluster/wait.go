@@ -97,6 +97,9 @@ type AppLine struct {
 	// has the numbers.
 	Waits   string `json:"waits_for,omitempty"`
 	WaitsIn string `json:"waits_in,omitempty"`
+	// WaitsSince is the time at which its wait began, 0 if it does not wait. An application waits while it has no AM
+	// or has asks that are not granted.
+	WaitsSince int64 `json:"waits_since,omitempty"`
 	// Viewers are the users with view access besides its owner, in Hadoop's form of access lists: users, a space,
 	// groups; "*" is everybody. It is only sent to routers.
 	Viewers string `json:"viewers,omitempty"`
@@ -108,6 +111,7 @@ type AppLine struct {
 // /api/v1/apps/changes.
 type AppChanges struct {
 	At    string     `json:"at"`             // value of ?since= in the next request
+	Now   int64      `json:"now"`            // ms of the member's clock, which the lines' times are of
 	Whole bool       `json:"whole"`          // complete list: the last answer is unknown
 	Apps  []*AppLine `json:"apps"`           // in no order
 	Gone  []string   `json:"gone,omitempty"` // ids of removed applications

@@ -100,6 +100,7 @@ Exit codes of all commands:
 		nodeCommand(),
 		subclusterCommand(),
 		policyCommand(),
+		statusCommand(),
 		systemCommand(),
 		storeCommand(),
 		adminCommand(),

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/router/rest"
 )
 
 func TestRunWatchesACommandToItsEnd(t *testing.T) {
@@ -151,6 +153,7 @@ func TestAMLimitIsExplainedOnEverySurface(t *testing.T) {
 	if counted["root.default am_limit"] != waiting {
 		t.Errorf("%d wait for the limit, the overview has %v", waiting, counted)
 	}
+	waitsAreCountedAlike(t, s)
 	home := cliClient{t, "http://" + fed.RMs[0].Address("web")}
 	found := false
 	for _, id := range ids { // a plain ResourceManager explains too
@@ -165,6 +168,69 @@ func TestAMLimitIsExplainedOnEverySurface(t *testing.T) {
 	if !found {
 		t.Error("the ResourceManager itself explains none of them")
 	}
+}
+
+// waitsAreCountedAlike compares the numbers of applications of the status, the list, the queue tree and the members.
+func waitsAreCountedAlike(t *testing.T, s cliClient) {
+	t.Helper()
+	decode := func(into any, args ...string) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(s.run(0, append(args, "-o", "json")...)), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	get := func(into any, path string) {
+		t.Helper()
+		res, err := http.Get(s.server + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if err := json.NewDecoder(res.Body).Decode(into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// AMs register and ask meanwhile, so all are read until two statuses in a row are equal.
+	eventually(t, "all views count alike", func() bool {
+		var status, after rest.OverviewDoc
+		decode(&status, "status")
+		if status.Apps == nil || status.Apps.Waiting == 0 {
+			return false
+		}
+		waits := status.Apps.Waiting
+		text := s.run(0, "status")
+		var page rest.AppsDoc
+		get(&page, "/api/v1/apps?state=waiting")
+		var tree rest.QueueTreeDoc
+		get(&tree, "/api/v1/queues")
+		var members []rest.SubclusterDoc
+		decode(&members, "subcluster", "list")
+		decode(&after, "status")
+		if after.Apps == nil || after.Apps.Waiting != waits || after.Apps.Running != status.Apps.Running {
+			return false
+		}
+		var sum int64
+		for _, m := range members {
+			sum += m.Apps.Waiting
+		}
+		sentence := fmt.Sprintf("%d waiting, the oldest for ", waits)
+		if status.Apps.OldestWait <= 0 || !strings.Contains(status.Sentence, sentence) || !strings.Contains(text, sentence) ||
+			!strings.Contains(text, "in root.default for am_limit, the oldest for ") {
+			t.Fatalf("%d wait; the status is %q and %s", waits, status.Sentence, text)
+		}
+		if int64(len(page.Applications)) != waits || sum != waits {
+			t.Fatalf("%d wait; the list has %d, the members have %d", waits, len(page.Applications), sum)
+		}
+		for _, q := range tree.Queues {
+			if q.Queue != "root" && q.Queue != "root.default" {
+				continue
+			}
+			if q.Waiting != waits || q.Running != status.Apps.Running {
+				t.Fatalf("%s: %+v, of %+v", q.Queue, q.QueueUse, status.Apps)
+			}
+		}
+		return true
+	})
 }
 
 // scraped is the sum of a figure over its labels.

@@ -55,8 +55,8 @@ func subclusterList() *cobra.Command {
 				{"STATE", false, func(s sub) string { return s.State }},
 				{"REASON", false, func(s sub) string { return s.Reason }},
 				{"NODES", false, n(func(s sub) int64 { return s.Metrics.ActiveNodes })},
-				{"APPS", false, n(func(s sub) int64 { return s.Metrics.AppsRunning })},
-				{"PENDING", false, n(func(s sub) int64 { return s.Metrics.AppsPending })},
+				{"RUNNING", false, n(func(s sub) int64 { return s.Apps.Running })},
+				{"WAITING", false, n(func(s sub) int64 { return s.Apps.Waiting })},
 				{"CONTAINERS", false, n(func(s sub) int64 { return s.Metrics.ContainersAllocated })},
 				{"USED-MB", false, n(func(s sub) int64 { return s.Metrics.AllocatedMB })},
 				{"TOTAL-MB", false, n(func(s sub) int64 { return s.Metrics.TotalMB })},
@@ -132,7 +132,7 @@ func subclusterShow() *cobra.Command {
 			line("admin", "%s", s.Addresses.Admin)
 			line("web", "%s", s.Addresses.Web)
 			m := s.Metrics
-			line("applications", "%d running, %d waiting", m.AppsRunning, m.AppsPending)
+			line("applications", "%d running, %d waiting", s.Apps.Running, s.Apps.Waiting)
 			line("containers", "%d running, %d waiting", m.ContainersAllocated, m.ContainersPending)
 			line("memory", "%d of %d MB used", m.AllocatedMB, m.TotalMB)
 			line("vcores", "%d of %d used", m.AllocatedVirtualCores, m.TotalVirtualCores)

@@ -257,6 +257,8 @@ type QueueUse struct {
 	PendingPercent float64 `json:"pending_percent"`
 	Running        int64   `json:"running"` // applications whose home is there
 	Waiting        int64   `json:"waiting"`
+	// OldestWait is the age of the oldest wait in seconds; omitted if it is unknown.
+	OldestWait float64 `json:"oldest_wait_s,omitempty"`
 }
 
 // useOf describes a queue's load as parts of the total.

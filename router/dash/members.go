@@ -20,13 +20,17 @@ var memberPage = pages.Page{
 // members is the page of all members.
 type members struct {
 	rest.SubclustersDoc
-	Sum rest.OverviewDoc
+	Sum              rest.OverviewDoc
+	Running, Waiting int64 // sums of the rows
 }
 
 func loadMembers(c *pages.Call) (any, error) {
 	var m members
 	if err := c.Get("/api/v1/subclusters", &m.SubclustersDoc); err != nil {
 		return nil, err
+	}
+	for _, s := range m.Subclusters {
+		m.Running, m.Waiting = m.Running+s.Apps.Running, m.Waiting+s.Apps.Waiting
 	}
 	return &m, c.Get("/api/v1/overview", &m.Sum)
 }

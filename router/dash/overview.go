@@ -13,7 +13,7 @@ import (
 
 var overviewPage = pages.Page{
 	Path: "/", Name: "overview", Title: "Overview", Section: "overview", Load: loadOverview,
-	Command: func(*pages.Call) string { return "creel subcluster list" },
+	Command: func(*pages.Call) string { return "creel status" },
 }
 
 // overview is the first page.
@@ -24,6 +24,8 @@ type overview struct {
 	Queues                          []queueBar
 	MoreQueues                      int
 	Members                         []rest.SubclusterDoc
+	Running, Pending                int64 // applications
+	OldestWait                      float64
 	Frozen                          string
 }
 
@@ -32,6 +34,7 @@ type queueBar struct {
 	Queue            string
 	Bar              pages.Bar
 	Running, Waiting int64
+	OldestWait       float64 // in seconds
 	Drift            bool
 }
 
@@ -45,6 +48,10 @@ func loadOverview(c *pages.Call) (any, error) {
 	var o overview
 	if err := c.Get("/api/v1/overview", &o.OverviewDoc); err != nil {
 		return nil, err
+	}
+	o.Running, o.Pending = o.Sum.AppsRunning, o.Sum.AppsPending
+	if a := o.Apps; a != nil {
+		o.Running, o.Pending, o.OldestWait = a.Running, a.Waiting, a.OldestWait
 	}
 	var members rest.SubclustersDoc
 	err := c.Get("/api/v1/subclusters", &members)
@@ -81,7 +88,7 @@ func loadOverview(c *pages.Call) (any, error) {
 			o.MoreQueues = len(leaves) - i
 			break
 		}
-		o.Queues = append(o.Queues, queueBar{string(q.Queue), q.bar(), q.Running, q.Waiting, len(q.Drift) > 0})
+		o.Queues = append(o.Queues, queueBar{string(q.Queue), q.bar(), q.Running, q.Waiting, q.OldestWait, len(q.Drift) > 0})
 	}
 	o.Events = o.Events[:min(len(o.Events), overviewEvents)]
 	return &o, nil

@@ -38,7 +38,10 @@ type AppRow struct {
 	WaitsText string `json:"waits_text,omitempty"`
 	// AgeSeconds is the age of this data if its home does not answer now.
 	AgeSeconds float64 `json:"age_s,omitempty"`
+	// WaitsSeconds is the age of its wait; omitted if it does not wait, or if the member does not report it.
+	WaitsSeconds float64 `json:"waits_s,omitempty"`
 
+	waits   time.Time // start of its wait, by this router's clock; zero if unknown
 	id      creel.ApplicationID
 	viewers string // access list of its viewers, in a list for all viewers (see feed.go)
 	hidden  bool   // from lists of users without permission to view it
@@ -47,13 +50,13 @@ type AppRow struct {
 	at      time.Time // time when its home sent it, if it is not current
 }
 
-// rankOf orders states: running, waiting, ended.
-func rankOf(state string) int {
-	switch state {
-	case "RUNNING":
-		return 0
-	case "FINISHED", "FAILED", "KILLED":
+// rankOf orders applications: running, waiting, ended. One that waits has no AM yet, or has asks that are not granted.
+func rankOf(a *AppRow) int {
+	switch {
+	case a.State == "FINISHED" || a.State == "FAILED" || a.State == "KILLED":
 		return 2
+	case a.State == "RUNNING" && a.WaitsSince == 0:
+		return 0
 	}
 	return 1
 }
@@ -107,7 +110,7 @@ func appRow(raw []byte, from creel.SubclusterID) *AppRow {
 	if app, ok := router.UAMOf(a.Unmanaged, a.Tags); ok {
 		a.ID, a.id = app.String(), app
 	}
-	a.rank = rankOf(a.State)
+	a.rank = rankOf(a)
 	if a.rank != 1 || a.WaitsText == "" {
 		a.WaitsText = ""
 	} else {
@@ -135,13 +138,16 @@ func listApplications(s *server.Server) func(ctx context.Context, who string) []
 			if err != nil {
 				return nil, err
 			}
-			var lines struct{ Apps []*subcluster.AppLine }
+			var lines struct {
+				Apps []*subcluster.AppLine
+				Now  int64
+			}
 			if err := json.Unmarshal(doc, &lines); err != nil {
 				return nil, fmt.Errorf("%s did not answer with a list of applications: %w", m.ID, err)
 			}
 			rows := make([]*AppRow, len(lines.Apps))
 			for i, line := range lines.Apps {
-				rows[i] = newRow(line, m.ID)
+				rows[i] = newRow(line, m.ID, lines.Now, time.Now())
 			}
 			return rows, nil
 		})
@@ -164,6 +170,12 @@ var appRowFields = router.AppFields[*AppRow]{
 			a.Containers += p.Value.Containers
 			a.MemoryMB += p.Value.MemoryMB
 			a.VCores += p.Value.VCores
+			if p.Value.rank == 1 && a.rank == 0 { // home has granted all, and the UAM waits
+				a.rank, a.Waits, a.WaitsIn = 1, p.Value.Waits, p.Value.WaitsIn
+				a.waits = p.Value.waits
+			} else if a.rank == 1 && !p.Value.waits.IsZero() && p.Value.waits.Before(a.waits) {
+				a.waits = p.Value.waits
+			}
 		}
 		return &a
 	},
@@ -192,6 +204,14 @@ func (h *Handler) mergeRows(parts []listShare[*AppRow]) []*AppRow {
 	return rows
 }
 
+// waitsFor is the age of its wait in whole seconds; 0 if it does not wait, or if that is unknown.
+func (a *AppRow) waitsFor(now time.Time) float64 {
+	if a.rank != 1 || a.waits.IsZero() {
+		return 0
+	}
+	return max(now.Sub(a.waits).Round(time.Second).Seconds(), 1)
+}
+
 // AppCounts counts applications by state, and sums their resources.
 type AppCounts struct {
 	Running    int64 `json:"running"`
@@ -199,14 +219,17 @@ type AppCounts struct {
 	Ended      int64 `json:"ended"`
 	Containers int64 `json:"containers"`
 	MemoryMB   int64 `json:"memory_mb"`
+	// OldestWait is the age of the oldest wait in seconds, omitted if none waits or if members do not report it.
+	OldestWait float64 `json:"oldest_wait_s,omitempty"`
 }
 
-func (c *AppCounts) add(a *AppRow, seen bool) {
+func (c *AppCounts) add(a *AppRow, seen bool, now time.Time) {
 	switch a.rank {
 	case 0:
 		c.Running++
 	case 1:
 		c.Waiting++
+		c.OldestWait = max(c.OldestWait, a.waitsFor(now))
 	default:
 		c.Ended++
 	}
@@ -405,13 +428,13 @@ func (h *Handler) listApps(w http.ResponseWriter, r *http.Request) {
 		if !who.lists(a) {
 			continue
 		}
-		doc.Matching.add(a, seen)
+		doc.Matching.add(a, seen, now)
 		if f.wantsGroups {
 			for _, key := range f.group(a) {
 				if groups[key] == nil {
 					groups[key] = &AppGroup{Key: key}
 				}
-				groups[key].add(a, seen)
+				groups[key].add(a, seen, now)
 			}
 		}
 		switch {
@@ -427,6 +450,7 @@ func (h *Handler) listApps(w http.ResponseWriter, r *http.Request) {
 			if !a.at.IsZero() {
 				row.AgeSeconds = time.Since(a.at).Round(100 * time.Millisecond).Seconds()
 			}
+			row.WaitsSeconds = a.waitsFor(now)
 			raw, err := selectFields(&row, f.fields)
 			if err != nil {
 				problemOf(w, err)
@@ -477,7 +501,7 @@ var appRowNames = func() map[string]bool {
 		AppLine: subcluster.AppLine{
 			Finished: 1, Waits: "a", WaitsIn: "a", Unmanaged: true, Tags: []string{"a"},
 		},
-		Elsewhere: []creel.SubclusterID{"a"}, WaitsText: "a", AgeSeconds: 1,
+		Elsewhere: []creel.SubclusterID{"a"}, WaitsText: "a", AgeSeconds: 1, WaitsSeconds: 1,
 	})
 	if err == nil {
 		rawjson.EachField(raw, func(name, _ []byte) bool { names[string(name)] = true; return true })
@@ -505,6 +529,28 @@ func answerTagged(w http.ResponseWriter, r *http.Request, doc any) {
 	w.Write(body.Bytes()) // an error means that the client has gone
 }
 
+// countAll counts all applications.
+func countAll(rows []*AppRow, now time.Time) *AppCounts {
+	c := &AppCounts{}
+	for _, a := range rows {
+		c.add(a, true, now)
+	}
+	return c
+}
+
+// tallyOf counts all applications, for the summary.
+func tallyOf(rows []*AppRow, now time.Time) router.Tally {
+	c := countAll(rows, now)
+	t := router.Tally{
+		Known: true, Running: c.Running, Waiting: c.Waiting,
+		Oldest: time.Duration(c.OldestWait * float64(time.Second)),
+	}
+	if top := topWaits(rows, nil, 1, now); len(top) > 0 && top[0].Code != "" {
+		t.Reason = top[0].Code + " in " + cmp.Or(top[0].In, top[0].Queue)
+	}
+	return t
+}
+
 // WaitGroup counts applications of one queue that wait for the same reason.
 type WaitGroup struct {
 	Applications int64  `json:"apps"`
@@ -513,13 +559,15 @@ type WaitGroup struct {
 	In           string `json:"in,omitempty"`   // the queue with the limit
 	Text         string `json:"text,omitempty"` // text of one application if there is no code (diagnostics)
 	Example      string `json:"example"`        // an application that the viewer may see, "" if there is none
+	// OldestWait is the age of the oldest wait in seconds; omitted if the members do not report it.
+	OldestWait float64 `json:"oldest_wait_s,omitempty"`
 }
 
 // digits are the parts in which texts for the same reason differ.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// topWaits counts the reasons why applications wait before they run, the most frequent first.
-func topWaits(rows []*AppRow, who *viewer, most int) []WaitGroup {
+// topWaits counts the reasons why applications wait, the most frequent first.
+func topWaits(rows []*AppRow, who *viewer, most int, now time.Time) []WaitGroup {
 	type reason struct{ queue, code, in, text string }
 	by := map[reason]*WaitGroup{}
 	for _, a := range rows {
@@ -531,6 +579,7 @@ func topWaits(rows []*AppRow, who *viewer, most int) []WaitGroup {
 			by[key] = &WaitGroup{Queue: a.Queue, Code: a.Waits, In: a.WaitsIn, Text: a.WaitsText}
 		}
 		by[key].Applications++
+		by[key].OldestWait = max(by[key].OldestWait, a.waitsFor(now))
 		if by[key].Example == "" && who.lists(a) {
 			by[key].Example = a.ID
 		}

@@ -116,7 +116,7 @@ func (f *feed) member(ctx context.Context, m *remote.Member) ([]*AppRow, error) 
 		delete(k.rows, id)
 	}
 	for _, line := range doc.Apps {
-		row := newRow(line, m.ID)
+		row := newRow(line, m.ID, doc.Now, time.Now())
 		k.rows[row.ID] = row
 	}
 	if doc.Whole || len(doc.Gone)+len(doc.Apps) > 0 || k.list == nil {
@@ -126,8 +126,9 @@ func (f *feed) member(ctx context.Context, m *remote.Member) ([]*AppRow, error) 
 	return k.list, nil
 }
 
-// newRow makes a row from a member's line. Strings common to many lines are stored once.
-func newRow(line *subcluster.AppLine, from creel.SubclusterID) *AppRow {
+// newRow makes a row from a line that a member sent at its time sent, in ms, and that came at now. Strings common to
+// many lines are stored once.
+func newRow(line *subcluster.AppLine, from creel.SubclusterID, sent int64, now time.Time) *AppRow {
 	a := &AppRow{AppLine: *line, Home: from, from: from}
 	for _, text := range []*string{&a.User, &a.Queue, &a.Type, &a.State, &a.Outcome, &a.Waits, &a.WaitsIn, &a.Viewers} {
 		*text = unique.Make(*text).Value()
@@ -135,9 +136,16 @@ func newRow(line *subcluster.AppLine, from creel.SubclusterID) *AppRow {
 	a.viewers, a.Viewers = a.Viewers, ""
 	a.hidden, a.Hidden = a.Hidden, false
 	a.id, _ = creel.ParseApplicationID(a.ID) // without an id it is the zero id
-	a.rank = rankOf(a.State)
+	a.rank = rankOf(a)
+	if a.WaitsSince > 0 {
+		a.waits = now.Add(-time.Duration(min(max(sent-a.WaitsSince, 0), longestWait)) * time.Millisecond)
+		a.WaitsSince = 0 // of another clock
+	}
 	return a
 }
+
+// longestWait limits the age of a wait, in ms: a member may report any number.
+const longestWait = int64(10 * 365 * 24 * time.Hour / time.Millisecond)
 
 // viewer is the user viewing a list with all fields of each application.
 type viewer struct {
@@ -165,7 +173,7 @@ func (v *viewer) lists(a *AppRow) bool { return !a.hidden || v.sees(a) }
 // guarded returns an application without the fields for permitted viewers only.
 func guarded(a *AppRow) *AppRow {
 	b := *a
-	b.Started, b.Finished, b.Containers, b.MemoryMB, b.VCores = 0, 0, 0, 0, 0
+	b.Started, b.Finished, b.Containers, b.MemoryMB, b.VCores, b.waits = 0, 0, 0, 0, 0, time.Time{}
 	return &b
 }
 

@@ -115,6 +115,7 @@ type SubclusterDoc struct {
 	Drain      *operator.DrainProgress   `json:"drain,omitempty"`
 	Addresses  subcluster.Addresses      `json:"addresses"`
 	Metrics    subcluster.ClusterMetrics `json:"metrics"`
+	Apps       AppCounts                 `json:"apps"`              // applications with this home
 	CutOff     []string                  `json:"cut_off,omitempty"` // kinds of call with an open breaker
 }
 
@@ -126,7 +127,7 @@ type SubclustersDoc struct {
 	Subclusters []SubclusterDoc `json:"subclusters"`
 }
 
-func (h *Handler) subclusters(w http.ResponseWriter, _ *http.Request) {
+func (h *Handler) subclusters(w http.ResponseWriter, r *http.Request) {
 	view := h.server.View()
 	if view == nil {
 		problem(w, http.StatusServiceUnavailable, "no view yet", "the router has not read the state store")
@@ -135,6 +136,15 @@ func (h *Handler) subclusters(w http.ResponseWriter, _ *http.Request) {
 	doc := SubclustersDoc{Serial: view.Serial, At: view.At, Subclusters: []SubclusterDoc{}}
 	if view.Freeze != nil {
 		doc.Frozen = view.Freeze.Reason
+	}
+	now := time.Now()
+	rows, _, _, err := h.applications(r)
+	apps := map[creel.SubclusterID]*AppCounts{}
+	for _, a := range rows {
+		if apps[a.Home] == nil {
+			apps[a.Home] = &AppCounts{}
+		}
+		apps[a.Home].add(a, true, now)
 	}
 	for i := range view.Members {
 		m := &view.Members[i]
@@ -150,6 +160,13 @@ func (h *Handler) subclusters(w http.ResponseWriter, _ *http.Request) {
 			Addresses:  m.Addresses,
 			Metrics:    m.Load.Metrics,
 			CutOff:     h.server.CutOff(m.ID),
+		}
+		switch {
+		case err != nil: // its report, in which running applications do not wait
+			all := &m.Load.Metrics
+			sub.Apps.Waiting, sub.Apps.Running = m.Load.UAMs.TakenFrom(all.AppsPending, all.AppsRunning)
+		case apps[m.ID] != nil:
+			sub.Apps = *apps[m.ID]
 		}
 		doc.Subclusters = append(doc.Subclusters, sub)
 	}

@@ -14,15 +14,27 @@ import (
 // OverviewDoc is an overview of the federation.
 type OverviewDoc struct {
 	State    router.Health             `json:"state"`
-	Sentence string                    `json:"sentence"`
-	Members  map[string]int            `json:"members"` // by state
+	Sentence string                    `json:"sentence"` // the worst finding and its cause
+	Remedy   string                    `json:"remedy,omitempty"`
+	Short    []ShortDoc                `json:"short"`          // queues below their guarantee, the worst first
+	Apps     *AppCounts                `json:"apps,omitempty"` // omitted if no member sent its applications
+	Members  map[string]int            `json:"members"`        // by state
 	Sum      subcluster.ClusterMetrics `json:"sum"`
 	Without  []LeftDoc                 `json:"without"` // members that are not in the sums
 	Rates    []RateDoc                 `json:"rates"`   // of the last ten minutes, oldest first
 	StepS    float64                   `json:"step_s"`
 	Waiting  []WaitGroup               `json:"waiting"` // reasons why applications wait, the most frequent first
-	Missing  []missing                 `json:"missing"` // members whose applications are not in Waiting
+	Missing  []missing                 `json:"missing"` // members whose applications are not in Apps and Waiting
 	Events   []EventDoc                `json:"events"`  // observed by this router, newest first
+}
+
+// ShortDoc is a queue that has less than its guarantee while it asks for more. Percents are of the federation's
+// dominant resource.
+type ShortDoc struct {
+	Queue      creel.QueuePath `json:"queue"`
+	Used       float64         `json:"used_percent"`
+	Guaranteed float64         `json:"guaranteed_percent"`
+	ForSeconds float64         `json:"for_s"` // at most the uptime of this router
 }
 
 // LeftDoc is a member that is not in the sums.
@@ -52,11 +64,22 @@ type EventDoc struct {
 const maxWaits = 10
 
 func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
-	s := router.Summarize(h.server.View())
+	var apps router.Tally
+	rows, parts, who, err := h.applications(r)
+	now := time.Now()
+	if err == nil {
+		apps = tallyOf(rows, now)
+	}
+	s := h.server.Summary(apps)
 	doc := OverviewDoc{
-		State: s.State, Sentence: s.Sentence, Members: s.Members, Sum: s.Sum, Without: []LeftDoc{},
+		State: s.State, Sentence: s.Sentence, Remedy: s.Remedy, Members: s.Members, Sum: s.Sum, Without: []LeftDoc{},
 		Rates: []RateDoc{}, StepS: router.HistoryStep.Seconds(), Waiting: []WaitGroup{}, Events: []EventDoc{},
-		Missing: []missing{},
+		Missing: []missing{}, Short: []ShortDoc{},
+	}
+	for _, q := range h.server.Short() {
+		doc.Short = append(doc.Short, ShortDoc{
+			q.Queue, 100 * q.Used, 100 * q.Guaranteed, now.Sub(q.Since).Round(time.Second).Seconds(),
+		})
 	}
 	for _, l := range s.Without {
 		doc.Without = append(doc.Without, LeftDoc{l.Member, l.Age.Seconds()})
@@ -67,8 +90,9 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	for _, e := range h.server.Events() {
 		doc.Events = append(doc.Events, EventDoc{e.At.UTC(), e.Kind, e.Member, e.Text})
 	}
-	if rows, parts, who, err := h.applications(r); err == nil {
-		doc.Waiting, doc.Missing = topWaits(rows, who, maxWaits), missingOf(parts, time.Now())
+	if err == nil {
+		doc.Waiting, doc.Missing = topWaits(rows, who, maxWaits, now), missingOf(parts, now)
+		doc.Apps = countAll(rows, now)
 	}
 	answer(w, doc)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router"
@@ -112,7 +113,54 @@ func answerTree(w http.ResponseWriter, t operator.QueueTree, err error) {
 
 func (h *Handler) queueTree(w http.ResponseWriter, r *http.Request) {
 	t, err := h.conf.Operator.QueueTree(r.Context())
+	if err == nil {
+		h.countQueues(r, t.Queues)
+	}
 	answerTree(w, t, err)
+}
+
+// countQueues replaces the numbers of applications by those of the list of applications, so that all views agree. A
+// parent has the sums of its children. The rows of node labels keep the members' numbers.
+func (h *Handler) countQueues(r *http.Request, queues []rebalancer.QueueState) {
+	rows, _, _, err := h.applications(r)
+	if err != nil {
+		return // the members' numbers remain
+	}
+	now := time.Now()
+	type at struct {
+		queue  string
+		member creel.SubclusterID
+	}
+	by := map[at]*AppCounts{}
+	for _, a := range rows {
+		for queue := creel.QueuePath(a.Queue); queue != ""; queue = queue.Parent() {
+			for _, member := range []creel.SubclusterID{"", a.Home} {
+				key := at{string(queue), member}
+				if by[key] == nil {
+					by[key] = &AppCounts{}
+				}
+				by[key].add(a, true, now)
+			}
+		}
+	}
+	set := func(u *rebalancer.QueueUse, key at) {
+		c := by[key]
+		if c == nil {
+			c = &AppCounts{}
+		}
+		u.Running, u.Waiting, u.OldestWait = c.Running, c.Waiting, c.OldestWait
+	}
+	for i := range queues {
+		q := &queues[i]
+		if q.Label != "" {
+			continue
+		}
+		set(&q.QueueUse, at{string(q.Queue), ""})
+		for id, use := range q.Use {
+			set(&use, at{string(q.Queue), id})
+			q.Use[id] = use
+		}
+	}
 }
 
 func (h *Handler) putQueueTree(w http.ResponseWriter, r *http.Request) {

@@ -11,13 +11,15 @@ import (
 	"github.com/creelrm/creel/router"
 )
 
-// history is a router.History with a lock.
+// history is a router.History and a router.Judge with a lock.
 type history struct {
 	mu sync.Mutex
 	router.History
+	judge  router.Judge
+	judged time.Time // last observation of judge
 }
 
-// Observe samples the federation each second until ctx ends, for History and Events. The owner of the Server must run
+// Observe samples the federation each second until ctx ends, for History, Events and Summary. The owner of the Server must run
 // it; otherwise these are empty.
 func (s *Server) Observe(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
@@ -34,6 +36,10 @@ func (s *Server) Observe(ctx context.Context) error {
 		}
 		s.history.mu.Lock()
 		s.history.History.Observe(o)
+		if o.Now.Sub(s.history.judged) >= router.HistoryStep {
+			s.history.judged = o.Now
+			s.history.judge.Observe(o.Now, o.View)
+		}
 		s.history.mu.Unlock()
 		select {
 		case <-ctx.Done():
@@ -55,6 +61,20 @@ func (s *Server) Events() []router.Event {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
 	return s.history.History.Events()
+}
+
+// Summary judges the federation as this router sees it now. apps are the present numbers of applications.
+func (s *Server) Summary(apps router.Tally) router.Summary {
+	s.history.mu.Lock()
+	defer s.history.mu.Unlock()
+	return s.history.judge.Summarize(time.Now(), s.View(), apps)
+}
+
+// Short lists the queues that are below their guarantee while they ask for more, the worst first.
+func (s *Server) Short() []router.ShortQueue {
+	s.history.mu.Lock()
+	defer s.history.mu.Unlock()
+	return s.history.judge.Short(time.Now())
 }
 
 // CutOff returns the kinds of call to a member that a breaker stops now.

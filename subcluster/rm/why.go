@@ -69,6 +69,25 @@ func (m *Machine) Waits(id creel.ApplicationID, l *sched.WaitScan) (sched.Limit,
 	return sched.LimitNone, a.path
 }
 
+// WaitsSince returns the time at which an application's wait began, the zero time if it does not wait. It waits while
+// it has no AM or has asks that are not granted. Without an AM it waits since its submission, or since its last attempt
+// ended.
+func (m *Machine) WaitsSince(id creel.ApplicationID) time.Time {
+	a := m.apps[id]
+	switch {
+	case a == nil || a.state.ending():
+		return time.Time{}
+	case a.state == appRunning:
+		since, _ := a.App.WaitsSince()
+		return instant(since)
+	}
+	since := a.submitted
+	for _, t := range a.attempts {
+		since = max(since, t.finished)
+	}
+	return instant(since)
+}
+
 // whyPreempted returns the text about an application's pending preemption, its containers under notice, and its last
 // loss; each sentence begins with a space.
 func (m *Machine) whyPreempted(a *app) string {

@@ -103,6 +103,9 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 			addLabels(&load.Labels, &q, labels)
 		}
 		load.MemoryOnly = q.MemoryOnly
+		if q.Path.IsRoot() {
+			load.PreemptionOff = q.PreemptionDisabled
+		}
 		if q.Makes && !load.MakesQueue(q.Path) {
 			load.Makes = append(load.Makes, q.Path)
 		}

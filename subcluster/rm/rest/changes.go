@@ -62,11 +62,14 @@ func (h *Handler) appChanges(w http.ResponseWriter, r *http.Request) {
 	c := &h.changes
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := h.read(r.Context(), func(m *rm.Machine, _ time.Time) { h.number(m) }); err != nil {
+	var now time.Time
+	if err := h.read(r.Context(), func(m *rm.Machine, at time.Time) { now = at; h.number(m) }); err != nil {
 		h.refuse(w, r, err)
 		return
 	}
-	doc := subcluster.AppChanges{At: c.life + "-" + strconv.FormatUint(c.last, 10), Apps: []*subcluster.AppLine{}}
+	doc := subcluster.AppChanges{
+		At: c.life + "-" + strconv.FormatUint(c.last, 10), Now: millis(now), Apps: []*subcluster.AppLine{},
+	}
 	life, text, _ := strings.Cut(r.URL.Query().Get("since"), "-")
 	since, err := strconv.ParseUint(text, 10, 64)
 	doc.Whole = err != nil || life != c.life || since < c.from || since > c.last

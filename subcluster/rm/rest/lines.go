@@ -20,6 +20,7 @@ import (
 // applications, newest first.
 type AppsDoc struct {
 	Apps []subcluster.AppLine `json:"apps"`
+	Now  int64                `json:"now"` // ms of this ResourceManager's clock
 	// Matching counts the applications of all pages by state; Next is the cursor of the next page.
 	Matching map[string]int64 `json:"matching,omitempty"`
 	Next     string           `json:"next,omitempty"`
@@ -34,7 +35,8 @@ func (h *Handler) lines(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	doc, who := AppsDoc{Apps: []subcluster.AppLine{}}, h.caller(r)
-	err = h.read(r.Context(), func(m *rm.Machine, _ time.Time) {
+	err = h.read(r.Context(), func(m *rm.Machine, now time.Time) {
+		doc.Now = millis(now)
 		var look sched.WaitScan
 		if f.limit == 0 {
 			for a := range m.Apps {
@@ -71,6 +73,7 @@ func (h *Handler) line(m *rm.Machine, a *rm.AppView, look *sched.WaitScan, viewa
 	if limit, where := m.Waits(a.ID, look); limit != sched.LimitNone {
 		l.Waits, l.WaitsIn = limit.Code(), string(where)
 	}
+	l.WaitsSince = millis(m.WaitsSince(a.ID))
 	if viewable {
 		l.Started, l.Finished = millis(a.Submitted), millis(a.Finished)
 		if a.InScheduler {

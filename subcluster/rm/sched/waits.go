@@ -47,6 +47,19 @@ func (s *Scheduler) Waits(a *App, l *WaitScan) (Limit, creel.QueuePath) {
 	return LimitNone, a.queue.path
 }
 
+// WaitsSince returns the time, in ns, at which the oldest of its outstanding asks was made; ok is false if it has none.
+// The containers of one ask count from the mean of their times.
+func (a *App) WaitsSince() (since int64, ok bool) {
+	for _, x := range append([]*App{a}, a.parts...) {
+		for _, k := range x.asks {
+			if k.count > 0 && k.size != nil && (!ok || k.asked < since) {
+				since, ok = k.asked, true
+			}
+		}
+	}
+	return since, ok
+}
+
 // waitsAsk checks the first outstanding ask, like whyAsk.
 func (s *Scheduler) waitsAsk(a *App, l *WaitScan) (Limit, creel.QueuePath) {
 	k := a.firstWaiting()

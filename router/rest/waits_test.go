@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/rest"
+)
+
+// The sentence, the counts, the list and the filter agree: an application with asks that are not granted waits, even
+// if its AM runs.
+func TestRunningApplicationWithOpenAsksWaits(t *testing.T) {
+	// The members' clocks are years apart. Only differences on one clock count.
+	web := overMembers(t,
+		func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, `{"now":500000,"apps":[`+
+				`{"id":"application_1_0001","state":"RUNNING","queue":"root.a","started":3},`+
+				`{"id":"application_1_0002","state":"RUNNING","queue":"root.a","started":2,`+
+				`"waits_for":"queue_limit","waits_in":"root.a","waits_since":410000},`+
+				`{"id":"application_1_0003","state":"ACCEPTED","queue":"root.b","started":1,"waits_for":"am_limit",`+
+				`"waits_since":440000},`+
+				`{"id":"application_1_0004","state":"FINISHED","queue":"root.b","started":1}]}`)
+		},
+		func(w http.ResponseWriter, _ *http.Request) { // the UAM of 0001 waits, although home granted everything
+			io.WriteString(w, `{"now":1800000000000,"apps":[{"id":"application_1_0001","state":"RUNNING","queue":"root.a",`+
+				`"started":5,"unmanaged":true,"name":"uam","tags":["creel-uam"],"waits_for":"no_node_has_room",`+
+				`"waits_since":1799999980000}]}`)
+		})
+	var doc rest.OverviewDoc
+	fetch(t, web.URL+"/api/v1/overview", &doc)
+	if a := doc.Apps; a == nil || a.Running != 0 || a.Waiting != 3 || a.Ended != 1 || a.OldestWait < 90 || a.OldestWait > 200 {
+		t.Errorf("counts: %+v", a)
+	}
+	if doc.State != router.Warn || !strings.HasPrefix(doc.Sentence, "More applications wait than run. 0 applications run") ||
+		!strings.Contains(doc.Sentence, "3 waiting") {
+		t.Errorf("%s: %s", doc.State, doc.Sentence)
+	}
+	var page rest.AppsDoc
+	fetch(t, web.URL+"/api/v1/apps?state=waiting&group=queue", &page)
+	if len(page.Applications) != 3 || page.Matching.Waiting != 3 || page.Matching.Running != 0 {
+		t.Errorf("the list: %d rows, %+v", len(page.Applications), page.Matching)
+	}
+	for _, g := range page.Groups {
+		if want := map[string]int64{"root.a": 2, "root.b": 1}[g.Key]; g.Waiting != want {
+			t.Errorf("%s: %+v", g.Key, g)
+		}
+	}
+	var members rest.SubclustersDoc
+	fetch(t, web.URL+"/api/v1/subclusters", &members)
+	if a := members.Subclusters[0].Apps; a.Waiting != 3 || members.Subclusters[1].Apps.Waiting != 0 {
+		t.Errorf("by member: %+v", members.Subclusters)
+	}
+}
