@@ -25,20 +25,24 @@ func viewOf(states ...subcluster.State) *subcluster.View {
 	return subcluster.NewView(time.Unix(1_800_000_000, 0), members, nil)
 }
 
+func summarize(view *subcluster.View) router.Summary {
+	return new(router.Judge).Summarize(time.Time{}, view, router.Tally{})
+}
+
 func TestALostMembersFiguresAreInNoSum(t *testing.T) {
 	const active, lost = subcluster.StateActive, subcluster.StateLost
-	s := router.Summarize(viewOf(active, lost, subcluster.StateSuspect, subcluster.StateDeregistered))
+	s := summarize(viewOf(active, lost, subcluster.StateSuspect, subcluster.StateDeregistered))
 	if s.Sum.AppsRunning != 20 || len(s.Without) != 1 || s.Without[0].Member != "b" || s.Without[0].Age != time.Minute {
 		t.Errorf("summed %d, without %v", s.Sum.AppsRunning, s.Without)
 	}
 	twice := viewOf(active, active) // four of b's ten are parts of applications whose home is a
 	twice.Members[1].Load.UAMs = subcluster.UAMLoad{Running: 4}
-	if s := router.Summarize(twice); s.Sum.AppsRunning != 16 || !strings.Contains(s.Sentence, "16 applications run") {
+	if s := summarize(twice); s.Sum.AppsRunning != 16 || !strings.Contains(s.Sentence, "16 applications run") {
 		t.Errorf("an application counts where it is at home: %d, %q", s.Sum.AppsRunning, s.Sentence)
 	}
 	for said, want := range map[int64]int64{11: 10, math.MaxInt64: 10, math.MinInt64: 20, -1: 20} { // a limit that no member has
 		twice.Members[1].Load.UAMs.Running = said
-		if n := router.Summarize(twice).Sum.AppsRunning; n != want {
+		if n := summarize(twice).Sum.AppsRunning; n != want {
 			t.Errorf("%d UAMs of ten: %d applications, want %d", said, n, want)
 		}
 	}
@@ -58,7 +62,7 @@ func TestALostMembersFiguresAreInNoSum(t *testing.T) {
 		"draining":   {viewOf(active, subcluster.StateDraining), router.Warn, "b is draining"},
 		"frozen":     {frozen, router.Bad, "frozen: it is dark"},
 	} {
-		if s := router.Summarize(c.view); s.State != c.state || !strings.Contains(s.Sentence, c.says) {
+		if s := summarize(c.view); s.State != c.state || !strings.Contains(s.Sentence, c.says) {
 			t.Errorf("%s: %s, %q", what, s.State, s.Sentence)
 		}
 	}
@@ -72,7 +76,7 @@ func TestSumsOfMembersDoNotWrap(t *testing.T) {
 		m.TotalMB, m.AvailableMB, m.ActiveNodes = math.MaxInt64, math.MinInt64, int64(i)
 		m.AppsRunning = []int64{math.MaxInt64, 7, -3}[i]
 	}
-	s := router.Summarize(view).Sum
+	s := summarize(view).Sum
 	if s.TotalMB != math.MaxInt64 || s.AvailableMB != math.MinInt64 || s.ActiveNodes != 3 || s.AppsRunning != math.MaxInt64-3 {
 		t.Errorf("%+v", s)
 	}

@@ -56,7 +56,9 @@ func (t *State) Snapshot() ([]byte, error) {
 		Epochs:   t.epochs,
 	}
 	for id, p := range t.apps.of {
-		s.Homes = append(s.Homes, snapshotHome{Home{id, p.home, p.claimed, p.ends}, p.number, p.ended, p.life, p.placement})
+		s.Homes = append(s.Homes, snapshotHome{
+			Home{id, p.home, p.claimed, p.ends}, p.number, p.ended, p.life, p.placement,
+		})
 	}
 	slices.SortFunc(s.Homes, func(a, b snapshotHome) int { return a.Application.Compare(b.Application) })
 	for id, p := range t.reservations.of {
@@ -119,7 +121,9 @@ func (t *State) Restore(data []byte) error {
 			return err
 		}
 		n.apps.drop(h.Application)
-		n.apps.put(h.Application, homeEntry{h.Home.Home, max(h.Number, 1), h.Claimed, h.Ends, h.Ended, h.Life, h.Placement})
+		n.apps.put(h.Application, homeEntry{
+			h.Home.Home, max(h.Number, 1), h.Claimed, h.Ends, h.Ended, h.Life, h.Placement,
+		})
 	}
 	for _, h := range s.Reservations {
 		if err := checkPlaced(CheckReservation(h.Reservation), h.Home); err != nil {

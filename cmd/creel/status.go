@@ -61,7 +61,8 @@ func writeStatus(w io.Writer, doc *rest.OverviewDoc) {
 	}
 	for i, q := range doc.Short {
 		if i > 0 { // the headline has the first
-			line("short", "%s has %.1f %% of its guaranteed %.1f %% for %s", q.Queue, q.Used, q.Guaranteed, dashpages.Age(q.ForSeconds))
+			line("short", "%s has %.1f %% of its guaranteed %.1f %% for %s",
+				q.Queue, q.Used, q.Guaranteed, dashpages.Age(q.ForSeconds))
 		}
 	}
 	var members []string

@@ -70,7 +70,8 @@ func storeRename() *cobra.Command {
 	var f storeFlags
 	var accept bool
 	c := &cobra.Command{
-		Use: "rename OLD NEW", Short: "rename the federation that owns the store", Args: exactly(2, "the old name and the new one"),
+		Use: "rename OLD NEW", Short: "rename the federation that owns the store",
+		Args: exactly(2, "the old name and the new one"),
 		Long: `A state store has the name of its federation, which the first process wrote
 (creel.federation.name). Processes with another name do not start. This command
 changes the name. Stop the federation's processes first, and set the new name in

@@ -30,7 +30,8 @@ type Config struct {
 	// resulting identity; or nil. That server verifies the client for this one.
 	Relay func(identifier []byte) (at *RelayedLogin, identity func() Identity, err error)
 
-	// Names maps the login names of clients without SASL to users (hadoop.security.auth_to_local). Nil: Hadoop's default.
+	// Names maps the login names of clients without SASL to users (hadoop.security.auth_to_local). Nil: Hadoop's
+	// default.
 	Names *username.Rules
 
 	// Integrity requires auth-int of SASL clients and wraps every packet after the exchange (hadoop.rpc.protection =

@@ -88,7 +88,8 @@ func (c *Config) guarded(adminsOnly bool, serve http.HandlerFunc) http.HandlerFu
 	}
 }
 
-// logs describes where the log is. Hadoop's daemons list the files of their log directory here; this one has no such files.
+// logs describes where the log is. Hadoop's daemons list the files of their log directory here; this one has no such
+// files.
 func (c *Config) logs(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain;charset=utf-8")
 	w.WriteHeader(http.StatusNotFound)

@@ -153,7 +153,8 @@ func value(line, last string) string {
 	}
 	if strings.Contains(line, "append(m.ResourceValueMap, &ResourceInformationProto{})") {
 		tabs := line[:len(line)-len(strings.TrimLeft(line, "\t"))]
-		line = tabs + "if m.ResourceValueMap == nil {\n" + tabs + "\tm.ResourceValueMap = a.amountLists.list(a, 2)\n" + tabs + "}\n" + line
+		line = tabs + "if m.ResourceValueMap == nil {\n" +
+			tabs + "\tm.ResourceValueMap = a.amountLists.list(a, 2)\n" + tabs + "}\n" + line
 	}
 	line = made.ReplaceAllStringFunc(line, func(s string) string {
 		if c := chunks[strings.TrimSuffix(s[1:], "{}")]; c != "" {

@@ -88,7 +88,9 @@ func loadOverview(c *pages.Call) (any, error) {
 			o.MoreQueues = len(leaves) - i
 			break
 		}
-		o.Queues = append(o.Queues, queueBar{string(q.Queue), q.bar(), q.Running, q.Waiting, q.OldestWait, len(q.Drift) > 0})
+		o.Queues = append(o.Queues, queueBar{
+			string(q.Queue), q.bar(), q.Running, q.Waiting, q.OldestWait, len(q.Drift) > 0,
+		})
 	}
 	o.Events = o.Events[:min(len(o.Events), overviewEvents)]
 	return &o, nil

@@ -19,8 +19,8 @@ type history struct {
 	judged time.Time // last observation of judge
 }
 
-// Observe samples the federation each second until ctx ends, for History, Events and Summary. The owner of the Server must run
-// it; otherwise these are empty.
+// Observe samples the federation each second until ctx ends, for History, Events and Summary. The owner of the Server
+// must run it; otherwise these are empty.
 func (s *Server) Observe(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

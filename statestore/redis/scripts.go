@@ -344,7 +344,8 @@ return {'OK'}`)
 	// KEYS e d v mv; ARGV[5] id, [6] reason, [7] channel.
 	drainScript = newScript("drain", guard+`
 if redis.call('HEXISTS', KEYS[2], ARGV[5]) == 0 then touch() return {'NONE'} end
-if ARGV[6] == '' then redis.call('HDEL', KEYS[3], ARGV[5]) touch() else redis.call('HSET', KEYS[3], ARGV[5], ARGV[6]) end
+if ARGV[6] == '' then redis.call('HDEL', KEYS[3], ARGV[5]) touch()
+else redis.call('HSET', KEYS[3], ARGV[5], ARGV[6]) end
 `+changed("KEYS[4]", "KEYS[5]", "ARGV[7]")+`
 return {'OK'}`)
 

@@ -29,9 +29,9 @@ func goesBack(t *testing.T, d Deployment) {
 	}
 	s, ctx := d.Store, t.Context()
 	copies := []newerCopy{
-		epochThatWentBack(), leaseThatWentBack(), sameHolderThatWentBack(), policyThatWentBack(), documentThatWentBack(),
-		uamRecordThatWentBack(), newUAMRecordThatWentBack(), drainThatWentBack(), moveThatWentBack(), claimThatWentBack(),
-		endThatWentBack(), keyThatWentBack(), tokenThatWentBack(),
+		epochThatWentBack(), leaseThatWentBack(), sameHolderThatWentBack(), policyThatWentBack(),
+		documentThatWentBack(), uamRecordThatWentBack(), newUAMRecordThatWentBack(), drainThatWentBack(),
+		moveThatWentBack(), claimThatWentBack(), endThatWentBack(), keyThatWentBack(), tokenThatWentBack(),
 	}
 	var homes []statestore.Home
 	for _, c := range copies {
@@ -355,7 +355,8 @@ func tokenThatWentBack() newerCopy {
 	var lost statestore.Token
 	issue := func(t *testing.T, s statestore.Store) statestore.Token {
 		t.Helper()
-		return must[statestore.Token](t)(s.IssueToken(t.Context(), statestore.Token{Owner: "ann"}, time.Hour, time.Hour))
+		asked := statestore.Token{Owner: "ann"}
+		return must[statestore.Token](t)(s.IssueToken(t.Context(), asked, time.Hour, time.Hour))
 	}
 	return newerCopy{
 		record: "delegation token",

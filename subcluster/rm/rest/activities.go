@@ -217,7 +217,8 @@ func queueNode(q *sched.QueueOn, node string, byDiagnostic bool) activityNode {
 		}
 		for i := range a.Asks {
 			k := &a.Asks[i]
-			app.children = append(app.children, request(k.Priority, k.AllocationRequestID, byDiagnostic, onNode(k, node)))
+			asked := request(k.Priority, k.AllocationRequestID, byDiagnostic, onNode(k, node))
+			app.children = append(app.children, asked)
 		}
 		n.children = append(n.children, app)
 	}

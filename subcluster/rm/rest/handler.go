@@ -100,7 +100,9 @@ func New(s *server.Server, conf Config) *Handler {
 			conf.LoginUser = u.Username
 		}
 	}
-	return &Handler{s: s, conf: conf, ams: newAMs(conf.ProxyTimeout), delays: delays{}, making: locks{seed: maphash.MakeSeed()}}
+	return &Handler{
+		s: s, conf: conf, ams: newAMs(conf.ProxyTimeout), delays: delays{}, making: locks{seed: maphash.MakeSeed()},
+	}
 }
 
 // Mount puts the handler's routes on r.

@@ -133,7 +133,9 @@ func (h *Handler) mutation(w http.ResponseWriter, r *http.Request) (*queueconf.M
 			if q.Queue == "" && len(q.Params.Entry) == 0 {
 				continue // null
 			}
-			out = append(out, queueconf.QueueSettings{Queue: strings.TrimSpace(string(q.Queue)), Settings: settings(q.Params)})
+			out = append(out, queueconf.QueueSettings{
+				Queue: strings.TrimSpace(string(q.Queue)), Settings: settings(q.Params),
+			})
 		}
 		return out
 	}

@@ -167,7 +167,8 @@ func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error
 	if s.Failures != nil {
 		c.AttemptFailuresValidityInterval = proto.Int64(int64(*s.Failures))
 	}
-	c.NodeLabelExpression = (*string)(&s.AppLabel) // as Hadoop: "" is the partition without a label, not the queue's default
+	// As in Hadoop, "" is the partition without a label, not the queue's default.
+	c.NodeLabelExpression = (*string)(&s.AppLabel)
 	if s.AMLabel != "" {
 		c.AmContainerResourceRequest = []*yarnpb.ResourceRequestProto{
 			{Priority: yarnpb.FromPriority(0), ResourceName: proto.String("*"),
@@ -228,14 +229,18 @@ func lower(tags []string) []string {
 func (l *launchSpec) message() (*yarnpb.ContainerLaunchContextProto, error) {
 	m := &yarnpb.ContainerLaunchContextProto{Command: webdoc.Texts(l.Commands.Command)}
 	for _, e := range l.Environment.Entry {
-		m.Environment = append(m.Environment, &yarnpb.StringStringMapProto{Key: (*string)(&e.Key), Value: (*string)(&e.Value)})
+		m.Environment = append(m.Environment, &yarnpb.StringStringMapProto{
+			Key: (*string)(&e.Key), Value: (*string)(&e.Value),
+		})
 	}
 	for _, e := range l.Resources.Entry {
 		r, err := e.Value.message()
 		if err != nil {
 			return nil, err
 		}
-		m.LocalResources = append(m.LocalResources, &yarnpb.StringLocalResourceMapProto{Key: (*string)(&e.Key), Value: r})
+		m.LocalResources = append(m.LocalResources, &yarnpb.StringLocalResourceMapProto{
+			Key: (*string)(&e.Key), Value: r,
+		})
 	}
 	for _, e := range l.ServiceData.Entry {
 		b, err := decodeBase64(string(e.Value))
@@ -308,7 +313,8 @@ func (l *localResource) message() (*yarnpb.LocalResourceProto, error) {
 	if !ok {
 		return nil, unknownWord("type of local resource "+string(l.URL), string(l.Type), "ARCHIVE, FILE or PATTERN")
 	}
-	seen, ok := yarnpb.LocalResourceVisibilityProto_value[cmp.Or(strings.TrimSpace(string(l.Visibility)), "APPLICATION")]
+	word := cmp.Or(strings.TrimSpace(string(l.Visibility)), "APPLICATION")
+	seen, ok := yarnpb.LocalResourceVisibilityProto_value[word]
 	if !ok {
 		return nil, unknownWord("visibility of local resource "+string(l.URL), string(l.Visibility), "PUBLIC, PRIVATE or APPLICATION")
 	}

@@ -51,8 +51,8 @@ type QueueOn struct {
 const asksOn = 16
 
 // Consider returns the reason why each waiting application in the partition of a node gets no container there, for at
-// most the given number of applications. It changes nothing. After a Schedule no ask can be served, so every outstanding
-// ask has such a reason.
+// most the given number of applications. It changes nothing. After a Schedule no ask can be served, so every
+// outstanding ask has such a reason.
 func (s *Scheduler) Consider(n *Node, most int) QueueOn {
 	return n.of.considerQueue(n.of.tree.root, n, &most)
 }

@@ -90,7 +90,8 @@ func passwordOfKeystores(s *settings.Settings) (string, error) {
 		return "", s.Problem(keystorePassword, "it cannot be read: "+fileReason(err), "")
 	}
 	if len(b) > maxPassword {
-		return "", s.Problem(keystorePassword, "it is too long for a password", "write the password into it, and nothing else")
+		return "", s.Problem(keystorePassword, "it is too long for a password",
+			"write the password into it, and nothing else")
 	}
 	return strings.TrimSpace(string(b)), nil
 }

@@ -134,8 +134,8 @@ func daemonPages(s *settings.Settings, g *groups.Groups) servlets.Config {
 	}
 }
 
-// properties returns the settings in force in the form of /conf. Clients ask it for keys that they need themselves, such
-// as those of HDFS, so it has Hadoop's defaults of the others.
+// properties returns the settings in force in the form of /conf. Clients ask it for keys that they need themselves,
+// such as those of HDFS, so it has Hadoop's defaults of the others.
 func properties(s *settings.Settings) []servlets.Property {
 	var out []servlets.Property
 	for _, e := range s.Effective(true) {
