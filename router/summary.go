@@ -45,11 +45,6 @@ func Counted(m *subcluster.Status) bool {
 	return m.State.Alive() || m.State == subcluster.StateSuspect
 }
 
-// Summarize summarizes a view, which may be nil, without a Judge.
-func Summarize(view *subcluster.View) Summary {
-	return new(Judge).Summarize(time.Time{}, view, Tally{})
-}
-
 // sums returns the members by state, and a Summary with the sums alone.
 func sums(view *subcluster.View) (s Summary, by map[subcluster.State][]creel.SubclusterID) {
 	s.Members, by = map[string]int{}, map[subcluster.State][]creel.SubclusterID{}
