@@ -346,7 +346,8 @@ var httpKeys = []Setting{
 		Key:     "hadoop.http.cross-origin.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether pages of other origins may read the REST APIs.",
+		Doc: "Whether pages of other origins may read the REST APIs. Unlike in Hadoop, " +
+			"hadoop.http.filter.initializers need not list the filter.",
 	},
 	{
 		Key:     "yarn.resourcemanager.webapp.cross-origin.enabled",
