@@ -72,8 +72,11 @@ func (s *Session) onTick() {
 	s.ledger.sweep(s.now)
 	// Home also gives up an AM after AMExpiry, and the next attempt takes over these UAMs. So the next attempt has
 	// another AMExpiry to begin. The driver asks home whether the application is over.
-	if s.phase > phaseNew && s.phase < phaseOver && s.now.Sub(s.heard) > 2*s.cfg.AMExpiry {
-		s.end("the AM has been silent for "+s.now.Sub(s.heard).String(), nil)
+	if !s.heard.IsZero() && s.now.Sub(s.heard) > 2*s.cfg.AMExpiry {
+		if s.phase > phaseNew && s.phase < phaseOver {
+			s.end("the AM has been silent for "+s.now.Sub(s.heard).String(), nil)
+		}
+		s.inherited = false
 	}
 	if s.phase == phaseRegistering && s.now.Sub(s.began) > s.cfg.RegisterWait && s.answer == nil {
 		for _, c := range s.registers {

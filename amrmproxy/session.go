@@ -717,11 +717,15 @@ func (s *Session) endUAMs(how memberState) {
 
 // onEnded ends the session: the application is over at its home.
 func (s *Session) onEnded(why string) {
-	if s.phase >= phaseOver {
+	if s.phase >= phaseOver && !s.inherited {
 		return
 	}
 	// A finish of an ended application succeeds: home received it before, and the answer was lost.
 	s.finished = &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)}
+	if s.inherited {
+		s.inherited = false
+		return
+	}
 	for _, call := range s.finishes {
 		s.do(Reply{Call: call, Finish: s.finished})
 	}
@@ -787,7 +791,9 @@ func (s *Session) close() {
 		s.phase = phaseOver
 		s.home.state = memberGone
 	}
-	if s.phase != phaseOver {
+	// Home may have restarted and may require a new registration before the finish. If this proxy also dies, the next
+	// one needs the record for both, and the store never accepts a record again that was removed.
+	if s.phase != phaseOver || s.inherited {
 		return
 	}
 	for _, m := range s.members {

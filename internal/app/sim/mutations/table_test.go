@@ -202,6 +202,20 @@ var table = []mutation{
 		seed:  8,
 	},
 	{
+		name:     "the record goes before home confirms a finish that a dead proxy began",
+		file:     "amrmproxy/session.go",
+		old:      "	if s.phase != phaseOver || s.inherited {\n",
+		wrong:    "	if s.phase != phaseOver || s.inherited && !MUTANT {\n",
+		caughtBy: "amrmproxy TestScenarios/finish_and_proxy_restart",
+	},
+	{
+		name:     "the record of an unrepeated finish outlives its application",
+		file:     "amrmproxy/session.go",
+		old:      "	if s.phase >= phaseOver && !s.inherited {\n",
+		wrong:    "	if s.phase >= phaseOver && (!s.inherited || MUTANT) {\n",
+		caughtBy: "amrmproxy TestScenarios/finish_and_proxy_restart",
+	},
+	{
 		name:  "a save whose answer was lost is taken for another proxy's",
 		file:  "amrmproxy/recording.go",
 		old:   "	case writer == r.Writer:\n",
