@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -69,29 +70,34 @@ func TestLateSubmissionsDoubleNothing(t *testing.T) {
 	}
 	s := story{behindPaths: foundBehindPaths(t, redistest.Start(t).URL(), members)}
 	met := map[string]bool{}
-	s.tell(96, func() {
-		var faults sync.WaitGroup
-		over := make(chan struct{})
-		for _, m := range members {
-			faults.Go(func() { m.fault(m.memberProcess) })
-		}
-		go func() {
-			faults.Wait()
-			close(over)
-		}()
-		for {
-			select {
-			case <-over:
-				return
-			case <-time.After(500 * time.Millisecond):
-				s.givenUp(met)
+	unmet := members[:len(members)-1]
+	// On a loaded machine a fault may pass before a submission reaches its member; then it is applied again.
+	for round := 0; round < 4 && len(unmet) > 0; round++ {
+		s.tell(96/(1+round), func() {
+			var faults sync.WaitGroup
+			over := make(chan struct{})
+			for _, m := range unmet {
+				faults.Go(func() { m.fault(m.memberProcess) })
 			}
-		}
-	})
-	for _, m := range members[:len(members)-1] {
-		if !met[m.name] && !strings.Contains(m.Output(), "disownApplication") {
-			t.Errorf("the fault of %s met no submission: it proves nothing", m.name)
-		}
+			go func() {
+				faults.Wait()
+				close(over)
+			}()
+			for {
+				select {
+				case <-over:
+					return
+				case <-time.After(500 * time.Millisecond):
+					s.givenUp(met)
+				}
+			}
+		})
+		unmet = slices.DeleteFunc(slices.Clone(unmet), func(m *farMember) bool {
+			return met[m.name] || strings.Contains(m.Output(), "disownApplication")
+		})
+	}
+	for _, m := range unmet {
+		t.Errorf("the fault of %s met no submission: it proves nothing", m.name)
 	}
 	s.audit()
 }
