@@ -97,6 +97,24 @@ func started(d *daemon) {
 	}
 }
 
+// about returns all log lines about an application and its attempts, process after process in the order of their start.
+// Processes that have ended are included: the cause of a late failure is often in their logs.
+func about(id string) string {
+	watching.mu.Lock()
+	defer watching.mu.Unlock()
+	o, number := watching.operators, strings.TrimPrefix(id, "application")
+	if o == nil || number == "" {
+		return ""
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var b strings.Builder
+	for _, p := range o.logs {
+		b.WriteString(p.Lines(number))
+	}
+	return b.String()
+}
+
 // serves records a daemon that serves. It is scraped until the test ends the daemon.
 func serves(t testing.TB, d *daemon) {
 	watching.mu.Lock()

@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -51,7 +52,7 @@ func TestRandomFaultsLoseAndDoubleNothing(t *testing.T) {
 		draws[user] = rand.New(rand.NewPCG(seed, 2+uint64(user)))
 		users.Go(func() {
 			if id, err := s.live(draws[user]); err != nil {
-				t.Errorf("%s, before any fault: %v", id, err)
+				s.failed(id, "before any fault: %v", err)
 			}
 		})
 	}
@@ -63,7 +64,7 @@ func TestRandomFaultsLoseAndDoubleNothing(t *testing.T) {
 		users.Go(func() {
 			for {
 				if id, err := s.live(rnd); err != nil {
-					t.Errorf("%s: %v", id, err)
+					s.failed(id, "%v", err)
 				}
 				select {
 				case <-s.healed:
@@ -82,13 +83,19 @@ func TestRandomFaultsLoseAndDoubleNothing(t *testing.T) {
 	}
 }
 
+// failed reports an error of an application with all log lines about it.
+func (s *soak) failed(id, format string, args ...any) {
+	s.t.Helper()
+	s.t.Errorf("%s: %s\n%s", id, fmt.Sprintf(format, args...), about(id))
+}
+
 // audit checks the applications at the ResourceManagers themselves.
 func (s *soak) audit() {
 	s.t.Helper()
 	for _, id := range s.done {
 		homes := s.homes(id)
 		if len(homes) != 1 {
-			s.t.Errorf("%s is at home in %v", id, homes)
+			s.failed(id, "it is at home in %v", homes)
 			continue
 		}
 		var doc struct {
@@ -96,10 +103,10 @@ func (s *soak) audit() {
 		}
 		call(s.t, s.member(homes[0]).rm, http.MethodGet, "/ws/v1/cluster/apps/"+id, nil, &doc)
 		if doc.App.State != "FINISHED" || doc.App.FinalStatus != "SUCCEEDED" {
-			s.t.Errorf("%s at %s is %s, %s", id, homes[0], doc.App.State, doc.App.FinalStatus)
+			s.failed(id, "at %s it is %s, %s", homes[0], doc.App.State, doc.App.FinalStatus)
 		}
 		if n := s.attempts(homes[0], id); n != 1 {
-			s.t.Errorf("%s is in attempt %d", id, n)
+			s.failed(id, "it is in attempt %d", n)
 		}
 	}
 	for _, m := range s.members {

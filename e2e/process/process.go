@@ -330,6 +330,17 @@ func (p *Process) Output() string {
 	return p.out.buf.String()
 }
 
+// Lines returns the lines of Output that contain text, each after the child's name.
+func (p *Process) Lines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(p.Output()) {
+		if strings.Contains(line, text) {
+			b.WriteString(p.Name + " " + strings.TrimSuffix(line, "\n") + "\n")
+		}
+	}
+	return b.String()
+}
+
 // Tail returns the last n lines of Output.
 func (p *Process) Tail(n int) string {
 	lines := strings.Split(strings.TrimRight(p.Output(), "\n"), "\n")

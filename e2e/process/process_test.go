@@ -35,6 +35,20 @@ func TestRunReturnsOutputAndExitCode(t *testing.T) {
 	}
 }
 
+func TestLinesOfEndedChildHaveItsName(t *testing.T) {
+	p := Start(t, Command{
+		Name: "rm",
+		Dir:  t.TempDir(),
+		Args: sh("echo application_7_0001 taken; echo application_7_0002 taken; echo -n appattempt_7_0001_000001 over"),
+	})
+	if err := p.Exit(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := p.Lines("_7_0001"), "rm application_7_0001 taken\nrm appattempt_7_0001_000001 over\n"; got != want {
+		t.Fatalf("lines\n%swant\n%s", got, want)
+	}
+}
+
 func TestEndDoesNotWaitForEndlessInput(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
