@@ -3,10 +3,12 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A real daemon stops at a setting that asks for more safety than creel has, and logs the others before that.
@@ -20,12 +22,14 @@ func TestDaemonsStopAtSafetySettings(t *testing.T) {
 		{"rm", "yarn.resourcemanager.application-https.policy=STRICT", "yarn.fail-fast=true"},
 		{"rm", "yarn.acl.enabled=true", "yarn.resourcemanager.webapp.rest-csrf.enabled=true"},
 		{"router", "hadoop.http.filter.initializers=com.example.Ours", "hadoop.http.header.X-Ours=a"},
-		{"router", "hadoop.security.credential.provider.path=jceks://file/creds", "hadoop.zk.auth=digest:rm:word"},
+		{"router", "hadoop.security.credential.provider.path=kms://http@keys:9600/kms", "hadoop.zk.auth=digest:rm:word"},
 		{"router", "hadoop.security.saslproperties.resolver.class=com.example.Ours", "yarn.router.keytab.file=/keytab"},
 		{"proxy", "hadoop.security.impersonation.provider.class=com.example.Ours", "yarn.fail-fast=true"},
 		{"rebalancer", "hadoop.ssl.require.client.cert=true", "hadoop.http.rest-csrf.enabled=true"},
 	} {
-		cmd := exec.CommandContext(t.Context(), program, c.daemon, "-D", c.stop, "-D", c.warn)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a daemon that does not stop must not hang the test
+		defer cancel()
+		cmd := exec.CommandContext(ctx, program, c.daemon, "-D", c.stop, "-D", c.warn)
 		cmd.Env = append(os.Environ(), "CREEL_TEST_AS_CREEL=1", "HADOOP_CONF_DIR=")
 		out, err := cmd.CombinedOutput()
 		stop, _, _ := strings.Cut(c.stop, "=")

@@ -67,21 +67,21 @@ func (a *Amount) Of(name string) (Unit, float64) {
 	return Unset, 0
 }
 
-// Uniform returns the unit of all resource types, or Mixed if they have several.
-func (a *Amount) Uniform() Unit {
-	switch a.Unit {
-	case PerType:
-		return Percent
-	case Mixed:
-		unit := a.Mixed[0].Unit
-		for _, t := range a.Mixed {
-			if t.Unit != unit {
-				return Mixed
-			}
-		}
-		return unit
+// Uniform returns the unit of all resource types, of which names lists those of the cluster, or Mixed if they have
+// several. A type that a list does not name is Absolute 0, so that a list of weights for some types is Mixed.
+func (a *Amount) Uniform(names []string) Unit {
+	if a.Unit != PerType && a.Unit != Mixed {
+		return a.Unit
 	}
-	return a.Unit
+	unit := Unset
+	for _, name := range names {
+		of, _ := a.Of(name)
+		if unit != Unset && of != unit {
+			return Mixed
+		}
+		unit = of
+	}
+	return unit
 }
 
 // PercentOf, WeightOf and AbsoluteOf make Amounts.

@@ -203,8 +203,8 @@ func weightOf(q *sched.QueueView) float64 {
 
 // mode returns the unit of a queue's capacity, "mixed" if its resource types have several. A missing capacity has a
 // unit in legacy mode only.
-func mode(q *rm.QueueView) string {
-	switch written(&q.QueueView).Uniform() {
+func (h *Handler) mode(q *rm.QueueView) string {
+	switch written(&q.QueueView).Uniform(h.resourceNames()) {
 	case queues.Unset:
 		if q.Vectors && q.Spec.Written != nil {
 			return "unknown"
@@ -289,7 +289,7 @@ func (h *Handler) capacityRoot(w *writer, q *rm.QueueView, all map[creel.QueuePa
 	acls(w, q)
 	w.Int("queuePriority", int64(q.Spec.Priority))
 	w.Text("orderingPolicyInfo", orderName(q))
-	w.Text("mode", mode(q))
+	w.Text("mode", h.mode(q))
 	w.Text("queueType", queueType(q))
 	w.Text("creationMethod", creation(q, all))
 	w.Text("autoCreationEligibility", eligibility(q))
@@ -470,7 +470,7 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	w.Text("orderingPolicyInfo", orderName(q))
 	w.Bool("autoCreateChildQueueEnabled", q.Spec.AutoCreate != nil && q.Spec.AutoCreate.Managed)
 	leafTemplate(w, q)
-	w.Text("mode", mode(q))
+	w.Text("mode", h.mode(q))
 	w.Text("queueType", queueType(q))
 	w.Text("creationMethod", creation(q, all))
 	w.Text("autoCreationEligibility", eligibility(q))

@@ -131,7 +131,7 @@ func (s *Scheduler) sizeVectors(q *Queue) {
 }
 
 // sizeShares computes a queue's amounts as fractions of its parent's and of the cluster, in 32 bits as in Hadoop.
-// Without nodes they are zero, but the maximum is the configured one.
+// Without nodes they are zero, but the maximum as a fraction of the cluster is the configured one.
 func (q *Queue) sizeShares() {
 	s, p := q.s, q.parent
 	of := func(v, whole *amounts.Vec) float32 {
@@ -141,13 +141,13 @@ func (q *Queue) sizeShares() {
 		return 0
 	}
 	capacity, most := of(&q.guaranteed, &p.guaranteed), of(&q.max, &p.max)
+	q.capFrac, q.maxFrac = float64(capacity), float64(most)
 	if s.total.IsZero() {
 		most = 1
 		if m := q.spec.MaxCapacity; m.Unit == queues.Percent {
 			most = float32(m.Value / 100)
 		}
 	}
-	q.capFrac, q.maxFrac = float64(capacity), float64(most)
 	q.absCap, q.absMax = float64(float32(p.absCap)*capacity), float64(float32(p.absMax)*most)
 	q.bounded = !q.max.Is(&p.max)
 }

@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"testing"
 
-	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"pgregory.net/rapid"
@@ -119,26 +118,4 @@ func TestDivisionMatchesSlowRule(t *testing.T) {
 			}
 		})
 	})
-}
-
-// Without nodes no fraction of amounts exists: the maximum shown is the configured one.
-func TestVectorMaximumWithoutNodes(t *testing.T) {
-	spec := queues.Default()
-	spec.Vectors = true
-	spec.Root.Children = []queues.Queue{
-		{Name: "a", Capacity: queues.WeightOf(1), MaxCapacity: queues.PercentOf(60)},
-		{Name: "b", Capacity: queues.WeightOf(1)},
-	}
-	s, err := New(&Config{
-		MinAllocation: creel.NewResource(128, 1), MaxAllocation: creel.NewResource(4096, 4), Queues: spec,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]float32{"a": 0.6, "b": 1} {
-		v := s.View(s.Find(name))
-		if float32(v.MaxCapacity) != want || float32(v.AbsMaxCapacity) != want {
-			t.Errorf("%s: maximum %v, of the cluster %v, want %v", name, v.MaxCapacity, v.AbsMaxCapacity, want)
-		}
-	}
 }
