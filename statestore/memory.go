@@ -259,6 +259,9 @@ func (m *Memory) Absent(
 
 // Accept implements Homes.
 func (m *Memory) Accept(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, life int64) error {
+	if err := CheckLife(app, life); err != nil { // before the lease of a fenced write is checked
+		return err
+	}
 	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return err

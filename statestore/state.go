@@ -294,11 +294,8 @@ func (t *State) Move(
 	return is, false, OtherHome(app, from, is)
 }
 
-// Accept: see Homes.
+// Accept: see Homes. The caller has checked the life.
 func (t *State) Accept(now time.Time, app creel.ApplicationID, home creel.SubclusterID, life int64) error {
-	if err := CheckLife(app, life); err != nil {
-		return err
-	}
 	switch is := t.apps.accept(now, app, home, life); is {
 	case home:
 		return nil

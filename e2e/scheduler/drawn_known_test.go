@@ -35,11 +35,28 @@ var known = []knownKind{
 		why:    "A real ResourceManager that starts with the same file shows what creel shows.",
 	},
 	{
-		kind:   "nodes queue.AMResourceLimit*",
+		kind:   "* queue.AMResourceLimit*",
 		where:  "`AMResourceLimit` of a queue whose AMs may use all of the cluster",
 		hadoop: "rounded up to whole containers, above the cluster",
 		creel:  "at most the cluster",
 		why:    "No more can be used.",
+		rare:   true,
+	},
+	{
+		kind:   "* queue.userAMResourceLimit*",
+		where:  "`userAMResourceLimit` of such a queue",
+		hadoop: "rounded up to whole containers, above the cluster",
+		creel:  "at most the cluster",
+		why:    "No more can be used.",
+		rare:   true,
+	},
+	{
+		kind:   "* queue.resources.*amLimit*",
+		where:  "`amLimit` of such a queue",
+		hadoop: "rounded up to whole containers, above the cluster",
+		creel:  "at most the cluster",
+		why:    "No more can be used.",
+		rare:   true,
 	},
 	{
 		kind:   "* *.normalizedWeight",
@@ -75,6 +92,7 @@ var known = []knownKind{
 		hadoop: "rejected",
 		creel:  "accepted",
 		why:    "They are parts of nothing.",
+		rare:   true,
 	},
 	{
 		kind:   "*refused by Hadoop: *cannot be deleted from the capacity scheduler configuration*",

@@ -570,7 +570,7 @@ func drawn() int {
 	if propertytest.Searching() {
 		return 1000
 	}
-	return 100
+	return 30
 }
 
 // shrink returns a smaller case with a difference of the same kind, and the difference.
