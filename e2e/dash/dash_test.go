@@ -109,7 +109,7 @@ func TestTheDashboardLives(t *testing.T) {
 	if n := b.count("#matrix a"); n != 3 {
 		t.Errorf("%d members in the matrix", n)
 	}
-	if line := b.text("#command"); line != "creel subcluster list" {
+	if line := b.text("#command"); line != "creel status" {
 		t.Errorf("the command is %q", line)
 	}
 
@@ -222,7 +222,9 @@ func TestTheDashboardLives(t *testing.T) {
 	}
 	b.open("http://" + r.Web + "/")
 	b.untilLive()
-	b.until("the sums follow", func() bool { return b.text("#containers") == "0" && b.text("#running") == "1" })
+	b.until("the sums follow", func() bool {
+		return b.text("#containers") == "0" && b.text("#running") == "0" && b.text("#pending") == "1"
+	})
 	first := api[rest.OverviewDoc](t, r.Web, "/api/v1/overview").Waiting[0]
 	if text := b.text("#waits"); !strings.Contains(text, waits.String()) || first.Code == "" ||
 		!strings.Contains(text, first.Code) {

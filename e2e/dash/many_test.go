@@ -138,7 +138,8 @@ func TestPagesWithoutMembersAndInAFrozenView(t *testing.T) {
 		}
 	}
 	b.open("http://" + web + "/")
-	if text := b.text("#sentence"); text != "No subcluster has registered yet." {
+	if text := b.text("#sentence"); text != "No subcluster has registered yet. "+
+		"Remedy: start a ResourceManager with this federation's creel.store.url." {
 		t.Errorf("without members: %q", text)
 	}
 	b.axe("overview without members")

@@ -101,6 +101,9 @@ func (s *submission) through(r *gateway) {
 // repeatEnded makes a user repeat the submission of an application that has ended and that its home does not list any
 // more. In every second case the store knows the end, as after the round of statestore/tidy.
 func (w *World) repeatEnded(which uint64, _ time.Duration) {
+	if w.audit.forgetful() || w.rebuilding {
+		return // the store may have lost the record of the home
+	}
 	ended := slices.DeleteFunc(slices.Clone(w.taken), func(s *submission) bool {
 		app := w.audit.apps[s.app]
 		if app.ended.IsZero() || app.ams > 0 || !app.home.up {
@@ -123,7 +126,7 @@ func (w *World) repeatEnded(which uint64, _ time.Duration) {
 	call(w, w.user, r.host, submitTime+5*time.Second, func(reply func(router.Outcome, error)) {
 		r.submit(s, s.app, func(o router.Outcome) { reply(o, o.Err) })
 	}, func(o router.Outcome, err error) {
-		w.audit.check(err != nil, "%s has ended and is accepted again by %s", s.app, o.Home)
+		w.audit.check(err != nil || w.audit.forgetful(), "%s has ended and is accepted again by %s", s.app, o.Home)
 		if errors.Is(err, creel.ErrEnded) {
 			w.audit.fault("repeats rejected since their application has ended")
 		}
