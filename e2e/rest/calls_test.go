@@ -79,7 +79,11 @@ func (s *configuredSystem) withoutIDs() map[string]string {
 	}
 	app := &pb.ApplicationIdProto{}
 	half := &pb.ApplicationIdProto{Id: proto.Int32(1)}
-	for name, id := range map[string]*pb.ApplicationIdProto{"none": nil, "empty": app, "half": half} {
+	for _, x := range []struct { // in this order: the submissions at the end change the next answers
+		name string
+		id   *pb.ApplicationIdProto
+	}{{"none", nil}, {"empty", app}, {"half", half}} {
+		name, id := x.name, x.id
 		_, err := c.GetApplicationReport(ctx, &pb.GetApplicationReportRequestProto{ApplicationId: id})
 		say("report "+name, err)
 		_, err = c.ForceKillApplication(ctx, &pb.KillApplicationRequestProto{ApplicationId: id})

@@ -532,6 +532,7 @@ func TestUnusualRequestsMatchHadoop(t *testing.T) {
 		drawn = 600
 	}
 	shapes := slices.Concat(numberShapes(), wordShapes(), mediaShapes(), drawShapes(propertytest.Rand(t), drawn))
+	slices.SortFunc(shapes, func(a, b shape) int { return strings.Compare(a.name, b.name) }) // lists are made from maps
 	for _, q := range shapes {
 		d.ask(q)
 	}
