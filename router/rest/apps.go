@@ -529,6 +529,34 @@ func answerTagged(w http.ResponseWriter, r *http.Request, doc any) {
 	w.Write(body.Bytes()) // an error means that the client has gone
 }
 
+// countsBy counts applications by a key.
+type countsBy[K comparable] map[K]*AppCounts
+
+func (m countsBy[K]) add(key K, a *AppRow, now time.Time) {
+	if m[key] == nil {
+		m[key] = &AppCounts{}
+	}
+	m[key].add(a, true, now)
+}
+
+func (m countsBy[K]) of(key K) AppCounts {
+	if c := m[key]; c != nil {
+		return *c
+	}
+	return AppCounts{}
+}
+
+// countWait bounds the wait for the list of applications where the members' own numbers can stand in for it.
+const countWait = time.Second
+
+// counted returns the list of applications for counts. It does not wait for a member that hangs.
+func (h *Handler) counted(r *http.Request) ([]*AppRow, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), countWait)
+	defer cancel()
+	rows, _, _, err := h.applications(r.WithContext(ctx))
+	return rows, err
+}
+
 // countAll counts all applications.
 func countAll(rows []*AppRow, now time.Time) *AppCounts {
 	c := &AppCounts{}
@@ -538,15 +566,14 @@ func countAll(rows []*AppRow, now time.Time) *AppCounts {
 	return c
 }
 
-// tallyOf counts all applications, for the summary.
-func tallyOf(rows []*AppRow, now time.Time) router.Tally {
-	c := countAll(rows, now)
+// tallyOf returns the counts for the summary. waits are the reasons, the most frequent first.
+func tallyOf(c *AppCounts, waits []WaitGroup) router.Tally {
 	t := router.Tally{
 		Known: true, Running: c.Running, Waiting: c.Waiting,
 		Oldest: time.Duration(c.OldestWait * float64(time.Second)),
 	}
-	if top := topWaits(rows, nil, 1, now); len(top) > 0 && top[0].Code != "" {
-		t.Reason = top[0].Code + " in " + cmp.Or(top[0].In, top[0].Queue)
+	if len(waits) > 0 && waits[0].Code != "" {
+		t.Reason = waits[0].Code + " in " + cmp.Or(waits[0].In, waits[0].Queue)
 	}
 	return t
 }

@@ -138,13 +138,10 @@ func (h *Handler) subclusters(w http.ResponseWriter, r *http.Request) {
 		doc.Frozen = view.Freeze.Reason
 	}
 	now := time.Now()
-	rows, _, _, err := h.applications(r)
-	apps := map[creel.SubclusterID]*AppCounts{}
+	rows, err := h.counted(r)
+	apps := countsBy[creel.SubclusterID]{}
 	for _, a := range rows {
-		if apps[a.Home] == nil {
-			apps[a.Home] = &AppCounts{}
-		}
-		apps[a.Home].add(a, true, now)
+		apps.add(a.Home, a, now)
 	}
 	for i := range view.Members {
 		m := &view.Members[i]
@@ -161,12 +158,10 @@ func (h *Handler) subclusters(w http.ResponseWriter, r *http.Request) {
 			Metrics:    m.Load.Metrics,
 			CutOff:     h.server.CutOff(m.ID),
 		}
-		switch {
-		case err != nil: // its report, in which running applications do not wait
+		sub.Apps = apps.of(m.ID)
+		if err != nil { // its report, in which running applications do not wait
 			all := &m.Load.Metrics
 			sub.Apps.Waiting, sub.Apps.Running = m.Load.UAMs.TakenFrom(all.AppsPending, all.AppsRunning)
-		case apps[m.ID] != nil:
-			sub.Apps = *apps[m.ID]
 		}
 		doc.Subclusters = append(doc.Subclusters, sub)
 	}

@@ -67,8 +67,11 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	var apps router.Tally
 	rows, parts, who, err := h.applications(r)
 	now := time.Now()
+	var counts *AppCounts
+	var waits []WaitGroup
 	if err == nil {
-		apps = tallyOf(rows, now)
+		counts, waits = countAll(rows, now), topWaits(rows, who, maxWaits, now)
+		apps = tallyOf(counts, waits)
 	}
 	s := h.server.Summary(apps)
 	doc := OverviewDoc{
@@ -91,8 +94,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 		doc.Events = append(doc.Events, EventDoc{e.At.UTC(), e.Kind, e.Member, e.Text})
 	}
 	if err == nil {
-		doc.Waiting, doc.Missing = topWaits(rows, who, maxWaits, now), missingOf(parts, now)
-		doc.Apps = countAll(rows, now)
+		doc.Apps, doc.Waiting, doc.Missing = counts, waits, missingOf(parts, now)
 	}
 	answer(w, doc)
 }

@@ -122,7 +122,7 @@ func (h *Handler) queueTree(w http.ResponseWriter, r *http.Request) {
 // countQueues replaces the numbers of applications by those of the list of applications, so that all views agree. A
 // parent has the sums of its children. The rows of node labels keep the members' numbers.
 func (h *Handler) countQueues(r *http.Request, queues []rebalancer.QueueState) {
-	rows, _, _, err := h.applications(r)
+	rows, err := h.counted(r)
 	if err != nil {
 		return // the members' numbers remain
 	}
@@ -131,23 +131,16 @@ func (h *Handler) countQueues(r *http.Request, queues []rebalancer.QueueState) {
 		queue  string
 		member creel.SubclusterID
 	}
-	by := map[at]*AppCounts{}
+	by := countsBy[at]{}
 	for _, a := range rows {
 		for queue := creel.QueuePath(a.Queue); queue != ""; queue = queue.Parent() {
 			for _, member := range []creel.SubclusterID{"", a.Home} {
-				key := at{string(queue), member}
-				if by[key] == nil {
-					by[key] = &AppCounts{}
-				}
-				by[key].add(a, true, now)
+				by.add(at{string(queue), member}, a, now)
 			}
 		}
 	}
 	set := func(u *rebalancer.QueueUse, key at) {
-		c := by[key]
-		if c == nil {
-			c = &AppCounts{}
-		}
+		c := by.of(key)
 		u.Running, u.Waiting, u.OldestWait = c.Running, c.Waiting, c.OldestWait
 	}
 	for i := range queues {
