@@ -5,6 +5,7 @@ package federation
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -55,6 +56,15 @@ func versionsOf(t *testing.T, web string) map[string]string {
 	return versions
 }
 
+// awaitVersions waits until members publish these versions. An agent reads its member's version again if its
+// ResourceManager did not answer in time.
+func awaitVersions(t *testing.T, web string, want map[string]string) {
+	t.Helper()
+	if process.Poll(nil, func() bool { return maps.Equal(versionsOf(t, web), want) }) != nil {
+		t.Errorf("their versions are %v, want %v", versionsOf(t, web), want)
+	}
+}
+
 // Members run two releases of Hadoop, and each agent publishes its own. Documents of both are merged. A document that
 // the older release lacks comes from the newer one, and the response reports that. After an upgrade the older member is
 // included.
@@ -69,9 +79,7 @@ func TestMembersOfTwoReleasesOfHadoop(t *testing.T) {
 	f.StartRouter(t, 1, nil)
 	web := f.RouterAddresses[0].Web
 	AwaitActive(t, web, 2)
-	if v := versionsOf(t, web); v[older.ID] != "hadoop-3.3.6" || v[newer.ID] != "hadoop-3.4.2" {
-		t.Errorf("their versions are %v", v)
-	}
+	awaitVersions(t, web, map[string]string{older.ID: "hadoop-3.3.6", newer.ID: "hadoop-3.4.2"})
 	id, err := NewApplication(t, web)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/servlets"
 )
 
-func waitForLock(m *sync.Mutex)  { m.Lock(); m.Unlock() }
+func waitForLock(m *sync.Mutex)  { m.Lock(); defer m.Unlock() }
 func waitForEnd(c chan struct{}) { <-c }
 func sleepLong()                 { time.Sleep(time.Hour) }
 

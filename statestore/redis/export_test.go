@@ -35,6 +35,9 @@ func (s *Store) Client() goredis.UniversalClient { return s.client }
 // ReadAllNext does what a subscriber does after a change of the members.
 func (s *Store) ReadAllNext() { s.readAllNext() }
 
+// ReasonAfter is the error that is reported after two failed tries.
+var ReasonAfter = reasonAfter
+
 // Parsers for fuzzing.
 var (
 	ParseHome   = parseHome

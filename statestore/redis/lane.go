@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -322,7 +323,7 @@ func (s *Store) repeat(ctx context.Context, c *call) (any, error) {
 			}
 			return nil, s.gaveUp(ctx, last)
 		}
-		last = err
+		last = reasonAfter(last, err)
 		if c.once && maybe(err) {
 			s.counts.gaveUp.Add(1)
 			return nil, statestore.Unavailable(
@@ -340,6 +341,15 @@ func (s *Store) repeat(ctx context.Context, c *call) (any, error) {
 			return nil, s.gaveUp(ctx, last)
 		}
 	}
+}
+
+// reasonAfter returns the error to report when a try ended with err, and the tries before it with last. A late answer
+// does not hide that replicas are missing: a daemon starts without them, but not without a server.
+func reasonAfter(last, err error) error {
+	if errors.Is(last, ErrNoReplicas) && errors.Is(err, os.ErrDeadlineExceeded) {
+		return last
+	}
+	return err
 }
 
 // sleep waits; it returns false if the context ended first.
