@@ -42,7 +42,7 @@ var features = []feature{
 	{"submission", "an application runs once, in one place, under crashes, pauses and late messages", partial,
 		"at a member running Hadoop's ResourceManager that was restarted, an ended application runs again if the member forgot it before routers read its end (every 10 minutes)",
 		[]string{"e2e/faults.TestLateSubmissionsDoubleNothing", "e2e/faults.TestRandomFaultsLoseAndDoubleNothing",
-			"e2e/faults.TestRepeatAfterTheEndRunsNothing", "router/server.TestForgottenAtHadoopHomeRunsOnce"}},
+			"e2e/faults.TestRepeatAfterTheEndRunsNothing", "e2e/faults.TestRepeatForgottenByHadoopRunsNothing"}},
 	{"submission", "a kill, move, priority, lifetime or signal sent while the home is unavailable is stored and applied when it is back", works, "",
 		[]string{"router/rest.TestKillWhileHomeIsAway",
 			"router/rest.TestChangeWhileHomeIsAway", "statestore/intents.TestAMoveReachesTheUAMs",

@@ -231,8 +231,7 @@ var failures = []failure{
 		promise: "the application is killed when its home is back",
 	},
 	{
-		in:      "router/server",
-		test:    "TestForgottenAtHadoopHomeRunsOnce",
+		test:    "TestRepeatForgottenByHadoopRunsNothing",
 		what:    "a client repeats a submission after a Hadoop ResourceManager forgot the application, before a router read its end",
 		users:   "409, or a YarnException: it has ended, how is unknown",
 		promise: "the application runs once, unless the ResourceManager was restarted since it accepted it",
