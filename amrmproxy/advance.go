@@ -64,7 +64,7 @@ func (s *Session) reopen() {
 func (s *Session) onTick() {
 	s.ticked = s.now
 	for _, m := range s.members {
-		if m.state == memberFailed && (!m.spent || s.renumbers(m)) && !s.now.Before(m.retryAt) {
+		if m.state == memberFailed && (!m.spent || s.renumbers(m)) && !s.now.Before(m.call.retryAt) {
 			m.state, m.tries, m.out = memberNone, 0, ""
 		}
 	}
@@ -91,7 +91,8 @@ func (s *Session) onTick() {
 			)
 		}
 		s.registers, s.phase = nil, phaseNew
-		s.home.state, s.home.busy, s.home.again = memberNone, false, false
+		s.home.state = memberNone
+		s.home.call.drop()
 	}
 	if len(s.finishes) > 0 && s.now.Sub(s.began) > s.cfg.RegisterWait {
 		silent := &creel.Error{Kind: creel.ErrUnavailable, What: "home does not answer", Try: "try again"}
@@ -351,10 +352,10 @@ func (s *Session) renumbers(m *member) bool {
 
 func (s *Session) onNumbered(e Numbered) {
 	m := s.member(e.Member)
-	if m.state != memberNumbering || !m.busy {
+	if m.state != memberNumbering || !m.call.busy() {
 		return
 	}
-	m.busy = false
+	m.call.end()
 	if e.Err != nil {
 		s.uamGone(m, "no id for a UAM in "+string(m.id)+": "+e.Err.Error())
 		return
@@ -391,8 +392,8 @@ func (s *Session) onLaunched(e Launched) {
 		s.record.Type = e.Type
 	}
 	m.used = false
-	m.attempt, m.token, m.tries, m.pause, m.retryAt = e.Attempt, e.Token, 0, 0, time.Time{}
-	m.badSince = time.Time{}
+	m.attempt, m.token, m.tries = e.Attempt, e.Token, 0
+	m.call.recovered()
 	if e.User != "" && e.User != s.user {
 		s.user, s.record.User = e.User, e.User
 		s.changed()
@@ -419,11 +420,11 @@ func (s *Session) onLaunchFailed(e LaunchFailed) {
 		return
 	}
 	m.tries++
-	m.sent = s.now
-	m.failed(s.now, &s.cfg)
+	m.call.sent = s.now
+	m.call.failed(s.now, &s.cfg)
 	few := m.tries < launchTries
 	if few {
-		m.badSince = time.Time{}
+		m.call.badSince = time.Time{}
 	}
 	if (few || !m.begins) && s.phase < phaseFinishing {
 		// The UAM may exist. A member that accepts an id only once must not end it. So the launch is repeated without
@@ -431,22 +432,21 @@ func (s *Session) onLaunchFailed(e LaunchFailed) {
 		m.state = memberPlanned
 		return
 	}
-	m.badSince = time.Time{}
+	m.call.badSince = time.Time{}
 	s.dropUAM(m) // the UAM may exist
 }
 
 func (s *Session) onDropped(e Dropped) {
 	m := s.member(e.Member)
-	if m.state != memberDropping || !m.busy {
+	if m.state != memberDropping || !m.call.busy() {
 		return
 	}
-	m.busy = false
+	m.call.end()
 	if e.Err != nil {
-		m.failed(s.now, &s.cfg)
+		m.call.failed(s.now, &s.cfg)
 		return
 	}
-	m.pause = 0
-	m.badSince = time.Time{}
+	m.call.recovered()
 	if s.phase < phaseFinishing {
 		s.uamGone(m, "the UAM in "+string(m.id)+" was killed: it could not be used")
 		return
@@ -456,7 +456,8 @@ func (s *Session) onDropped(e Dropped) {
 
 // advance makes the next call to a member, if one is due and none under way.
 func (s *Session) advance(m *member) {
-	if m.busy || m.state == memberNone || m.state == memberGone || m.state == memberFailed || s.now.Before(m.retryAt) {
+	if m.call.busy() || m.state == memberNone || m.state == memberGone || m.state == memberFailed ||
+		s.now.Before(m.call.retryAt) {
 		return
 	}
 	if m.gen > s.durable && m.state != memberUp && (m.state != memberEnding || s.phase < phaseFinishing) {
@@ -468,7 +469,7 @@ func (s *Session) advance(m *member) {
 			m.state = memberNone
 			return
 		}
-		m.busy, m.sent = true, s.now
+		m.call.begin(s.now)
 		s.do(NewID{Member: m.id, User: s.user})
 	case memberPlanned:
 		if s.unneeded(m) {
@@ -504,7 +505,7 @@ func (s *Session) advance(m *member) {
 	case memberEnding:
 		s.send(m, &Send{Finish: s.finishRequest(), Idle: s.phase < phaseFinishing})
 	case memberDropping:
-		m.busy, m.sent = true, s.now
+		m.call.begin(s.now)
 		s.do(Drop{
 			Member: m.id, Home: s.home.id, Application: s.attempt.Application, OwnID: m.ownID, User: s.user,
 		})
@@ -534,14 +535,10 @@ func (s *Session) finishRequest() *yarnpb.FinishApplicationMasterRequestProto {
 }
 
 // send makes a call, or repeats the call under way that may have been lost.
-func (s *Session) send(m *member, what *Send) {
-	if m.again && m.under != nil {
-		what = m.under
-	}
-	m.seq++
-	m.busy, m.again, m.sent, m.under = true, false, s.now, what
-	what.Member, what.Seq, what.Token = m.id, m.seq, m.token
-	s.do(*what)
+func (s *Session) send(m *member, next *Send) {
+	next = m.call.send(next, s.now)
+	next.Member, next.Token = m.id, m.token
+	s.do(*next)
 }
 
 // heartbeatTo calls a registered member when a call is due.
@@ -553,12 +550,12 @@ func (s *Session) heartbeatTo(m *member) {
 		return
 	}
 	m.contested = false
-	if m.again && m.under != nil && m.under.Allocate != nil {
+	if m.call.due() && m.call.under.Allocate != nil {
 		s.send(m, nil)
 		return
 	}
 	if m.home && s.phase == phaseFinishing {
-		if m.called || m.again {
+		if m.called || m.call.due() {
 			m.called = false
 			s.send(m, &Send{Finish: s.finish})
 		}
@@ -571,7 +568,7 @@ func (s *Session) heartbeatTo(m *member) {
 	// continues. For takenOver see there.
 	if m.responseID == unknownID || m.takenOver {
 		m.takenOver = false
-		s.send(m, s.nothing(m.responseID))
+		s.send(m, emptyCall(m.responseID, s.progress))
 		return
 	}
 	s.send(m, &Send{Allocate: s.request(m)})
@@ -586,7 +583,7 @@ func (s *Session) asks() bool { return s.phase == phaseRunning && !s.silent() }
 
 // due reports whether a call to a member is due without a heartbeat of the AM.
 func (s *Session) due(m *member) bool {
-	idle := s.now.Sub(m.sent)
+	idle := s.now.Sub(m.call.sent)
 	if m.news {
 		m.news = len(m.release)+len(m.updates)+len(m.blackAdd)+len(m.blackDel) > 0 || s.ledger.differs(m, m.quiet)
 	}

@@ -18,33 +18,29 @@ import (
 // onAnswered processes a member's answer, or the failure to get one.
 func (s *Session) onAnswered(e Answered) {
 	m := s.member(e.Member)
-	if !m.busy || e.Seq != m.seq {
+	if !m.call.answers(e.Seq) {
 		return
 	}
-	m.busy = false
 	if e.Err != nil {
 		s.onError(m, e.Err)
 		return
 	}
-	under := m.under
-	if e.Allocate != nil && under.Allocate != nil && (m.replay || under.Allocate.GetResponseId() == unknownID) {
-		s.onReplayed(m, under, e.Allocate)
+	if e.Allocate != nil && m.call.repeats() {
+		s.onReplayed(m, e.Allocate)
 		return
 	}
-	m.answered()
+	under := m.call.under
+	m.call.answered()
 	switch {
 	case e.Register != nil && under.Register != nil:
 		s.onRegistered(m, e.Register)
 	case e.Allocate != nil && under.Allocate != nil:
 		s.onAllocated(m, e.Allocate)
-		if b := m.behind; b != nil {
-			b.Allocate.ResponseId = proto.Int32(m.responseID)
-			m.under, m.behind, m.again = b, nil, true
-		}
+		m.call.proceed(m.responseID)
 	case e.Finish != nil && under.Finish != nil:
 		s.onFinished(m, e.Finish)
 	default:
-		m.under = under
+		m.call.queue(under)
 		s.onError(m, &creel.Error{Kind: creel.ErrUnavailable, What: "empty answer"})
 	}
 }
@@ -230,9 +226,9 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 //
 // Then an empty call follows, and after it the due call. A late call of the earlier proxy has the next response id.
 // If it arrives first, the member takes this proxy's call for its repeat and does not read it.
-func (s *Session) onReplayed(m *member, under *Send, r *yarnpb.AllocateResponseProto) {
-	m.answered()
-	m.replay, m.responseID = false, r.GetResponseId()
+func (s *Session) onReplayed(m *member, r *yarnpb.AllocateResponseProto) {
+	m.responseID = r.GetResponseId()
+	m.call.replayed(m.responseID, s.progress)
 	s.keepCompletions(m, r)
 	r.AllocatedContainers = nil
 	s.takeFound(m, r)
@@ -241,20 +237,6 @@ func (s *Session) onReplayed(m *member, under *Send, r *yarnpb.AllocateResponseP
 		s.out = absorb(s.out, r, m.home)
 		s.homeAnswered = s.homeAnswered || m.home
 	}
-	if m.behind == nil && !saysNothing(under.Allocate) {
-		m.behind = under
-	}
-	m.under, m.again = s.nothing(m.responseID), true
-}
-
-// nothing returns an allocate call without content.
-func (s *Session) nothing(number int32) *Send {
-	return &Send{Allocate: &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(number), Progress: s.progress}}
-}
-
-func saysNothing(a *yarnpb.AllocateRequestProto) bool {
-	return len(a.Ask)+len(a.Release)+len(a.UpdateRequests)+len(a.SchedulingRequests) == 0 &&
-		a.BlacklistRequest == nil && a.TrackingUrl == nil
 }
 
 // keepWanted leaves in the answer the grants that the AM wants, and releases the others.
@@ -365,7 +347,7 @@ func (s *Session) onFinished(m *member, r *yarnpb.FinishApplicationMasterRespons
 		s.gone(m)
 		return
 	}
-	m.failed(s.now, &s.cfg)
+	m.call.failed(s.now, &s.cfg)
 }
 
 // gone removes an ended UAM from the record.
@@ -379,42 +361,33 @@ func (s *Session) gone(m *member) {
 
 // onError decides the next step after a failed call.
 func (s *Session) onError(m *member, err error) {
-	if n, ok := expectedID(err); ok && m.under.Allocate != nil {
+	if n, ok := expectedID(err); ok && m.call.under.Allocate != nil {
 		// The member's response id differs: another proxy has called, or an answer was lost. The last answer to that
 		// proxy may not have reached the AM. So the member must repeat it, and once more if a late call of that proxy
 		// comes in between.
 		if m.responseID != unknownID {
 			m.contested, m.gen = true, s.changed()
 		}
-		if m.replay = n > 0; m.replay {
-			n--
-		} else if m.behind == nil && !saysNothing(m.under.Allocate) { // a late call may have the same response id
-			m.behind, m.under = m.under, s.nothing(n)
-		}
-		m.under.Allocate.ResponseId = proto.Int32(n)
-		m.responseID, m.again = n, true
+		m.responseID = m.call.mismatched(n, s.progress)
 		return
 	}
 	switch {
 	case errors.Is(err, creel.ErrNotRegistered):
-		s.onNotRegistered(m, m.said())
+		s.onNotRegistered(m, m.call.content())
 	case errors.Is(err, creel.ErrAttemptNotFound), errors.Is(err, creel.ErrApplicationNotFound):
-		under := m.said()
-		m.answered()
+		under := m.call.content()
+		m.call.answered()
 		s.onUnknownAttempt(m, under, err)
 	case errors.Is(err, creel.ErrInvalidRequest),
 		errors.Is(err, creel.ErrInvalidResource),
 		errors.Is(err, creel.ErrNotEnabled),
 		errors.Is(err, creel.ErrNotPermitted),
 		errors.Is(err, creel.ErrInvalidToken):
-		under := m.said()
-		m.answered()
+		under := m.call.content()
+		m.call.answered()
 		s.onRefused(m, under, err)
 	default:
-		// The member may or may not have processed the call. Repeating the same call is safe: a ResourceManager
-		// repeats its last answer for a known response id.
-		m.again = true
-		m.failed(s.now, &s.cfg)
+		m.call.failed(s.now, &s.cfg) // the member may or may not have processed the call
 	}
 }
 
@@ -422,16 +395,15 @@ func (s *Session) onError(m *member, err error) {
 // again.
 func (s *Session) onNotRegistered(m *member, under *Send) {
 	if m.state == memberEnding {
-		m.answered()
+		m.call.answered()
 		m.state = memberDropping
 		return
 	}
 	if under.Register != nil { // a registration itself cannot fail with this error; retry it
-		m.again = true
-		m.failed(s.now, &s.cfg)
+		m.call.failed(s.now, &s.cfg)
 		return
 	}
-	m.answered()
+	m.call.answered()
 	if m.home && s.blind {
 		s.unblind(&creel.Error{
 			Kind: creel.ErrNotRegistered,
@@ -515,7 +487,7 @@ func (s *Session) uamGone(m *member, why string) {
 	}
 	s.gone(m)
 	m.state, m.out = memberFailed, why
-	m.retryAt = s.now.Add(s.cfg.UAMRetry)
+	m.call.retryAt = s.now.Add(s.cfg.UAMRetry)
 	m.release, m.updates, m.limit, m.nodes, m.enhanced = nil, nil, nil, nil, nil
 }
 
@@ -579,7 +551,7 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 			g.barred = append(g.barred, m)
 			g.dirty = true
 		}
-		m.retryAt, m.news = s.now.Add(s.cfg.Retry), true
+		m.call.retryAt, m.news = s.now.Add(s.cfg.Retry), true
 	}
 }
 
@@ -592,7 +564,7 @@ func (s *Session) refuseRegistration(err error) {
 
 // dropUAM kills a UAM that cannot be used. It is launched again later.
 func (s *Session) dropUAM(m *member) {
-	m.state, m.retryAt = memberDropping, s.now
+	m.state, m.call.retryAt = memberDropping, s.now
 	for _, g := range s.ledger.groups {
 		g.dirty = true
 	}

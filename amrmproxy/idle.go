@@ -35,6 +35,6 @@ func (s *Session) keeps(m *member) bool {
 // atRest reports whether a member and the session agree: no call between them is under way, and nothing waits to be
 // sent to the member or to the AM.
 func (s *Session) atRest(m *member) bool {
-	return !m.busy && !m.again && !m.replay && !m.contested && !m.closed && m.badSince.IsZero() &&
+	return m.call.atRest() && !m.contested && !m.closed &&
 		m.delivery == delivered && len(m.release)+len(m.updates) == 0 && s.ledger.settled(m)
 }

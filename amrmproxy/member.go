@@ -72,18 +72,10 @@ type member struct {
 	// proxy is empty.
 	takenOver bool
 
-	seq      uint64
-	busy     bool
-	under    *Send // the call under way, or to be repeated
-	behind   *Send // the call after under, which is empty; see onReplayed
-	again    bool  // under must be sent again unchanged, since the member may have processed it
-	sent     time.Time
-	retryAt  time.Time
-	pause    time.Duration
-	badSince time.Time // first sending of the oldest unanswered call
-	lost     bool      // by the view
-	draining bool      // by the view
-	closed   bool      // at the last split
+	call     call
+	lost     bool // by the view
+	draining bool // by the view
+	closed   bool // at the last split
 	tries    int
 
 	live   int       // number of its granted containers that have not ended
@@ -100,7 +92,6 @@ type member struct {
 	called     bool // the AM has called since the last call to the member
 	news       bool // there is data to send
 	quiet      bool // the last answer granted nothing
-	replay     bool // the call under way requests a repeat of the last answer
 	singly     bool // it refused asks of several groups, and gets one group at a time
 	// contested: the member is not called again before the record is durable. Either another proxy has called for
 	// this attempt, and saving shows whether this proxy still owns the record. Or the record still marks the UAM as
@@ -148,42 +139,18 @@ func (m *member) unproven(now time.Time, c *Config) bool {
 
 // shut reports whether the member gets no new asks now.
 func (m *member) shut(now time.Time, slow time.Duration) bool {
-	since := m.badSince
-	if since.IsZero() && m.busy {
-		since = m.sent
+	since := m.call.badSince
+	if since.IsZero() && m.call.busy() {
+		since = m.call.sent
 	}
 	return m.lost || m.state == memberFailed || m.state >= memberEnding || !since.IsZero() && now.Sub(since) >= slow
 }
 
-// abandonCall abandons the call under way, so that the next call does not wait for it. Its answer will be ignored.
+// abandonCall abandons the call under way, so that the next call does not wait for it. Its answer will be ignored. The
+// result of a launch under way still counts.
 func (m *member) abandonCall() {
 	if m.state != memberLaunching {
-		m.seq++
+		m.call.seq++
 	}
-	m.busy, m.again, m.under, m.behind = false, false, nil, nil
-	m.retryAt, m.pause = time.Time{}, 0
-}
-
-// failed records a failed call and sets the pause before the next one.
-func (m *member) failed(now time.Time, c *Config) {
-	m.pause = min(max(2*m.pause, c.Retry), c.RetryMost)
-	m.retryAt = now.Add(m.pause)
-	if m.badSince.IsZero() {
-		m.badSince = m.sent
-	}
-}
-
-// said returns the request with content: the call under way, or the one behind it.
-func (m *member) said() *Send {
-	said := m.under
-	if m.behind != nil {
-		said, m.behind = m.behind, nil
-	}
-	return said
-}
-
-// answered records that the member answered a call.
-func (m *member) answered() {
-	m.pause, m.retryAt, m.badSince = 0, time.Time{}, time.Time{}
-	m.again, m.under, m.replay = false, nil, false
+	m.call.abandon()
 }

@@ -213,7 +213,7 @@ func (s *Session) Asked(id creel.SubclusterID) (n int64, settled bool) {
 		return 0, false
 	}
 	m := s.members[i]
-	settled = s.phase == phaseRunning && m.state == memberUp && !m.busy && !m.again && !m.replay
+	settled = s.phase == phaseRunning && m.state == memberUp && m.call.state == callNone
 	return s.ledger.outstanding(m), settled && s.ledger.settled(m)
 }
 
@@ -692,7 +692,8 @@ func (s *Session) unblind(err error) {
 		s.refuse(c, err)
 	}
 	s.finishes, s.blind, s.phase = nil, false, phaseNew
-	s.home.state, s.home.busy, s.home.again = memberNone, false, false
+	s.home.state = memberNone
+	s.home.call.drop()
 }
 
 // endUAMs ends every UAM: by a finish where the member can receive it, by a kill otherwise.

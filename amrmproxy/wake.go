@@ -37,16 +37,16 @@ func (s *Session) Wake() time.Time {
 	}
 	for _, m := range s.members {
 		switch {
-		case m.busy:
+		case m.call.busy():
 			if !m.closed {
-				sooner(m.sent.Add(s.cfg.SlowAfter))
+				sooner(m.call.sent.Add(s.cfg.SlowAfter))
 			}
 		case m.state == memberNone || m.state == memberGone:
-		case s.now.Before(m.retryAt):
-			sooner(m.retryAt)
+		case s.now.Before(m.call.retryAt):
+			sooner(m.call.retryAt)
 		case m.state != memberUp || s.phase != phaseRunning || m.delivery != delivered:
 		case m.news || !m.home && s.ledger.outstanding(m) > 0:
-			sooner(m.sent.Add(s.cfg.UAMHeartbeat))
+			sooner(m.call.sent.Add(s.cfg.UAMHeartbeat))
 		}
 	}
 	if soonest := s.now.Add(s.cfg.Tick / 10); at.Before(soonest) {

@@ -404,9 +404,9 @@ var table = []mutation{
 	// Asks, grants and releases.
 	{
 		name:     "the first call after a replay says what there is to say",
-		file:     "amrmproxy/answer.go",
-		old:      "	m.under, m.again = s.nothing(m.responseID), true\n}",
-		wrong:    "	m.under, m.again = s.nothing(m.responseID), true\n	if MUTANT {\n		under.Allocate.ResponseId = proto.Int32(m.responseID)\n		m.under, m.behind = under, nil\n	}\n}",
+		file:     "amrmproxy/call.go",
+		old:      "	c.queue(emptyCall(id, progress))\n}",
+		wrong:    "	c.queue(emptyCall(id, progress))\n	if MUTANT {\n		under.Allocate.ResponseId = proto.Int32(id)\n		c.under, c.behind = under, nil\n	}\n}",
 		caughtBy: "amrmproxy TestScenarios/late_call_at_home",
 	},
 	{
@@ -814,9 +814,9 @@ var table = []mutation{
 	},
 	{
 		name:  "the last answer to the proxy before is not asked for",
-		file:  "amrmproxy/answer.go",
-		old:   "m.replay = n > 0; m.replay {",
-		wrong: "m.replay = !MUTANT && n > 0; m.replay {",
+		file:  "amrmproxy/call.go",
+		old:   "	if want > 0 {",
+		wrong: "	if !MUTANT && want > 0 {",
 		seed:  8,
 	},
 	{
@@ -854,8 +854,8 @@ var table = []mutation{
 	{
 		name:  "a call that may have been lost is not made again as it was",
 		file:  "amrmproxy/advance.go",
-		old:   "	if m.again && m.under != nil && m.under.Allocate != nil {\n",
-		wrong: "	if m.again = m.again && !MUTANT; m.again && m.under != nil && m.under.Allocate != nil {\n",
+		old:   "	if m.call.due() && m.call.under.Allocate != nil {\n",
+		wrong: "	if MUTANT {\n		m.call.on(callEnded)\n	}\n	if m.call.due() && m.call.under.Allocate != nil {\n",
 		seed:  0,
 	},
 	{
