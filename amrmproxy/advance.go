@@ -18,7 +18,7 @@ import (
 
 func (s *Session) onSaw(e Saw) {
 	if v := s.view; v != nil && e.View != nil && v.Store != "" && e.View.Store != v.Store {
-		s.changed() // the store came back empty, without this session's record
+		s.record.changed() // the store came back empty, without this session's record
 	}
 	if e.Places != s.places {
 		s.ledger.placesChanged()
@@ -366,21 +366,9 @@ func (s *Session) onNumbered(e Numbered) {
 
 // recordUAM adds a UAM to the record; the member waits until the record is durable.
 func (s *Session) recordUAM(m *member) {
-	t := UAM{
+	m.gen = s.record.put(UAM{
 		Member: m.id, OwnID: m.ownID, Attempt: m.attempt, Token: m.token, Inherited: m.inherited || m.unacked,
-	}
-	uams := slices.Clone(s.record.UAMs)
-	i := slices.IndexFunc(uams, func(t UAM) bool { return t.Member >= m.id })
-	switch {
-	case i >= 0 && uams[i].Member == m.id:
-		uams[i] = t
-	case i >= 0:
-		uams = slices.Insert(uams, i, t)
-	default:
-		uams = append(uams, t)
-	}
-	s.record.UAMs = uams
-	m.gen = s.changed()
+	})
 }
 
 func (s *Session) onLaunched(e Launched) {
@@ -394,12 +382,12 @@ func (s *Session) onLaunched(e Launched) {
 	m.used = false
 	m.attempt, m.token, m.tries = e.Attempt, e.Token, 0
 	m.call.recovered()
-	if e.User != "" && e.User != s.user {
-		s.user, s.record.User = e.User, e.User
-		s.changed()
+	if e.User != "" && e.User != s.record.User {
+		s.record.User = e.User
+		s.record.changed()
 	}
 	if s.phase >= phaseFinishing {
-		m.state, m.gen = memberDropping, s.gen
+		m.state, m.gen = memberDropping, s.record.gen
 		return
 	}
 	m.state = memberLaunched
@@ -460,7 +448,7 @@ func (s *Session) advance(m *member) {
 		s.now.Before(m.call.retryAt) {
 		return
 	}
-	if m.gen > s.durable && m.state != memberUp && (m.state != memberEnding || s.phase < phaseFinishing) {
+	if !s.record.isDurable(m.gen) && m.state != memberUp && (m.state != memberEnding || s.phase < phaseFinishing) {
 		return // the call depends on a record that is not durable yet
 	}
 	switch m.state {
@@ -470,7 +458,7 @@ func (s *Session) advance(m *member) {
 			return
 		}
 		m.call.begin(s.now)
-		s.do(NewID{Member: m.id, User: s.user})
+		s.do(NewID{Member: m.id, User: s.record.User})
 	case memberPlanned:
 		if s.unneeded(m) {
 			s.gone(m)
@@ -487,7 +475,7 @@ func (s *Session) advance(m *member) {
 				Name:        creel.UAMName(s.home.id),
 				Queue:       s.record.Queue,
 				Label:       s.labelAt(m),
-				User:        s.user,
+				User:        s.record.User,
 			},
 		)
 	case memberLaunched:
@@ -507,7 +495,7 @@ func (s *Session) advance(m *member) {
 	case memberDropping:
 		m.call.begin(s.now)
 		s.do(Drop{
-			Member: m.id, Home: s.home.id, Application: s.attempt.Application, OwnID: m.ownID, User: s.user,
+			Member: m.id, Home: s.home.id, Application: s.attempt.Application, OwnID: m.ownID, User: s.record.User,
 		})
 	}
 }
@@ -546,7 +534,7 @@ func (s *Session) heartbeatTo(m *member) {
 	if m.delivery != delivered && s.phase == phaseRunning {
 		return
 	}
-	if m.contested && m.gen > s.durable {
+	if m.contested && !s.record.isDurable(m.gen) {
 		return
 	}
 	m.contested = false
@@ -683,9 +671,7 @@ func (s *Session) answerAllocate() {
 			m.delivery = inAnswer
 		}
 	}
-	if s.recorded == toDeliver {
-		s.recorded = inAnswer
-	}
+	s.record.inAnswer()
 	s.answeredID, s.lastID = s.waitID, nextID(s.waitID)
 	if s.resumeAt != 0 {
 		s.lastID, s.resumeAt = s.resumeAt, 0
@@ -705,7 +691,7 @@ func (s *Session) answerAllocate() {
 // answerRegister answers the registration once home's answer is durable. It also waits, for Config.AttachWait, until
 // the UAMs that outlived the last proxy have reported their containers.
 func (s *Session) answerRegister() {
-	if s.answer == nil || s.home.gen > s.durable {
+	if s.answer == nil || !s.record.isDurable(s.home.gen) {
 		return
 	}
 	if s.now.Sub(s.began) < s.cfg.AttachWait {
@@ -719,7 +705,7 @@ func (s *Session) answerRegister() {
 	for _, m := range s.members {
 		switch {
 		case !m.inherited || m.state != memberUp:
-		case s.endsWithAttempt():
+		case s.record.endsWithAttempt():
 			s.inherit(m, nil)
 		default:
 			m.inherited, m.unacked = false, true

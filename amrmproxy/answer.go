@@ -63,17 +63,10 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 	switch {
 	case m.home && s.phase == phaseRegistering:
 		s.answer = r
-		s.record.Queue = creel.QueuePath(r.GetQueue())
-		// Home reports these containers only once: a later proxy reads them from the record until the AM has the
-		// answer.
-		s.record.Answer = r
-		if len(r.ContainersFromPreviousAttempts) > mostKept || len(r.NmTokensFromPreviousAttempts) > mostKept {
-			s.record.Answer = withoutKept(r)
+		s.home.gen = s.record.registered(r)
+		if !s.restored && s.record.endsWithAttempt() { // the reported containers ended with an earlier attempt
+			s.out.CompletedContainerStatuses, s.record.Completions, s.record.unread = nil, nil, delivered
 		}
-		if !s.restored && s.endsWithAttempt() { // the reported containers ended with an earlier attempt
-			s.out.CompletedContainerStatuses, s.record.Completions, s.recorded = nil, nil, delivered
-		}
-		s.home.gen = s.changed()
 	default:
 		into := s.out
 		if s.phase == phaseRegistering {
@@ -89,25 +82,6 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 	}
 }
 
-// withoutKept returns an answer to a registration without containers and tokens of earlier attempts, or the answer
-// itself if it has none.
-func withoutKept(r *yarnpb.RegisterApplicationMasterResponseProto) *yarnpb.RegisterApplicationMasterResponseProto {
-	if len(r.GetContainersFromPreviousAttempts())+len(r.GetNmTokensFromPreviousAttempts()) == 0 {
-		return r
-	}
-	r = r.CloneVT()
-	r.ContainersFromPreviousAttempts, r.NmTokensFromPreviousAttempts = nil, nil
-	return r
-}
-
-// endsWithAttempt reports whether the application's containers end with their attempt, by home's answer to the
-// registration. Hadoop's ResourceManager does not report this: then containers are retained, as in Hadoop's own
-// proxy.
-func (s *Session) endsWithAttempt() bool {
-	a := s.record.Answer
-	return a != nil && yarnpb.NumberIn(a.ProtoReflect().GetUnknown(), yarnpb.FieldEnds) != 0
-}
-
 // inherit records that a UAM of an earlier attempt has reported that attempt's containers. Later grants are recorded
 // as this attempt's. It returns the containers to keep. If containers end with their attempt, it releases all, as
 // home does.
@@ -118,7 +92,7 @@ func (s *Session) inherit(m *member, left []*yarnpb.ContainerProto) []*yarnpb.Co
 }
 
 func (s *Session) survivors(left []*yarnpb.ContainerProto) []*yarnpb.ContainerProto {
-	if !s.endsWithAttempt() {
+	if !s.record.endsWithAttempt() {
 		return left
 	}
 	for _, c := range left {
@@ -141,7 +115,7 @@ func (s *Session) takeFound(m *member, r *yarnpb.AllocateResponseProto) {
 	}
 	switch {
 	case m.home: // home reports only containers of earlier attempts
-	case s.restored && s.endsWithAttempt():
+	case s.restored && s.record.endsWithAttempt():
 		left = nil // they are this attempt's: the proxy before this one reported them
 	default:
 		left = s.survivors(left)
@@ -353,10 +327,7 @@ func (s *Session) onFinished(m *member, r *yarnpb.FinishApplicationMasterRespons
 // gone removes an ended UAM from the record.
 func (s *Session) gone(m *member) {
 	m.state, m.unacked = memberGone, false
-	if i := slices.IndexFunc(s.record.UAMs, func(t UAM) bool { return t.Member == m.id }); i >= 0 {
-		s.record.UAMs = slices.Delete(slices.Clone(s.record.UAMs), i, i+1)
-		s.changed()
-	}
+	s.record.drop(m.id)
 }
 
 // onError decides the next step after a failed call.
@@ -366,7 +337,7 @@ func (s *Session) onError(m *member, err error) {
 		// proxy may not have reached the AM. So the member must repeat it, and once more if a late call of that proxy
 		// comes in between.
 		if m.responseID != unknownID {
-			m.contested, m.gen = true, s.changed()
+			m.contested, m.gen = true, s.record.changed()
 		}
 		m.responseID = m.call.mismatched(n, s.progress)
 		return
@@ -462,7 +433,7 @@ func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 // not have received, since no member can repeat them. They are written together with the UAM's removal.
 func (s *Session) uamGone(m *member, why string) {
 	var last []*yarnpb.ContainerStatusProto
-	if s.recorded == inAnswer { // another UAM ended just before
+	if s.record.unread == inAnswer { // another UAM ended just before
 		last = s.last.CompletedContainerStatuses
 	}
 	for _, id := range s.held.of(m) {
@@ -472,8 +443,8 @@ func (s *Session) uamGone(m *member, why string) {
 		}
 	}
 	if untold := slices.Concat(last, s.out.CompletedContainerStatuses); len(untold) > 0 {
-		s.record.Completions, s.recorded = keepCompletions(untold), toDeliver
-		s.changed()
+		s.record.keep(keepCompletions(untold))
+		s.record.changed()
 	}
 	for _, g := range s.ledger.groups {
 		for _, ln := range g.lines {
@@ -496,7 +467,7 @@ func (s *Session) tellRecorded(completions []*yarnpb.ContainerStatusProto) {
 	if len(completions) == 0 {
 		return
 	}
-	s.record.Completions, s.recorded = completions, toDeliver
+	s.record.keep(completions)
 	for _, st := range completions {
 		id := containerID(st.GetContainerId())
 		s.held.complete(id, s.held.live[id])

@@ -20,7 +20,7 @@ func (s *Session) giveBack() {
 		case m.live > 0 || s.ledger.outstanding(m) > 0:
 			m.worked = s.now // checked again after another IdleAfter
 		case !s.keeps(m) && s.atRest(m):
-			m.state, m.gen = memberEnding, s.changed()
+			m.state, m.gen = memberEnding, s.record.changed()
 		}
 	}
 }

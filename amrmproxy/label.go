@@ -70,7 +70,7 @@ func (s *Session) wantsReport() bool { return s.WantsLabel() || s.wantsType() }
 func (s *Session) onLabelled(e Labelled) {
 	if s.record.Type == "" && e.Type != "" {
 		s.record.Type = e.Type
-		s.changed()
+		s.record.changed()
 	}
 	if !s.WantsLabel() {
 		return

@@ -35,7 +35,6 @@ const (
 type Session struct {
 	cfg     Config
 	attempt creel.AttemptID
-	user    string
 	rnd     *rand.Rand
 
 	now    time.Time
@@ -62,12 +61,7 @@ type Session struct {
 	wishes    []*yarnpb.UpdateContainerRequestProto // to change containers whose member is unknown; see change
 	blacklist map[string]bool
 
-	record    Record
-	gen       uint64 // generation of record; rises with each change
-	durable   uint64 // generation that is durable
-	saving    uint64 // generation being saved, 0 for none
-	saveAt    time.Time
-	removed   bool // the record must be removed, or was removed
+	record    recorder
 	restored  bool // another proxy served this attempt before
 	inherited bool // the AM was finishing with the earlier proxy, and home may not have received the finish
 	abandoned bool // home gave up the attempt; the application may have another one
@@ -94,7 +88,6 @@ type Session struct {
 	amRequest    *yarnpb.AllocateRequestProto  // the AM's last message, for home
 	progress     *float32
 	priority     *yarnpb.PriorityProto
-	recorded     delivery                         // of record.Completions
 	schedules    []*yarnpb.SchedulingRequestProto // the AM's, not sent to home yet
 	unplaced     []*yarnpb.SchedulingRequestProto // the AM's, not answered by home yet
 	scheduled    bool                             // the AM has sent scheduling requests, which are in no group
@@ -132,9 +125,9 @@ func NewSession(o Options) (*Session, error) {
 		}
 	}
 	s := &Session{
-		cfg: o.Config, attempt: o.Attempt, user: o.User, rnd: o.Rand,
+		cfg: o.Config, attempt: o.Attempt, rnd: o.Rand,
 		held: newContainers(), blacklist: map[string]bool{}, out: &yarnpb.AllocateResponseProto{},
-		record: Record{Attempt: o.Attempt, Home: o.Home, User: o.User},
+		record: recorder{Record: Record{Attempt: o.Attempt, Home: o.Home, User: o.User}},
 	}
 	s.home = s.member(o.Home)
 	s.home.home = true
@@ -146,17 +139,10 @@ func NewSession(o Options) (*Session, error) {
 
 // restore continues from the record of an earlier proxy, or of an earlier attempt.
 func (s *Session) restore(r *Record) {
-	s.record.UAMs = slices.Clone(r.UAMs)
-	s.record.Queue = r.Queue
-	s.user = cmp.Or(s.user, r.User)
-	s.record.User, s.record.Type = s.user, r.Type
-	if s.restored = r.Attempt == s.attempt; s.restored {
-		s.record.Register, s.record.Answer, s.record.Ending = r.Register, r.Answer, r.Ending
+	if s.restored = s.record.inherits(r); s.restored {
 		s.home.memoryOnly = comparesMemoryOnly(r.Answer)
 	}
 	s.tellRecorded(r.Completions)
-	// The record is saved before any use. So another proxy that still runs this attempt fails at its next save.
-	s.gen = 1
 	for i := range s.record.UAMs {
 		t := &s.record.UAMs[i]
 		m := s.member(t.Member)
@@ -165,7 +151,7 @@ func (s *Session) restore(r *Record) {
 		}
 		t.Inherited = t.Inherited || !s.restored
 		m.used = true // the AM may have run containers there
-		m.attempt, m.token, m.gen, m.inherited, m.takenOver = t.Attempt, t.Token, s.gen, t.Inherited, true
+		m.attempt, m.token, m.gen, m.inherited, m.takenOver = t.Attempt, t.Token, s.record.gen, t.Inherited, true
 		m.ownID, m.spent = t.OwnID, !t.OwnID.IsZero()
 		m.state = memberPlanned
 		if t.Token != nil {
@@ -279,9 +265,7 @@ func (s *Session) Step(now time.Time, e Event) []Action {
 	case Dropped:
 		s.onDropped(e)
 	case Saved:
-		if e.Number == s.saving {
-			s.durable, s.saving = e.Number, 0
-		}
+		s.record.saved(e.Number)
 	case SaveFailed:
 		s.onSaveFailed(e)
 	case Saw:
@@ -318,30 +302,17 @@ func (s *Session) settle() {
 
 // save requests a save of the record if it has changed and no save is under way.
 func (s *Session) save() {
-	if s.phase == phaseNew || s.blind || s.saving != 0 || s.gen == s.durable || s.now.Before(s.saveAt) {
+	at, due := s.record.saveDue()
+	if s.phase == phaseNew || s.blind || !due || s.now.Before(at) {
 		return
 	}
-	s.saving = s.gen
-	if s.removed {
-		s.do(Save{Number: s.gen})
-		return
-	}
-	r := s.record
-	r.UAMs = slices.Clone(r.UAMs)
-	s.do(Save{Number: s.gen, Record: &r})
-}
-
-// changed marks the record as changed and returns its new generation.
-func (s *Session) changed() uint64 {
-	s.gen++
-	return s.gen
+	s.do(s.record.save())
 }
 
 func (s *Session) onSaveFailed(e SaveFailed) {
-	if e.Number != s.saving {
+	if !s.record.failed(e.Number, s.now.Add(s.cfg.Retry)) {
 		return
 	}
-	s.saving = 0
 	if isStale(e.Err) {
 		// A later attempt or another proxy serves the application now.
 		s.endErr = &creel.Error{
@@ -353,9 +324,7 @@ func (s *Session) onSaveFailed(e SaveFailed) {
 		s.refuseAll(s.endErr)
 		s.phase = phaseDone
 		s.do(Done{Why: "superseded"})
-		return
 	}
-	s.saveAt = s.now.Add(s.cfg.Retry)
 }
 
 // onRegister starts, repeats or refuses a registration.
@@ -371,7 +340,7 @@ func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterR
 			for _, c := range s.answer.ContainersFromPreviousAttempts {
 				s.learn(s.home, c.GetId())
 			}
-			s.home.state, s.home.responseID, s.home.gen = memberUp, unknownID, s.gen
+			s.home.state, s.home.responseID, s.home.gen = memberUp, unknownID, s.record.gen
 		} else {
 			s.home.state = memberRegistering
 			s.home.gen = 0
@@ -463,14 +432,7 @@ func (s *Session) heardAnswer() {
 			s.recordUAM(m)
 		}
 	}
-	if kept := withoutKept(s.record.Answer); kept != s.record.Answer {
-		s.record.Answer = kept
-		s.changed()
-	}
-	if s.recorded == inAnswer {
-		s.recorded, s.record.Completions = delivered, nil
-		s.changed()
-	}
+	s.record.heard()
 }
 
 // take adds the AM's request to the ledger and the members' lists. The rest of the message goes to home.
@@ -680,8 +642,7 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 
 // finishUAMs finishes every UAM, as the AM has finished.
 func (s *Session) finishUAMs() {
-	s.record.Ending = true
-	s.changed()
+	s.record.end()
 	s.refuseWaiting(s.over())
 	s.endUAMs(memberEnding)
 }
@@ -705,12 +666,12 @@ func (s *Session) endUAMs(how memberState) {
 		switch {
 		case m.state == memberUp && how == memberEnding:
 			m.state = memberEnding
-		case m.state == memberNumbering, m.state == memberPlanned && m.gen > s.durable && m.gen != s.saving:
+		case m.state == memberNumbering, m.state == memberPlanned && s.record.isUnsaved(m.gen):
 			m.state = memberGone // the session has sent no call for it
 		case m.state == memberLaunching:
 			// Its launch is under way; the result of the launch decides.
 		default:
-			m.state, m.gen = memberDropping, s.gen // once its end is recorded, and this proxy may say so
+			m.state, m.gen = memberDropping, s.record.gen // once its end is recorded, and this proxy may say so
 		}
 		m.abandonCall()
 	}
@@ -762,14 +723,13 @@ func (s *Session) end(why string, tell error) {
 	s.phase, s.why, s.blind = phaseOver, why, false
 	s.refuseAll(s.over())
 	if !s.record.Ending {
-		s.record.Ending = true
-		s.changed()
+		s.record.end()
 	}
 	s.home.state = memberGone
 	s.endUAMs(memberDropping)
 	for _, m := range s.members {
 		if m.state == memberEnding {
-			m.state, m.gen = memberDropping, s.gen
+			m.state, m.gen = memberDropping, s.record.gen
 			m.abandonCall()
 		}
 	}
@@ -802,16 +762,12 @@ func (s *Session) close() {
 			return
 		}
 	}
-	if !s.removed {
-		s.removed = true
-		s.changed()
+	if !s.record.remove() {
 		s.save()
 		return
 	}
-	if s.durable == s.gen {
-		s.phase = phaseDone
-		s.do(Done{Why: s.why})
-	}
+	s.phase = phaseDone
+	s.do(Done{Why: s.why})
 }
 
 func (s *Session) refuse(call uint64, err error) { s.do(Reply{Call: call, Err: err}) }

@@ -32,8 +32,8 @@ func (s *Session) Wake() time.Time {
 	if s.phase == phaseRegistering {
 		sooner(s.began.Add(s.cfg.AttachWait))
 	}
-	if s.saving == 0 && s.gen != s.durable {
-		sooner(s.saveAt)
+	if at, due := s.record.saveDue(); due {
+		sooner(at)
 	}
 	for _, m := range s.members {
 		switch {

@@ -157,20 +157,20 @@ var table = []mutation{
 	{
 		name:  "the proxy takes its record for saved and never saves it",
 		file:  "amrmproxy/session.go",
-		old:   "	r := s.record\n	r.UAMs = slices.Clone(r.UAMs)\n",
-		wrong: "	if MUTANT {\n		s.durable, s.saving = s.gen, 0\n		return\n	}\n	r := s.record\n	r.UAMs = slices.Clone(r.UAMs)\n",
+		old:   "	s.do(s.record.save())\n",
+		wrong: "	save := s.record.save()\n	if MUTANT && save.Record != nil {\n		s.record.saved(save.Number)\n		return\n	}\n	s.do(save)\n",
 	},
 	{
 		name:  "a UAM is launched and registered before its record is durable",
 		file:  "amrmproxy/advance.go",
-		old:   "	if m.gen > s.durable && m.state",
-		wrong: "	if !MUTANT && m.gen > s.durable && m.state",
+		old:   "	if !s.record.isDurable(m.gen) && m.state",
+		wrong: "	if !MUTANT && !s.record.isDurable(m.gen) && m.state",
 	},
 	{
 		name:  "an AM is told that it is registered before the answer is durable",
 		file:  "amrmproxy/advance.go",
-		old:   "	if s.answer == nil || s.home.gen > s.durable {",
-		wrong: "	if s.answer == nil || !MUTANT && s.home.gen > s.durable {",
+		old:   "	if s.answer == nil || !s.record.isDurable(s.home.gen) {",
+		wrong: "	if s.answer == nil || !MUTANT && !s.record.isDurable(s.home.gen) {",
 	},
 	{
 		name:  "a member speaks with an epoch that its journal has not",
@@ -197,8 +197,8 @@ var table = []mutation{
 	{
 		name:  "the record goes while a UAM is left",
 		file:  "amrmproxy/session.go",
-		old:   "		if m.inUse() {\n			return\n		}\n	}\n	if !s.removed {",
-		wrong: "		if !MUTANT && m.inUse() {\n			return\n		}\n	}\n	if !s.removed {",
+		old:   "		if m.inUse() {\n			return\n		}\n	}\n	if !s.record.remove() {",
+		wrong: "		if !MUTANT && m.inUse() {\n			return\n		}\n	}\n	if !s.record.remove() {",
 		seed:  8,
 	},
 	{
@@ -337,9 +337,9 @@ var table = []mutation{
 	},
 	{
 		name:     "what an AM has kept is taken for told before it has the answer to its registration",
-		file:     "amrmproxy/answer.go",
-		old:      "if len(r.ContainersFromPreviousAttempts) > mostKept",
-		wrong:    "if MUTANT || len(r.ContainersFromPreviousAttempts) > mostKept",
+		file:     "amrmproxy/recorder.go",
+		old:      "if len(a.ContainersFromPreviousAttempts) > mostKept",
+		wrong:    "if MUTANT || len(a.ContainersFromPreviousAttempts) > mostKept",
 		caughtBy: "amrmproxy TestScenarios/kept_and_proxy_restart",
 	},
 	{
@@ -773,22 +773,22 @@ var table = []mutation{
 	{
 		name:     "the record does not have what died with a UAM",
 		file:     "amrmproxy/answer.go",
-		old:      "s.record.Completions, s.recorded = keepCompletions(untold), toDeliver\n		s.changed()",
-		wrong:    "s.record.Completions, s.recorded = keepCompletions(untold), toDeliver\n		if MUTANT {\n			s.record.Completions = nil\n		}\n		s.changed()",
+		old:      "s.record.keep(keepCompletions(untold))\n		s.record.changed()",
+		wrong:    "s.record.keep(keepCompletions(untold))\n		if MUTANT {\n			s.record.Completions = nil\n		}\n		s.record.changed()",
 		caughtBy: "amrmproxy TestScenarios/uam_dies_and_proxy",
 	},
 	{
 		name:     "a proxy that was taken for dead calls on for its attempt",
 		file:     "amrmproxy/advance.go",
-		old:      "	if m.contested && m.gen > s.durable {",
-		wrong:    "	if !MUTANT && m.contested && m.gen > s.durable {",
+		old:      "	if m.contested && !s.record.isDurable(m.gen) {",
+		wrong:    "	if !MUTANT && m.contested && !s.record.isDurable(m.gen) {",
 		caughtBy: "amrmproxy TestScenarios/two_proxies",
 	},
 	{
 		name:     "UAMs are killed before it is on record that they end",
 		file:     "amrmproxy/session.go",
-		old:      "			m.state, m.gen = memberDropping, s.gen // once",
-		wrong:    "			m.state = memberDropping\n			if !MUTANT {\n				m.gen = s.gen\n			} // once",
+		old:      "			m.state, m.gen = memberDropping, s.record.gen // once",
+		wrong:    "			m.state = memberDropping\n			if !MUTANT {\n				m.gen = s.record.gen\n			} // once",
 		caughtBy: "amrmproxy TestScenarios/am_silent",
 	},
 	{
