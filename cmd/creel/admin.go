@@ -90,6 +90,8 @@ func refusal(e *hrpc.RemoteError, code int) error {
 	text, _, _ := strings.Cut(e.Message, "\n")
 	if strings.Contains(text, "AccessControlException: ") || strings.Contains(text, "AuthorizationException: ") {
 		code = exitNotPermitted
+	} else if missingObject.MatchString(text) {
+		code = exitNotFound
 	}
 	return &exitError{code, errors.New(javaName.ReplaceAllString(text, ""))}
 }
@@ -363,6 +365,9 @@ func queueACL() *cobra.Command {
 			q := url.Values{"user": {who}, "queue-acl-type": {operation}}
 			path := "/ws/v1/cluster/queues/" + url.PathEscape(args[0]) + "/access"
 			if _, err := f.call(c.Context(), "GET", path, q, nil, &doc); err != nil {
+				if exitCode(err) == exitNotPermitted { // also the answer for an absent queue
+					return cmp.Or(f.queueThere(c.Context(), args[0]), err)
+				}
 				return err
 			}
 			list = append(list, aclDoc{args[0], who, operation, bool(doc.Allowed), doc.Diagnostics})

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -64,6 +65,11 @@ func appTags() *cobra.Command {
 		q := url.Values{"group": {"tag"}, "limit": {"1"}, "state": {state}, "queue": {queue}}
 		if _, err := f.call(c.Context(), http.MethodGet, "/api/v1/apps", q, nil, &doc); err != nil {
 			return err
+		}
+		if queue != "" && len(doc.Groups) == 0 {
+			if err := f.queueThere(c.Context(), queue); err != nil {
+				return err
+			}
 		}
 		n := func(v func(g rest.AppGroup) int64) func(rest.AppGroup) string {
 			return func(g rest.AppGroup) string { return strconv.FormatInt(v(g), 10) }
@@ -397,6 +403,7 @@ func appKill() *cobra.Command {
 				return err
 			}
 		}
+		var failed []error
 		for _, id := range ids {
 			var answer struct {
 				State string `json:"state"`
@@ -404,14 +411,21 @@ func appKill() *cobra.Command {
 			killed := map[string]string{"state": "KILLED"}
 			head, err := f.call(c.Context(), http.MethodPut, appPath(id)+"/state", nil, killed, &answer)
 			if err != nil {
-				return err
+				failed = append(failed, fmt.Errorf("%s: %w", id, err))
+				continue
 			}
 			d := changedDoc{ID: id.String(), Change: "the kill", State: answer.State}
 			if err := f.changed(c, d, answer.State, head); err != nil {
 				return err
 			}
 		}
-		return nil
+		switch len(failed) {
+		case 0:
+			return nil
+		case len(ids):
+			return &exitError{exitCode(failed[0]), errors.Join(failed...)}
+		}
+		return &exitError{exitPartial, errors.Join(failed...)}
 	}
 	f.register(c)
 	return c
@@ -438,18 +452,18 @@ func appWait() *cobra.Command {
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), timeout)
 		defer cancel()
-		known := "no answer came"
+		known, code := "no answer came", exitUnreachable
 		for {
 			a, err := f.app(ctx, id)
 			if ctx.Err() != nil {
 				return &exitError{
-					exitUnreachable,
+					code,
 					fmt.Errorf("%s is not %s after %v: %s; `creel app why %s` shows the wait reason",
 						id, state, timeout, known, id),
 				}
 			}
-			if known = "it was " + a.State + " when last seen"; err != nil {
-				known = "the last answer was: " + err.Error()
+			if known, code = "it was "+a.State+" when last seen", exitWaitFailed; err != nil {
+				known, code = "the last answer was: "+err.Error(), exitUnreachable
 			}
 			if err != nil && exitCode(err) != exitUnreachable {
 				return err

@@ -236,7 +236,7 @@ func TestEverydayCommands(t *testing.T) {
 	s.shows(exitOK, "app status "+id+" -o yaml", "mine")
 
 	// An AM that runs nothing never registers: the wait ends by its timeout.
-	out := s.run(exitUnreachable, "app", "wait", "--for", "state=RUNNING", "--timeout", "1s", id)
+	out := s.run(exitWaitFailed, "app", "wait", "--for", "state=RUNNING", "--timeout", "1s", id)
 	if !strings.Contains(out, "it was ACCEPTED when last seen") {
 		t.Errorf("a wait that ends by its timeout says\n%s", out)
 	}
@@ -288,7 +288,7 @@ func TestQueuedChangeIsReported(t *testing.T) {
 			t.Errorf("creel %s -o json: %s", verb, out)
 		}
 	}
-	s.shows(exitOK, "app why "+id, "to kill", "to move to queue root.research",
+	s.shows(exitPartial, "app why "+id, "to kill", "to move to queue root.research",
 		"to signal "+container+" to OUTPUT_THREAD_DUMP", string(home)+" did not respond; the change is queued")
 	if err := rm.Start(); err != nil {
 		t.Fatal(err)

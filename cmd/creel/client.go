@@ -137,6 +137,11 @@ func (f *clientFlags) call(
 // javaName matches the class that ResourceManagers write before, and within, the text of some errors.
 var javaName = regexp.MustCompile(`\b(?:[a-z]\w*\.)+(?:[A-Z]\w*)?(?:Exception|Error): `)
 
+// missingObject matches errors about an absent queue, node or member. ResourceManagers, Hadoop's too, send them with
+// several HTTP statuses.
+var missingObject = regexp.MustCompile(
+	`^Unknown queue: |^The specified Queue: \S+ doesn't exist|\bthere is no subcluster "`)
+
 // answerError converts an HTTP response to an error with its exit code.
 func answerError(status int, body []byte) error {
 	var doc struct {
@@ -160,7 +165,12 @@ func answerError(status int, body []byte) error {
 		text = text[:2000] + "..."
 	}
 	err := fmt.Errorf("%s (HTTP %d)", text, status)
+	if missingObject.MatchString(text) {
+		return &exitError{exitNotFound, err}
+	}
 	switch status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return &exitError{exitUsage, err}
 	case http.StatusNotFound:
 		return &exitError{exitNotFound, err}
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -171,6 +181,20 @@ func answerError(status int, body []byte) error {
 		return &exitError{exitUnreachable, err}
 	}
 	return err
+}
+
+// queueThere returns an error with exit code 3 if no member has the queue. A bare name is a leaf anywhere in the tree.
+func (f *clientFlags) queueThere(ctx context.Context, name string) error {
+	all, head, err := f.queueSnapshot(ctx)
+	if err != nil || head.Get("X-Partial-Result") == "true" { // a missing member may have the queue
+		return err
+	}
+	for _, q := range all {
+		if q.Path == name || q.Path == "root."+name || strings.HasSuffix(q.Path, "."+name) {
+			return nil
+		}
+	}
+	return &exitError{exitNotFound, fmt.Errorf("there is no queue %s; see `creel queue list`", name)}
 }
 
 // partialExit returns exit code 7 after a complete print if members were missing.

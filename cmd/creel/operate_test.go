@@ -29,7 +29,7 @@ func TestNodeLabelsByCommand(t *testing.T) {
 	if out := s.run(0, "node", "labels", "-o", "wide"); strings.Contains(out, nodes[0]) || !strings.Contains(out, nodes[5]) {
 		t.Error(out)
 	}
-	if out := s.run(exitGeneral, "node", "labels", nodes[5], "--set", "none", "--user", "root"); strings.Contains(out, "java.") {
+	if out := s.run(exitUsage, "node", "labels", nodes[5], "--set", "none", "--user", "root"); strings.Contains(out, "java.") {
 		t.Errorf("an unknown label: %s", out)
 	}
 	s.run(exitNotPermitted, "node", "labels", "--remove", "fast", "--user", "eve")
@@ -62,12 +62,12 @@ func TestSchedulerConfByCommand(t *testing.T) {
 	if now := conf(key); !strings.Contains(now, "77") {
 		t.Errorf("after the change: %s", now)
 	}
-	s.shows(exitGeneral, "admin scheduler-conf --user root --set root.prod:capacity=999 --subcluster "+member)
+	s.shows(exitUsage, "admin scheduler-conf --user root --set root.prod:capacity=999 --subcluster "+member)
 	conf("--format")
 	if now := conf(key); now != before {
 		t.Errorf("after format: %s, was %s", now, before)
 	}
-	s.shows(exitGeneral, "admin scheduler-conf --user root", "subClusterId")
+	s.shows(exitUsage, "admin scheduler-conf --user root", "subClusterId")
 	for _, wrong := range []string{"--set prod", "--set root.prod:x", "--global =1", "--validate", "--format x"} {
 		s.shows(exitUsage, "admin scheduler-conf "+wrong)
 	}

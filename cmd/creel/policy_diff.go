@@ -44,8 +44,21 @@ func policyDiff() *cobra.Command {
 		if (file == "") == (version == 0) {
 			return usage(errors.New("missing --file FILE or --version N"))
 		}
+		var proposed []byte
+		if file != "" {
+			t := trial{in: c.InOrStdin()}
+			if proposed, err = t.file("--file", file); err != nil {
+				return err
+			}
+			if _, err := policies.Parse(proposed); err != nil {
+				return usage(err)
+			}
+		}
 		return f.with(c.Context(), func(ctx context.Context, from policySource) error {
 			right, err := operator.PolicyAt(ctx, from, q, with)
+			if file != "" && exitCode(err) == exitNotFound {
+				return printDiff(c.OutOrStdout(), string(q)+" without a document", file, nil, proposed)
+			}
 			if err != nil {
 				return err
 			}
@@ -59,15 +72,7 @@ func policyDiff() *cobra.Command {
 				a, b = fmt.Sprintf("%s version %d", old.Queue, old.Version), a
 				left = old.Document
 			} else {
-				t := trial{in: c.InOrStdin()}
-				doc, err := t.file("--file", file)
-				if err != nil {
-					return err
-				}
-				if _, err := policies.Parse(doc); err != nil {
-					return usage(err)
-				}
-				right.Document = doc
+				right.Document = proposed
 			}
 			return printDiff(c.OutOrStdout(), a, b, left, right.Document)
 		})

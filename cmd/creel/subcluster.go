@@ -233,7 +233,10 @@ func (f *clientFlags) drained(c *cobra.Command, id creel.SubclusterID, timeout t
 		s, err := f.member(ctx, id)
 		switch {
 		case ctx.Err() != nil:
-			return &exitError{exitUnreachable, fmt.Errorf("%s is not empty yet; its drain goes on: %s", id, last)}
+			if last == "" && err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				return &exitError{exitUnreachable, fmt.Errorf("drain of %s: no report of its progress: %w", id, err)}
+			}
+			return &exitError{exitWaitFailed, fmt.Errorf("%s is not empty yet; its drain continues: %s", id, last)}
 		case err != nil && exitCode(err) != exitUnreachable:
 			return err
 		case err == nil && s.Drain == nil && seen:

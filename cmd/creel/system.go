@@ -51,6 +51,9 @@ func systemCommand() *cobra.Command {
 		"store each ten seconds. One that stops is gone at once, one that dies after half a minute."
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return repeat(c, watch, func(out io.Writer) error {
+			if !slices.Contains([]string{"", "router", "proxy", "rebalancer"}, kind) {
+				return usage(fmt.Errorf("--kind %s: use router, proxy or rebalancer", kind))
+			}
 			all, doc, err := f.daemons(c.Context(), kind)
 			if err != nil {
 				return err

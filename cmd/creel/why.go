@@ -71,10 +71,20 @@ func appWhy() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printOne(c.OutOrStdout(), f.printer, doc.WhyDoc, id.String(), func(w io.Writer) error {
+		err = printOne(c.OutOrStdout(), f.printer, doc.WhyDoc, id.String(), func(w io.Writer) error {
 			doc.write(w, f.printer.format == "wide")
 			return nil
 		})
+		var missing []string
+		for _, m := range doc.Waits {
+			if m.Error != "" {
+				missing = append(missing, string(m.Member))
+			}
+		}
+		if err == nil && len(missing) > 0 {
+			err = &exitError{exitPartial, fmt.Errorf("partial: missing %s", strings.Join(missing, ", "))}
+		}
+		return err
 	}
 	f.register(c)
 	return c
