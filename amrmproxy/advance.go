@@ -13,7 +13,6 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies"
-	"github.com/creelrm/creel/subcluster"
 )
 
 func (s *Session) onSaw(e Saw) {
@@ -30,15 +29,7 @@ func (s *Session) onSaw(e Saw) {
 	if e.View != nil {
 		for i := range e.View.Members {
 			st := &e.View.Members[i]
-			m := s.member(st.ID)
-			m.hadoop = strings.HasPrefix(st.Version, "hadoop")
-			if st.Load.BeginsAgain && !m.begins {
-				m.spent = false // it may have been of a version that took the id once
-			}
-			m.begins = st.Load.BeginsAgain
-			m.lost = st.State == subcluster.StateLost || st.State == subcluster.StateDeregistered
-			was := m.draining
-			if m.draining = st.State == subcluster.StateDraining; m.draining && !was && !m.home {
+			if m := s.member(st.ID); m.observe(st) && !m.home {
 				s.ledger.leave(m)
 			}
 		}
@@ -64,9 +55,7 @@ func (s *Session) reopen() {
 func (s *Session) onTick() {
 	s.ticked = s.now
 	for _, m := range s.members {
-		if m.state == memberFailed && (!m.spent || s.renumbers(m)) && !s.now.Before(m.call.retryAt) {
-			m.state, m.tries, m.out = memberNone, 0, ""
-		}
+		m.retry(s.now, s.renumbers(m))
 	}
 	s.unstick()
 	s.ledger.sweep(s.now)
@@ -91,7 +80,7 @@ func (s *Session) onTick() {
 			)
 		}
 		s.registers, s.phase = nil, phaseNew
-		s.home.state = memberNone
+		s.home.state = linkNone
 		s.home.call.drop()
 	}
 	if len(s.finishes) > 0 && s.now.Sub(s.began) > s.cfg.RegisterWait {
@@ -154,7 +143,7 @@ func (s *Session) unstick() {
 const turnEvery = 100 * time.Millisecond
 
 // nextTurn returns the member whose waiting asks must be placed again now, nil for none.
-func (s *Session) nextTurn() *member {
+func (s *Session) nextTurn() *link {
 	for s.turns > 0 && !s.now.Before(s.turnAt) {
 		m := s.members[s.turn%len(s.members)]
 		s.turn, s.turns = s.turn+1, s.turns-1
@@ -175,7 +164,7 @@ func (s *Session) anotherPlan() bool {
 // reason. If the member reported free resources for fewer asks, they leave after about a heartbeat, provided the
 // policy uses free resources. In the subcluster of their hosts and racks they wait longer (3 s by default, as Spark
 // does), and stay as long as it has some free resources.
-func (s *Session) overdue(m *member, g *group, c *cell) (why replacement, due bool) {
+func (s *Session) overdue(m *link, g *group, c *cell) (why replacement, due bool) {
 	waited, soon := s.now.Sub(c.since), s.cfg.StuckAfter/100
 	if waited > s.cfg.StuckAfter {
 		return stuck, true
@@ -231,7 +220,7 @@ func (s *Session) splitDirty() {
 
 // split lets the policy split a group over the members. from, if not nil, is the member whose asks are placed again
 // for the reason why. pending has the shares of all groups; split updates it.
-func (s *Session) split(pending pendingTable, g *group, from *member, why replacement) {
+func (s *Session) split(pending pendingTable, g *group, from *link, why replacement) {
 	s.count(pending, g, -1)
 	defer s.count(pending, g, 1)
 	label, _ := s.labelOf(g)
@@ -239,7 +228,7 @@ func (s *Session) split(pending pendingTable, g *group, from *member, why replac
 	g.dirty, g.fresh = false, false
 	reach := make([]policies.Reach, 0, len(s.members))
 	for _, m := range s.members {
-		if !m.home && s.view == nil && m.state != memberUp {
+		if !m.home && s.view == nil && m.state != linkUp {
 			continue
 		}
 		r := policies.Reach{
@@ -297,7 +286,7 @@ func (s *Session) split(pending pendingTable, g *group, from *member, why replac
 	}
 	if from != nil && len(ask.Places) > 0 {
 		if g.strict && slices.ContainsFunc(plan.Shares, func(sh policies.Share) bool {
-			return slices.ContainsFunc(g.left, func(m *member) bool { return m.id == sh.Member })
+			return slices.ContainsFunc(g.left, func(m *link) bool { return m.id == sh.Member })
 		}) {
 			g.left = nil // all had their turn
 		}
@@ -317,7 +306,7 @@ func (s *Session) split(pending pendingTable, g *group, from *member, why replac
 		m.news = m.news || m.inUse()
 	}
 	for _, sh := range plan.Shares {
-		if m := s.member(sh.Member); m.state == memberNone {
+		if m := s.member(sh.Member); m.state == linkNone {
 			s.plan(m)
 		}
 	}
@@ -332,27 +321,18 @@ func (s *Session) owners(name string) []creel.SubclusterID {
 
 // plan requests a UAM. The UAM is recorded first, then launched. If the member had one before and does not accept its
 // id again, the member is first asked for another id.
-func (s *Session) plan(m *member) {
-	m.wanted = s.now
-	m.state, m.token, m.attempt, m.tries, m.ownID = memberPlanned, nil, creel.AttemptID{}, 0, creel.ApplicationID{}
-	if m.spent && s.renumbers(m) {
-		m.state = memberNumbering
-		return
+func (s *Session) plan(m *link) {
+	numbered := m.spent && s.renumbers(m)
+	if m.plan(s.now, numbered); !numbered {
+		s.recordUAM(m)
 	}
-	s.recordUAM(m)
 }
 
-// renumbers reports whether a UAM may get another id than its application in a member. It may only in members running
-// Hadoop's ResourceManager, which accepts an application's id once. Nodes treat its containers as another
-// application's. So application types whose containers find each other's data by the application's id are excluded,
-// such as users of Hadoop's ShuffleHandler.
-func (s *Session) renumbers(m *member) bool {
-	return m.hadoop && !m.begins && s.record.Type != "" && !slices.Contains(s.cfg.OneID, s.record.Type)
-}
+func (s *Session) renumbers(m *link) bool { return m.renumbers(s.record.Type, &s.cfg) }
 
 func (s *Session) onNumbered(e Numbered) {
 	m := s.member(e.Member)
-	if m.state != memberNumbering || !m.call.busy() {
+	if m.state != linkNumbering || !m.call.busy() {
 		return
 	}
 	m.call.end()
@@ -360,46 +340,38 @@ func (s *Session) onNumbered(e Numbered) {
 		s.uamGone(m, "no id for a UAM in "+string(m.id)+": "+e.Err.Error())
 		return
 	}
-	m.ownID, m.state = e.ID, memberPlanned
+	m.ownID, m.state = e.ID, linkPlanned
 	s.recordUAM(m)
 }
 
 // recordUAM adds a UAM to the record; the member waits until the record is durable.
-func (s *Session) recordUAM(m *member) {
-	m.gen = s.record.put(UAM{
-		Member: m.id, OwnID: m.ownID, Attempt: m.attempt, Token: m.token, Inherited: m.inherited || m.unacked,
-	})
+func (s *Session) recordUAM(m *link) {
+	m.gen = s.record.put(m.toRecord())
 }
 
 func (s *Session) onLaunched(e Launched) {
 	m := s.member(e.Member)
-	if m.state != memberLaunching {
+	if m.state != linkLaunching {
 		return
 	}
 	if e.Type != "" {
 		s.record.Type = e.Type
 	}
-	m.used = false
-	m.attempt, m.token, m.tries = e.Attempt, e.Token, 0
-	m.call.recovered()
+	m.launched(e.Attempt, e.Token)
 	if e.User != "" && e.User != s.record.User {
 		s.record.User = e.User
 		s.record.changed()
 	}
 	if s.phase >= phaseFinishing {
-		m.state, m.gen = memberDropping, s.record.gen
+		m.state, m.gen = linkDropping, s.record.gen
 		return
 	}
-	m.state = memberLaunched
 	s.recordUAM(m)
 }
 
-// launchTries is the number of launches before a member is not tried for Config.UAMRetry.
-const launchTries = 3
-
 func (s *Session) onLaunchFailed(e LaunchFailed) {
 	m := s.member(e.Member)
-	if m.state != memberLaunching {
+	if m.state != linkLaunching {
 		return
 	}
 	if errors.Is(e.Err, ErrSpent) && s.phase < phaseFinishing {
@@ -407,26 +379,14 @@ func (s *Session) onLaunchFailed(e LaunchFailed) {
 		s.uamGone(m, e.Err.Error())
 		return
 	}
-	m.tries++
-	m.call.sent = s.now
-	m.call.failed(s.now, &s.cfg)
-	few := m.tries < launchTries
-	if few {
-		m.call.badSince = time.Time{}
+	if m.launchFailed(s.now, &s.cfg, s.phase >= phaseFinishing) {
+		s.dropUAM(m)
 	}
-	if (few || !m.begins) && s.phase < phaseFinishing {
-		// The UAM may exist. A member that accepts an id only once must not end it. So the launch is repeated without
-		// a limit, and asks go elsewhere meanwhile.
-		m.state = memberPlanned
-		return
-	}
-	m.call.badSince = time.Time{}
-	s.dropUAM(m) // the UAM may exist
 }
 
 func (s *Session) onDropped(e Dropped) {
 	m := s.member(e.Member)
-	if m.state != memberDropping || !m.call.busy() {
+	if m.state != linkDropping || !m.call.busy() {
 		return
 	}
 	m.call.end()
@@ -443,29 +403,28 @@ func (s *Session) onDropped(e Dropped) {
 }
 
 // advance makes the next call to a member, if one is due and none under way.
-func (s *Session) advance(m *member) {
-	if m.call.busy() || m.state == memberNone || m.state == memberGone || m.state == memberFailed ||
-		s.now.Before(m.call.retryAt) {
+func (s *Session) advance(m *link) {
+	if m.waits(s.now) {
 		return
 	}
-	if !s.record.isDurable(m.gen) && m.state != memberUp && (m.state != memberEnding || s.phase < phaseFinishing) {
+	if !s.record.isDurable(m.gen) && m.state != linkUp && (m.state != linkEnding || s.phase < phaseFinishing) {
 		return // the call depends on a record that is not durable yet
 	}
 	switch m.state {
-	case memberNumbering:
+	case linkNumbering:
 		if s.unneeded(m) {
-			m.state = memberNone
+			m.state = linkNone
 			return
 		}
 		m.call.begin(s.now)
 		s.do(NewID{Member: m.id, User: s.record.User})
-	case memberPlanned:
+	case linkPlanned:
 		if s.unneeded(m) {
 			s.gone(m)
-			m.state = memberNone
+			m.state = linkNone
 			return
 		}
-		m.state = memberLaunching
+		m.state = linkLaunching
 		s.do(
 			Launch{
 				Member:      m.id,
@@ -478,21 +437,21 @@ func (s *Session) advance(m *member) {
 				User:        s.record.User,
 			},
 		)
-	case memberLaunched:
+	case linkLaunched:
 		if s.phase == phaseNew || s.blind {
 			return // attached again when the AM calls
 		}
-		m.state = memberRegistering
+		m.state = linkRegistering
 		s.advance(m)
-	case memberRegistering:
+	case linkRegistering:
 		if m.home || s.record.Register != nil {
 			s.send(m, &Send{Register: s.record.Register})
 		}
-	case memberUp:
+	case linkUp:
 		s.heartbeatTo(m)
-	case memberEnding:
+	case linkEnding:
 		s.send(m, &Send{Finish: s.finishRequest(), Idle: s.phase < phaseFinishing})
-	case memberDropping:
+	case linkDropping:
 		m.call.begin(s.now)
 		s.do(Drop{
 			Member: m.id, Home: s.home.id, Application: s.attempt.Application, OwnID: m.ownID, User: s.record.User,
@@ -502,8 +461,8 @@ func (s *Session) advance(m *member) {
 
 // unneeded reports whether a planned launch must be cancelled: the member is being drained by now and receives no
 // asks.
-func (s *Session) unneeded(m *member) bool {
-	return m.draining && m.tries == 0 && !m.takenOver && s.ledger.outstanding(m) == 0
+func (s *Session) unneeded(m *link) bool {
+	return m.draining() && m.tries == 0 && !m.takenOver && s.ledger.outstanding(m) == 0
 }
 
 func (s *Session) finishRequest() *yarnpb.FinishApplicationMasterRequestProto {
@@ -523,14 +482,14 @@ func (s *Session) finishRequest() *yarnpb.FinishApplicationMasterRequestProto {
 }
 
 // send makes a call, or repeats the call under way that may have been lost.
-func (s *Session) send(m *member, next *Send) {
+func (s *Session) send(m *link, next *Send) {
 	next = m.call.send(next, s.now)
 	next.Member, next.Token = m.id, m.token
 	s.do(*next)
 }
 
 // heartbeatTo calls a registered member when a call is due.
-func (s *Session) heartbeatTo(m *member) {
+func (s *Session) heartbeatTo(m *link) {
 	if m.delivery != delivered && s.phase == phaseRunning {
 		return
 	}
@@ -570,10 +529,10 @@ func (s *Session) silent() bool { return s.now.Sub(s.heard) >= s.cfg.KeepAlive }
 func (s *Session) asks() bool { return s.phase == phaseRunning && !s.silent() }
 
 // due reports whether a call to a member is due without a heartbeat of the AM.
-func (s *Session) due(m *member) bool {
+func (s *Session) due(m *link) bool {
 	idle := s.now.Sub(m.call.sent)
 	if m.news {
-		m.news = len(m.release)+len(m.updates)+len(m.blackAdd)+len(m.blackDel) > 0 || s.ledger.differs(m, m.quiet)
+		m.news = !m.isEmpty() || s.ledger.differs(m, m.quiet)
 	}
 	if m.home {
 		return m.news && idle >= s.cfg.UAMHeartbeat && !s.silent()
@@ -589,7 +548,7 @@ func (s *Session) due(m *member) bool {
 
 // request returns the next allocate request for a member. Home receives the AM's own message with the lists replaced.
 // Other members receive a new message.
-func (s *Session) request(m *member) *yarnpb.AllocateRequestProto {
+func (s *Session) request(m *link) *yarnpb.AllocateRequestProto {
 	a := &yarnpb.AllocateRequestProto{}
 	if m.home && s.amRequest != nil {
 		a, s.amRequest = s.amRequest, nil
@@ -600,17 +559,9 @@ func (s *Session) request(m *member) *yarnpb.AllocateRequestProto {
 	if !unsaid {
 		a.Ask = s.ledger.collect(m, m.quiet)
 	}
-	a.Release, m.release = m.release, nil
-	a.UpdateRequests, m.updates = m.updates, nil
+	m.moveTo(a)
 	if m.home {
 		a.SchedulingRequests, s.schedules = s.schedules, nil
-	}
-	if len(m.blackAdd)+len(m.blackDel) > 0 {
-		a.BlacklistRequest = &yarnpb.ResourceBlacklistRequestProto{
-			BlacklistAdditions: m.blackAdd,
-			BlacklistRemovals:  m.blackDel,
-		}
-		m.blackAdd, m.blackDel = nil, nil
 	}
 	m.called, m.news = false, unsaid || m.singly
 	if len(a.Ask)+len(a.Release)+len(a.UpdateRequests) > 0 {
@@ -667,9 +618,7 @@ func (s *Session) answerAllocate() {
 		func(c *yarnpb.ContainerProto) bool { return s.held.live[containerID(c.GetId())] == nil },
 	)
 	for _, m := range s.members {
-		if m.delivery == toDeliver {
-			m.delivery = inAnswer
-		}
+		m.answering()
 	}
 	s.record.inAnswer()
 	s.answeredID, s.lastID = s.waitID, nextID(s.waitID)
@@ -696,7 +645,7 @@ func (s *Session) answerRegister() {
 	}
 	if s.now.Sub(s.began) < s.cfg.AttachWait {
 		for _, m := range s.members {
-			if !m.home && !m.closed && (m.state == memberLaunched || m.state == memberRegistering) {
+			if !m.home && !m.closed && (m.state == linkLaunched || m.state == linkRegistering) {
 				return
 			}
 		}
@@ -704,11 +653,11 @@ func (s *Session) answerRegister() {
 	r := s.answer
 	for _, m := range s.members {
 		switch {
-		case !m.inherited || m.state != memberUp:
+		case m.heritage != inherited || m.state != linkUp:
 		case s.record.endsWithAttempt():
 			s.inherit(m, nil)
 		default:
-			m.inherited, m.unacked = false, true
+			m.heritage = unacked
 		}
 	}
 	s.attached.ContainersFromPreviousAttempts = s.survivors(s.attached.ContainersFromPreviousAttempts)

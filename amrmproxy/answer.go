@@ -46,11 +46,11 @@ func (s *Session) onAnswered(e Answered) {
 }
 
 // onRegistered processes a registration's answer: the attempt may allocate in the member now.
-func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterResponseProto) {
-	if m.state != memberRegistering {
+func (s *Session) onRegistered(m *link, r *yarnpb.RegisterApplicationMasterResponseProto) {
+	if m.state != linkRegistering {
 		return // the UAM is ending by now
 	}
-	m.state, m.responseID, m.news = memberUp, 0, true
+	m.state, m.responseID, m.news = linkUp, 0, true
 	m.called = !m.home || s.phase != phaseRegistering
 	s.renew(m)
 	var left []*yarnpb.ContainerProto
@@ -72,7 +72,7 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 		if s.phase == phaseRegistering {
 			into = s.attached
 		}
-		if m.inherited { // otherwise this AM was informed when they were granted
+		if m.heritage == inherited { // otherwise this AM was informed when they were granted
 			if s.phase == phaseRunning {
 				left = s.inherit(m, left)
 			}
@@ -85,8 +85,8 @@ func (s *Session) onRegistered(m *member, r *yarnpb.RegisterApplicationMasterRes
 // inherit records that a UAM of an earlier attempt has reported that attempt's containers. Later grants are recorded
 // as this attempt's. It returns the containers to keep. If containers end with their attempt, it releases all, as
 // home does.
-func (s *Session) inherit(m *member, left []*yarnpb.ContainerProto) []*yarnpb.ContainerProto {
-	m.inherited, m.contested = false, true
+func (s *Session) inherit(m *link, left []*yarnpb.ContainerProto) []*yarnpb.ContainerProto {
+	m.inherit()
 	s.recordUAM(m)
 	return s.survivors(left)
 }
@@ -106,7 +106,7 @@ func (s *Session) survivors(left []*yarnpb.ContainerProto) []*yarnpb.ContainerPr
 
 // takeFound records the containers that a restarted member reports when their nodes come back. It leaves in the
 // answer only containers that the AM must be informed of: not those granted to this attempt, as far as is known.
-func (s *Session) takeFound(m *member, r *yarnpb.AllocateResponseProto) {
+func (s *Session) takeFound(m *link, r *yarnpb.AllocateResponseProto) {
 	var left []*yarnpb.ContainerProto
 	for _, c := range r.ContainersFromPreviousAttempts {
 		if s.learn(m, c.GetId()) {
@@ -125,7 +125,7 @@ func (s *Session) takeFound(m *member, r *yarnpb.AllocateResponseProto) {
 
 // learn records a container that a member granted to an earlier session. If the AM released the container before its
 // member was known, it is released now. learn reports whether the container is new.
-func (s *Session) learn(m *member, p *yarnpb.ContainerIdProto) bool {
+func (s *Session) learn(m *link, p *yarnpb.ContainerIdProto) bool {
 	id := containerID(p)
 	if s.held.knows(id) {
 		return false
@@ -140,7 +140,7 @@ func (s *Session) learn(m *member, p *yarnpb.ContainerIdProto) bool {
 }
 
 // renew prepares for sending all asks, releases and the blacklist to the member again.
-func (s *Session) renew(m *member) {
+func (s *Session) renew(m *link) {
 	s.ledger.forget(m)
 	m.blackAdd, m.blackDel = nil, nil
 	for name := range s.blacklist {
@@ -156,17 +156,9 @@ func (s *Session) renew(m *member) {
 }
 
 // onAllocated merges a member's answer into the AM's next answer, and updates the session.
-func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
+func (s *Session) onAllocated(m *link, r *yarnpb.AllocateResponseProto) {
 	m.responseID = r.GetResponseId()
-	if r.Limit != nil {
-		m.limit = r.Limit
-	}
-	if r.NumClusterNodes != nil {
-		m.nodes = r.NumClusterNodes
-	}
-	if r.EnhancedHeadroom != nil {
-		m.enhanced = r.EnhancedHeadroom
-	}
+	m.hear(r)
 	s.keepWanted(m, r)
 	s.keepCompletions(m, r)
 	if m.delivery = delivered; s.phase == phaseRunning && m.saysOnce(r) {
@@ -200,7 +192,7 @@ func (s *Session) onAllocated(m *member, r *yarnpb.AllocateResponseProto) {
 //
 // Then an empty call follows, and after it the due call. A late call of the earlier proxy has the next response id.
 // If it arrives first, the member takes this proxy's call for its repeat and does not read it.
-func (s *Session) onReplayed(m *member, r *yarnpb.AllocateResponseProto) {
+func (s *Session) onReplayed(m *link, r *yarnpb.AllocateResponseProto) {
 	m.responseID = r.GetResponseId()
 	m.call.replayed(m.responseID, s.progress)
 	s.keepCompletions(m, r)
@@ -214,7 +206,7 @@ func (s *Session) onReplayed(m *member, r *yarnpb.AllocateResponseProto) {
 }
 
 // keepWanted leaves in the answer the grants that the AM wants, and releases the others.
-func (s *Session) keepWanted(m *member, r *yarnpb.AllocateResponseProto) {
+func (s *Session) keepWanted(m *link, r *yarnpb.AllocateResponseProto) {
 	kept := r.AllocatedContainers[:0]
 	for _, c := range r.AllocatedContainers {
 		id := containerID(c.GetId())
@@ -252,7 +244,7 @@ func (s *Session) keepWanted(m *member, r *yarnpb.AllocateResponseProto) {
 }
 
 // keepCompletions leaves in the answer the completions that the AM has not received.
-func (s *Session) keepCompletions(m *member, r *yarnpb.AllocateResponseProto) {
+func (s *Session) keepCompletions(m *link, r *yarnpb.AllocateResponseProto) {
 	kept := r.CompletedContainerStatuses[:0]
 	for _, st := range r.CompletedContainerStatuses {
 		id := containerID(st.GetContainerId())
@@ -304,7 +296,7 @@ func (s *Session) takeBack(id creel.ContainerID, lists ...*[]*yarnpb.ContainerPr
 }
 
 // onFinished processes the answer to a finish. The member has unregistered the attempt, or requires another call.
-func (s *Session) onFinished(m *member, r *yarnpb.FinishApplicationMasterResponseProto) {
+func (s *Session) onFinished(m *link, r *yarnpb.FinishApplicationMasterResponseProto) {
 	if m.home {
 		s.finished = r
 		if s.blind && r.GetIsUnregistered() {
@@ -325,13 +317,13 @@ func (s *Session) onFinished(m *member, r *yarnpb.FinishApplicationMasterRespons
 }
 
 // gone removes an ended UAM from the record.
-func (s *Session) gone(m *member) {
-	m.state, m.unacked = memberGone, false
+func (s *Session) gone(m *link) {
+	m.gone()
 	s.record.drop(m.id)
 }
 
 // onError decides the next step after a failed call.
-func (s *Session) onError(m *member, err error) {
+func (s *Session) onError(m *link, err error) {
 	if n, ok := expectedID(err); ok && m.call.under.Allocate != nil {
 		// The member's response id differs: another proxy has called, or an answer was lost. The last answer to that
 		// proxy may not have reached the AM. So the member must repeat it, and once more if a late call of that proxy
@@ -364,10 +356,10 @@ func (s *Session) onError(m *member, err error) {
 
 // onNotRegistered handles the restart of a ResourceManager: the attempt registers there again and sends everything
 // again.
-func (s *Session) onNotRegistered(m *member, under *Send) {
-	if m.state == memberEnding {
+func (s *Session) onNotRegistered(m *link, under *Send) {
+	if m.state == linkEnding {
 		m.call.answered()
-		m.state = memberDropping
+		m.state = linkDropping
 		return
 	}
 	if under.Register != nil { // a registration itself cannot fail with this error; retry it
@@ -389,13 +381,13 @@ func (s *Session) onNotRegistered(m *member, under *Send) {
 	if m.home {
 		s.schedules = slices.Clone(s.unplaced)
 	}
-	m.state = memberRegistering
+	m.state = linkRegistering
 	s.renew(m)
 }
 
 // keepUnsent retains the content of a request that no member accepted. It leaves out asks, releases and the
 // blacklist, which renew sends again.
-func (s *Session) keepUnsent(m *member, a *yarnpb.AllocateRequestProto) {
+func (s *Session) keepUnsent(m *link, a *yarnpb.AllocateRequestProto) {
 	m.updates = append(a.UpdateRequests, m.updates...)
 	if m.home {
 		s.schedules = append(a.SchedulingRequests, s.schedules...)
@@ -406,7 +398,7 @@ func (s *Session) keepUnsent(m *member, a *yarnpb.AllocateRequestProto) {
 }
 
 // onUnknownAttempt handles a member's answer that the attempt does not exist.
-func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
+func (s *Session) onUnknownAttempt(m *link, under *Send, err error) {
 	if m.home {
 		if under.Finish != nil && m.hadoop {
 			// Hadoop's ResourceManager drops an attempt when it accepts its finish, so this is the answer to a
@@ -418,12 +410,12 @@ func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 		s.abandon("home reported the attempt over: "+err.Error(), err)
 		return
 	}
-	if s.phase >= phaseFinishing && (m.state == memberEnding || m.state == memberDropping) {
+	if s.phase >= phaseFinishing && (m.state == linkEnding || m.state == linkDropping) {
 		s.gone(m)
 		return
 	}
 	why := "the UAM in " + string(m.id) + " is gone: " + err.Error()
-	if m.state == memberEnding {
+	if m.state == linkEnding {
 		why = idleWhy // the answer to the finish was lost
 	}
 	s.uamGone(m, why)
@@ -431,7 +423,7 @@ func (s *Session) onUnknownAttempt(m *member, under *Send, err error) {
 
 // uamGone reports to the AM the containers that ended with a UAM. The record retains the completions that the AM may
 // not have received, since no member can repeat them. They are written together with the UAM's removal.
-func (s *Session) uamGone(m *member, why string) {
+func (s *Session) uamGone(m *link, why string) {
 	var last []*yarnpb.ContainerStatusProto
 	if s.record.unread == inAnswer { // another UAM ended just before
 		last = s.last.CompletedContainerStatuses
@@ -452,14 +444,12 @@ func (s *Session) uamGone(m *member, why string) {
 		}
 		g.dirty = true
 	}
-	if m.state != memberNumbering && s.renumbers(m) {
+	if m.state != linkNumbering && s.renumbers(m) {
 		m.spent = true
 		why += "; the next has an id of its own"
 	}
 	s.gone(m)
-	m.state, m.out = memberFailed, why
-	m.call.retryAt = s.now.Add(s.cfg.UAMRetry)
-	m.release, m.updates, m.limit, m.nodes, m.enhanced = nil, nil, nil, nil, nil
+	m.lose(why, s.now.Add(s.cfg.UAMRetry))
 }
 
 // tellRecorded passes the completions that the earlier proxy recorded to the AM.
@@ -481,7 +471,7 @@ func unknownToken(err error) bool {
 }
 
 // onRefused handles a member's refusal of a request.
-func (s *Session) onRefused(m *member, under *Send, err error) {
+func (s *Session) onRefused(m *link, under *Send, err error) {
 	switch {
 	case under.Register != nil && m.home:
 		s.refuseRegistration(err)
@@ -497,7 +487,7 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 		}
 		s.finishes = nil
 	case under.Finish != nil:
-		m.state = memberDropping
+		m.state = linkDropping
 	default:
 		a := under.Allocate
 		g := s.ledger.refused(m)
@@ -522,7 +512,7 @@ func (s *Session) onRefused(m *member, under *Send, err error) {
 			g.barred = append(g.barred, m)
 			g.dirty = true
 		}
-		m.call.retryAt, m.news = s.now.Add(s.cfg.Retry), true
+		m.call.retryAt, m.news = s.now.Add(s.cfg.Retry), true // the rest of the request is sent again
 	}
 }
 
@@ -530,12 +520,12 @@ func (s *Session) refuseRegistration(err error) {
 	for _, c := range s.registers {
 		s.refuse(c, err)
 	}
-	s.registers, s.phase, s.home.state = nil, phaseNew, memberNone
+	s.registers, s.phase, s.home.state = nil, phaseNew, linkNone
 }
 
 // dropUAM kills a UAM that cannot be used. It is launched again later.
-func (s *Session) dropUAM(m *member) {
-	m.state, m.call.retryAt = memberDropping, s.now
+func (s *Session) dropUAM(m *link) {
+	m.drop(s.now)
 	for _, g := range s.ledger.groups {
 		g.dirty = true
 	}

@@ -71,7 +71,7 @@ func TestCallWithoutAnswerIsRepeated(t *testing.T) {
 }
 
 func TestAnswerOfAbandonedCallIsIgnored(t *testing.T) {
-	m := &member{state: memberUp}
+	m := &link{state: linkUp}
 	m.call.send(asking(3), time.Unix(0, 0))
 	m.abandonCall()
 	if m.call.answers(1) {

@@ -24,7 +24,7 @@ func containerID(p *yarnpb.ContainerIdProto) creel.ContainerID {
 
 // heldContainer is a granted container that has not ended.
 type heldContainer struct {
-	by       *member
+	by       *link
 	id       *yarnpb.ContainerIdProto
 	surplus  bool // the AM never received it: it is released, and its completion is not reported
 	untold   bool // the AM has not received it yet; it is in the next answer
@@ -73,7 +73,7 @@ func (c *containers) knows(id creel.ContainerID) bool {
 }
 
 // of returns the ids of a member's live containers, sorted.
-func (c *containers) of(m *member) []creel.ContainerID {
+func (c *containers) of(m *link) []creel.ContainerID {
 	var ids []creel.ContainerID
 	for id, o := range c.live {
 		if o.by == m {

@@ -18,7 +18,7 @@ import (
 // and ends once.
 func TestContainersAreKnownAndEndOnce(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
-		m := &member{}
+		m := &link{}
 		c := newContainers()
 		live, ended := map[creel.ContainerID]*heldContainer{}, map[creel.ContainerID]bool{}
 		for range rapid.IntRange(1, 300).Draw(t, "steps") {
@@ -53,7 +53,7 @@ func TestContainersAreKnownAndEndOnce(t *testing.T) {
 // Containers that are numbered without an end cost no memory, and those with gaps bounded memory:
 // the oldest are forgotten, but for those that live.
 func TestMemoryOfContainersIsBounded(t *testing.T) {
-	m, c := &member{}, newContainers()
+	m, c := &link{}, newContainers()
 	id := func(n int64) creel.ContainerID { return creel.NewContainerID(creel.AttemptID{Attempt: 1}, 7, n) }
 	for n := range int64(100_000) { // each ends a hundred later
 		c.hold(id(1+n), &heldContainer{by: m})

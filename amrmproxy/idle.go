@@ -2,8 +2,6 @@
 
 package amrmproxy
 
-import "slices"
-
 const idleWhy = "the UAM there was idle and was ended"
 
 // giveBack ends the UAMs that have been idle for Config.IdleAfter, so that ResourceManagers have no idle
@@ -16,25 +14,11 @@ func (s *Session) giveBack() {
 	}
 	for _, m := range s.members {
 		switch {
-		case m.home || m.state != memberUp || s.now.Sub(m.worked) < s.cfg.IdleAfter:
+		case m.home || m.state != linkUp || s.now.Sub(m.worked) < s.cfg.IdleAfter:
 		case m.live > 0 || s.ledger.outstanding(m) > 0:
 			m.worked = s.now // checked again after another IdleAfter
-		case !s.keeps(m) && s.atRest(m):
-			m.state, m.gen = memberEnding, s.record.changed()
+		case !m.keeps(s.record.Type, &s.cfg) && m.atRest() && s.ledger.settled(m):
+			m.state, m.gen = linkEnding, s.record.changed()
 		}
 	}
-}
-
-// keeps reports whether an idle UAM stays. It stays if nodes may have data that other containers read, since nodes
-// delete it with the UAM. It also stays if the member would never accept another UAM and is not being drained.
-func (s *Session) keeps(m *member) bool {
-	return !m.begins && !m.draining && !s.renumbers(m) ||
-		m.used && (s.record.Type == "" || slices.Contains(s.cfg.Shuffling, s.record.Type))
-}
-
-// atRest reports whether a member and the session agree: no call between them is under way, and nothing waits to be
-// sent to the member or to the AM.
-func (s *Session) atRest(m *member) bool {
-	return m.call.atRest() && !m.contested && !m.closed &&
-		m.delivery == delivered && len(m.release)+len(m.updates) == 0 && s.ledger.settled(m)
 }

@@ -96,7 +96,7 @@ func (s *Session) labelOf(g *group) (label string, given bool) {
 // pendingTable has the number of containers that each member is asked for, by the label of their nodes. It is counted
 // once for all groups that are split together. Counting it for each group would cost the square of the number of
 // groups.
-type pendingTable map[*member]map[string]int64
+type pendingTable map[*link]map[string]int64
 
 // pendingTable counts the shares of all groups.
 func (s *Session) pendingTable() pendingTable {
@@ -126,14 +126,14 @@ func (s *Session) count(t pendingTable, g *group, sign int64) {
 
 // beside returns the number of containers that a member is asked for on nodes of a label. elsewhere reports whether
 // it is also asked for containers on other nodes, which its headroom includes.
-func (t pendingTable) beside(label string, m *member) (n int64, elsewhere bool) {
+func (t pendingTable) beside(label string, m *link) (n int64, elsewhere bool) {
 	n, same := t[m][label]
 	return n, len(t[m]) > 1 || len(t[m]) == 1 && !same
 }
 
 // labelAt returns the label with which the UAM of a member is submitted, nil for none. With it asks without a label
 // mean the same there as at home. A member without the label would refuse the UAM, and receives no such asks.
-func (s *Session) labelAt(m *member) *string {
+func (s *Session) labelAt(m *link) *string {
 	if !s.label.given {
 		return nil
 	}

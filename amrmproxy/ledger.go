@@ -60,8 +60,8 @@ type group struct {
 	fresh  bool // the AM has sent asks of the group since the last split
 	unsent int  // accepted grants not yet sent to the AM
 	reason policies.Reason
-	barred []*member // members that refused this group's size
-	left   []*member // asks waited too long for their places there; until a grant, or new places from the AM
+	barred []*link   // members that refused this group's size
+	left   []*link   // asks waited too long for their places there; until a grant, or new places from the AM
 	asked  int64     // mean time of the asks for the needed containers (waitstats.Since); ns
 	empty  time.Time // time since which the group is empty
 }
@@ -72,7 +72,7 @@ type line struct {
 	ask  *yarnpb.ResourceRequestProto // the AM's last ask; cloned when sent
 	body int                          // rises with each change other than of the number
 	want int64                        // the AM's number, less grants there since
-	at   map[*member]*cell
+	at   map[*link]*cell
 }
 
 // cell is one line at one member.
@@ -138,7 +138,7 @@ var executions = [...]yarnpb.ExecutionTypeProto{
 // to be sent to the AM.
 func (l *ledger) ask(
 	a *yarnpb.ResourceRequestProto,
-	blank []*member,
+	blank []*link,
 	early func(groupKey) int,
 	now time.Time,
 ) *group {
@@ -185,7 +185,7 @@ func (l *ledger) ask(
 func (g *group) line(name string) *line {
 	i, ok := slices.BinarySearchFunc(g.lines, name, func(l *line, n string) int { return cmp.Compare(l.name, n) })
 	if !ok {
-		g.lines = slices.Insert(g.lines, i, &line{name: name, at: map[*member]*cell{}})
+		g.lines = slices.Insert(g.lines, i, &line{name: name, at: map[*link]*cell{}})
 		g.left = nil
 	}
 	return g.lines[i]
@@ -193,7 +193,7 @@ func (g *group) line(name string) *line {
 
 func (g *group) star() *line { return g.line(anywhere) }
 
-func (l *line) cell(m *member) *cell {
+func (l *line) cell(m *link) *cell {
 	c := l.at[m]
 	if c == nil {
 		c = &cell{body: -1}
@@ -218,7 +218,7 @@ func sameBody(a, b *yarnpb.ResourceRequestProto) bool {
 }
 
 // held returns the members' shares of the group.
-func (g *group) held(members []*member) []policies.Share {
+func (g *group) held(members []*link) []policies.Share {
 	var out []policies.Share
 	star := g.star()
 	for _, m := range members {
@@ -240,7 +240,7 @@ func (l *ledger) placesChanged() {
 const keptEmpty = time.Minute
 
 // leave marks the groups with asks in a member for a new split.
-func (l *ledger) leave(m *member) {
+func (l *ledger) leave(m *link) {
 	for _, g := range l.groups {
 		c := g.star().at[m]
 		g.dirty = g.dirty || c != nil && c.share > 0
@@ -271,7 +271,7 @@ func (l *ledger) sweep(now time.Time) {
 }
 
 // outstanding returns the number of containers that a member is asked for, over all groups.
-func (l *ledger) outstanding(m *member) (n int64) {
+func (l *ledger) outstanding(m *link) (n int64) {
 	for _, g := range l.groups {
 		if c := g.star().at[m]; c != nil {
 			n += c.share
@@ -287,7 +287,7 @@ func (g *group) onPlaces() bool {
 
 // apply sets the members' shares of a group. Hosts and racks go to the members that have them.
 func (g *group) apply(
-	members []*member,
+	members []*link,
 	shares []policies.Share,
 	owners func(string) []creel.SubclusterID,
 	now time.Time,
@@ -329,7 +329,7 @@ func (g *group) apply(
 }
 
 // forget drops the record of everything sent to a member: its ResourceManager has lost it.
-func (l *ledger) forget(m *member) {
+func (l *ledger) forget(m *link) {
 	for _, g := range l.groups {
 		for _, ln := range g.lines {
 			if c := ln.at[m]; c != nil {
@@ -342,7 +342,7 @@ func (l *ledger) forget(m *member) {
 // collect returns the asks to send to a member, as clones of the AM's asks with the member's share as their number.
 // quiet: the member's last answer granted nothing, so a correction does not race with grants on their way. A member
 // that refused a request with several groups gets one group at a time.
-func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
+func (l *ledger) collect(m *link, quiet bool) []*yarnpb.ResourceRequestProto {
 	var out []*yarnpb.ResourceRequestProto
 	for _, g := range l.groups {
 		if m.singly && len(out) > 0 {
@@ -368,7 +368,7 @@ func (l *ledger) collect(m *member, quiet bool) []*yarnpb.ResourceRequestProto {
 }
 
 // settled reports whether the member has received all its asks and refused none.
-func (l *ledger) settled(m *member) bool {
+func (l *ledger) settled(m *link) bool {
 	for _, g := range l.groups {
 		for _, ln := range g.lines {
 			if c := ln.at[m]; c != nil && (c.hold || c.carried || ln.ask != nil && c.differs(ln.body, true)) {
@@ -380,7 +380,7 @@ func (l *ledger) settled(m *member) bool {
 }
 
 // differs reports whether collect would return any asks.
-func (l *ledger) differs(m *member, quiet bool) bool {
+func (l *ledger) differs(m *link, quiet bool) bool {
 	for _, g := range l.groups {
 		for _, ln := range g.lines {
 			if c := ln.at[m]; c != nil && ln.ask != nil && !c.hold && c.differs(ln.body, quiet) {
@@ -404,7 +404,7 @@ func (c *cell) differs(body int, quiet bool) bool {
 }
 
 // landed records that a member has processed its last request.
-func (l *ledger) landed(m *member) {
+func (l *ledger) landed(m *link) {
 	for _, g := range l.groups {
 		for _, ln := range g.lines {
 			if c := ln.at[m]; c != nil {
@@ -418,7 +418,7 @@ func (l *ledger) landed(m *member) {
 // the refused group, which is not sent again until the AM repeats it. If the request had several groups, the refused
 // one is unknown. Then the result is nil, and the groups are sent one by one, except to home, whose refusal the AM
 // receives.
-func (l *ledger) refused(m *member) *group {
+func (l *ledger) refused(m *link) *group {
 	var of []*group
 	for _, g := range l.groups {
 		if slices.ContainsFunc(g.lines, func(ln *line) bool { return ln.at[m] != nil && ln.at[m].carried }) {
@@ -451,7 +451,7 @@ func (c *cell) lower() {
 }
 
 // granted counts one grant of a member for the group, and reports whether the AM still wants it.
-func (g *group) granted(m *member, host string, now time.Time) bool {
+func (g *group) granted(m *link, host string, now time.Time) bool {
 	star := g.star()
 	c := star.cell(m)
 	before := c.share

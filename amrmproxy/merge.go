@@ -147,7 +147,7 @@ func saturate32(a, b int32) int32 {
 }
 
 // total sets the numbers that are sums over all members that answer.
-func total(into *yarnpb.AllocateResponseProto, members []*member) {
+func total(into *yarnpb.AllocateResponseProto, members []*link) {
 	into.Limit, into.NumClusterNodes, into.EnhancedHeadroom = nil, nil, nil
 	for _, m := range members {
 		if !m.counted() {

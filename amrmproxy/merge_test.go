@@ -113,15 +113,15 @@ func TestHeadroomIsSummedTypeByType(t *testing.T) {
 			Value: proto.Int64(v),
 		}
 	}
-	a := &member{state: memberUp, limit: &yarnpb.ResourceProto{
+	a := &link{state: linkUp, report: report{limit: &yarnpb.ResourceProto{
 		Memory:       proto.Int64(1024),
 		VirtualCores: proto.Int32(3),
 		ResourceValueMap: []*yarnpb.ResourceInformationProto{
 			info("memory-mb", "Mi", 1024),
 			info("yarn.io/gpu", "", 1),
 		},
-	}, nodes: proto.Int32(5)}
-	b := &member{state: memberUp, limit: &yarnpb.ResourceProto{
+	}, nodes: proto.Int32(5)}}
+	b := &link{state: linkUp, report: report{limit: &yarnpb.ResourceProto{
 		Memory:       proto.Int64(2048),
 		VirtualCores: proto.Int32(1),
 		ResourceValueMap: []*yarnpb.ResourceInformationProto{
@@ -129,10 +129,10 @@ func TestHeadroomIsSummedTypeByType(t *testing.T) {
 			info("yarn.io/fpga", "", 7),
 		},
 	}, nodes: proto.Int32(6),
-		enhanced: &yarnpb.EnhancedHeadroomProto{TotalPendingCount: proto.Int32(4)}}
-	gone := &member{state: memberUp, closed: true, limit: gigabytes(100), nodes: proto.Int32(100)}
+		enhanced: &yarnpb.EnhancedHeadroomProto{TotalPendingCount: proto.Int32(4)}}}
+	gone := &link{state: linkUp, standing: standing{closed: true}, report: report{limit: gigabytes(100), nodes: proto.Int32(100)}}
 	out := &yarnpb.AllocateResponseProto{}
-	total(out, []*member{a, b, gone})
+	total(out, []*link{a, b, gone})
 	want := &yarnpb.ResourceProto{
 		Memory:       proto.Int64(3072),
 		VirtualCores: proto.Int32(4),
@@ -153,13 +153,13 @@ func TestHeadroomIsSummedTypeByType(t *testing.T) {
 
 // The sum of the members' numbers may exceed the protocol's range.
 func TestTotalsAreClampedToProtocolRange(t *testing.T) {
-	var members []*member
+	var members []*link
 	for range 2 {
-		members = append(members, &member{
-			state: memberUp, nodes: proto.Int32(math.MaxInt32),
+		members = append(members, &link{state: linkUp, report: report{
+			nodes:    proto.Int32(math.MaxInt32),
 			limit:    &yarnpb.ResourceProto{Memory: proto.Int64(math.MaxInt64), VirtualCores: proto.Int32(math.MinInt32)},
 			enhanced: &yarnpb.EnhancedHeadroomProto{TotalPendingCount: proto.Int32(math.MaxInt32), TotalActiveCores: proto.Int32(math.MinInt32)},
-		})
+		}})
 	}
 	out := &yarnpb.AllocateResponseProto{}
 	total(out, members)

@@ -53,8 +53,8 @@ type Session struct {
 	phase     phase
 	endErr    error // the AM's answer after the end
 	why       string
-	home      *member
-	members   []*member // by id, including home
+	home      *link
+	members   []*link // by id, including home
 	ledger    ledger
 	held      containers
 	returned  map[creel.ContainerID]struct{}        // released before the granting member was known; see learn
@@ -150,13 +150,7 @@ func (s *Session) restore(r *Record) {
 			continue
 		}
 		t.Inherited = t.Inherited || !s.restored
-		m.used = true // the AM may have run containers there
-		m.attempt, m.token, m.gen, m.inherited, m.takenOver = t.Attempt, t.Token, s.record.gen, t.Inherited, true
-		m.ownID, m.spent = t.OwnID, !t.OwnID.IsZero()
-		m.state = memberPlanned
-		if t.Token != nil {
-			m.state = memberLaunched
-		}
+		m.attach(t, s.record.gen)
 	}
 	if s.record.Ending {
 		s.end("it was finishing when its proxy stopped", nil)
@@ -181,7 +175,7 @@ func (s *Session) Reasons() []policies.Reason {
 		r.Candidates = slices.Clone(r.Candidates)
 		for i := range r.Candidates {
 			c := &r.Candidates[i]
-			if m := s.member(c.Member); m.state == memberFailed && c.Excluded != "" {
+			if m := s.member(c.Member); m.state == linkFailed && c.Excluded != "" {
 				c.Excluded = m.out
 			}
 		}
@@ -194,23 +188,23 @@ func (s *Session) Reasons() []policies.Reason {
 // the member must agree: no call to it is under way, and nothing waits to be sent. The simulator compares the number
 // with the member.
 func (s *Session) Asked(id creel.SubclusterID) (n int64, settled bool) {
-	i := slices.IndexFunc(s.members, func(m *member) bool { return m.id == id })
+	i := slices.IndexFunc(s.members, func(m *link) bool { return m.id == id })
 	if i < 0 {
 		return 0, false
 	}
 	m := s.members[i]
-	settled = s.phase == phaseRunning && m.state == memberUp && m.call.state == callNone
+	settled = s.phase == phaseRunning && m.state == linkUp && m.call.state == callNone
 	return s.ledger.outstanding(m), settled && s.ledger.settled(m)
 }
 
-func (s *Session) member(id creel.SubclusterID) *member {
+func (s *Session) member(id creel.SubclusterID) *link {
 	i, ok := slices.BinarySearchFunc(
 		s.members,
 		id,
-		func(m *member, id creel.SubclusterID) int { return cmp.Compare(m.id, id) },
+		func(m *link, id creel.SubclusterID) int { return cmp.Compare(m.id, id) },
 	)
 	if !ok {
-		s.members = slices.Insert(s.members, i, &member{id: id})
+		s.members = slices.Insert(s.members, i, &link{id: id})
 	}
 	return s.members[i]
 }
@@ -340,9 +334,9 @@ func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterR
 			for _, c := range s.answer.ContainersFromPreviousAttempts {
 				s.learn(s.home, c.GetId())
 			}
-			s.home.state, s.home.responseID, s.home.gen = memberUp, unknownID, s.record.gen
+			s.home.state, s.home.responseID, s.home.gen = linkUp, unknownID, s.record.gen
 		} else {
-			s.home.state = memberRegistering
+			s.home.state = linkRegistering
 			s.home.gen = 0
 		}
 		s.record.Register = req
@@ -424,11 +418,7 @@ func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 // heardAnswer records that the AM has received the last answer.
 func (s *Session) heardAnswer() {
 	for _, m := range s.members {
-		if m.delivery == inAnswer {
-			m.delivery = delivered
-		}
-		if m.unacked {
-			m.unacked, m.contested = false, true
+		if m.heard() {
 			s.recordUAM(m)
 		}
 	}
@@ -437,10 +427,10 @@ func (s *Session) heardAnswer() {
 
 // take adds the AM's request to the ledger and the members' lists. The rest of the message goes to home.
 func (s *Session) take(req *yarnpb.AllocateRequestProto) {
-	var blank []*member
+	var blank []*link
 	if s.restored {
 		for _, m := range s.members {
-			if m.state == memberUp || m.state == memberRegistering || m.state == memberLaunched {
+			if m.state == linkUp || m.state == linkRegistering || m.state == linkLaunched {
 				blank = append(blank, m)
 			}
 		}
@@ -514,7 +504,7 @@ func (s *Session) early() func(groupKey) int {
 // While a UAM has not reported its containers to a restarted proxy, its member may have granted the container. Then
 // the request waits.
 func (s *Session) change(wishes []*yarnpb.UpdateContainerRequestProto) {
-	unsure := s.restored && slices.ContainsFunc(s.members, func(m *member) bool { return m.unheard() && !m.closed })
+	unsure := s.restored && slices.ContainsFunc(s.members, func(m *link) bool { return m.unheard() && !m.closed })
 	for _, u := range wishes {
 		o, m := s.held.live[containerID(u.GetContainerId())], s.home
 		switch {
@@ -542,7 +532,7 @@ func (s *Session) release(p *yarnpb.ContainerIdProto) {
 	id, m := containerID(p), s.home
 	if o, ok := s.held.live[id]; ok {
 		o.released, m = true, o.by
-	} else if s.restored && len(s.returned) < mostReturned && slices.ContainsFunc(s.members, (*member).unheard) {
+	} else if s.restored && len(s.returned) < mostReturned && slices.ContainsFunc(s.members, (*link).unheard) {
 		// A UAM that has not reported its containers to this proxy yet may have granted it.
 		if s.returned == nil {
 			s.returned = map[creel.ContainerID]struct{}{}
@@ -575,7 +565,7 @@ func (s *Session) withdraw(g *group) {
 
 // unasked reports whether the AM does not wait for a grant without a group. An earlier session asked for it, or its
 // group was removed long ago. The AM repeated its open asks when it registered.
-func (s *Session) unasked(m *member) bool {
+func (s *Session) unasked(m *link) bool {
 	return s.spoken && (!m.home || s.restored && !s.scheduled)
 }
 
@@ -598,7 +588,7 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 	case phaseNew:
 		// Without a record the AM may have finished with the earlier proxy. Home decides.
 		s.blind = !s.restored || s.record.Answer == nil
-		s.home.state, s.home.responseID = memberUp, unknownID
+		s.home.state, s.home.responseID = linkUp, unknownID
 	case phaseRegistering:
 		s.refuse(
 			call,
@@ -615,7 +605,7 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 			// The earlier proxy died while the AM finished. Home may not have received the finish. Then it would
 			// start another attempt of a finished application.
 			s.inherited = false
-			s.home.state, s.home.responseID = memberUp, unknownID
+			s.home.state, s.home.responseID = linkUp, unknownID
 			break
 		}
 		fallthrough
@@ -644,7 +634,7 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 func (s *Session) finishUAMs() {
 	s.record.end()
 	s.refuseWaiting(s.over())
-	s.endUAMs(memberEnding)
+	s.endUAMs(linkEnding)
 }
 
 // unblind undoes a blind finish that home did not accept.
@@ -653,27 +643,17 @@ func (s *Session) unblind(err error) {
 		s.refuse(c, err)
 	}
 	s.finishes, s.blind, s.phase = nil, false, phaseNew
-	s.home.state = memberNone
+	s.home.state = linkNone
 	s.home.call.drop()
 }
 
 // endUAMs ends every UAM: by a finish where the member can receive it, by a kill otherwise.
-func (s *Session) endUAMs(how memberState) {
+func (s *Session) endUAMs(how linkState) {
 	for _, m := range s.members {
-		if m.home || !m.inUse() || m.state >= memberEnding {
+		if m.home || !m.inUse() || m.state >= linkEnding {
 			continue
 		}
-		switch {
-		case m.state == memberUp && how == memberEnding:
-			m.state = memberEnding
-		case m.state == memberNumbering, m.state == memberPlanned && s.record.isUnsaved(m.gen):
-			m.state = memberGone // the session has sent no call for it
-		case m.state == memberLaunching:
-			// Its launch is under way; the result of the launch decides.
-		default:
-			m.state, m.gen = memberDropping, s.record.gen // once its end is recorded, and this proxy may say so
-		}
-		m.abandonCall()
+		m.end(how == linkEnding, s.record.isUnsaved(m.gen), s.record.gen)
 	}
 }
 
@@ -707,14 +687,14 @@ func (s *Session) onEnded(why string) {
 // The AM receives the error. Its UAMs stay for the application's next attempt, like the UAMs of a silent AM: a member
 // that accepts an id only once could not start new ones. The driver asks home whether the application is over.
 func (s *Session) abandon(why string, tell error) {
-	uams := slices.ContainsFunc(s.members, func(m *member) bool { return !m.home && m.inUse() })
+	uams := slices.ContainsFunc(s.members, func(m *link) bool { return !m.home && m.inUse() })
 	if s.phase != phaseRunning || !uams {
 		s.end(why, tell)
 		return
 	}
 	s.abandoned, s.endErr, s.why = true, tell, why
 	s.refuseAll(s.over())
-	s.home.state = memberGone
+	s.home.state = linkGone
 }
 
 // end ends the session except for its UAMs, which must still end.
@@ -725,11 +705,11 @@ func (s *Session) end(why string, tell error) {
 	if !s.record.Ending {
 		s.record.end()
 	}
-	s.home.state = memberGone
-	s.endUAMs(memberDropping)
+	s.home.state = linkGone
+	s.endUAMs(linkDropping)
 	for _, m := range s.members {
-		if m.state == memberEnding {
-			m.state, m.gen = memberDropping, s.record.gen
+		if m.state == linkEnding {
+			m.state, m.gen = linkDropping, s.record.gen
 			m.abandonCall()
 		}
 	}
@@ -750,7 +730,7 @@ func (s *Session) over() error {
 func (s *Session) close() {
 	if s.phase == phaseFinishing && s.finished.GetIsUnregistered() {
 		s.phase = phaseOver
-		s.home.state = memberGone
+		s.home.state = linkGone
 	}
 	// Home may have restarted and may require a new registration before the finish. If this proxy also dies, the next
 	// one needs the record for both, and the store never accepts a record again that was removed.

@@ -41,10 +41,10 @@ func (s *Session) Wake() time.Time {
 			if !m.closed {
 				sooner(m.call.sent.Add(s.cfg.SlowAfter))
 			}
-		case m.state == memberNone || m.state == memberGone:
+		case m.state == linkNone || m.state == linkGone:
 		case s.now.Before(m.call.retryAt):
 			sooner(m.call.retryAt)
-		case m.state != memberUp || s.phase != phaseRunning || m.delivery != delivered:
+		case m.state != linkUp || s.phase != phaseRunning || m.delivery != delivered:
 		case m.news || !m.home && s.ledger.outstanding(m) > 0:
 			sooner(m.call.sent.Add(s.cfg.UAMHeartbeat))
 		}

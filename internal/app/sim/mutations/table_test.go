@@ -65,7 +65,7 @@ var table = []mutation{
 	},
 	{
 		name:     "members are not sent what an AM removes from its blacklist",
-		file:     "amrmproxy/untold.go",
+		file:     "amrmproxy/outbox.go",
 		old:      "	for _, name := range b.GetBlacklistRemovals() {\n",
 		wrong:    "	for _, name := range b.GetBlacklistRemovals() {\n		if MUTANT {\n			break\n		}\n",
 		caughtBy: "amrmproxy TestScenarios",
@@ -344,9 +344,9 @@ var table = []mutation{
 	},
 	{
 		name:     "an AM's first heartbeat brings a UAM that is gone back into the record",
-		file:     "amrmproxy/answer.go",
-		old:      "m.state, m.unacked = memberGone, false",
-		wrong:    "m.state, m.unacked = memberGone, m.unacked && MUTANT",
+		file:     "amrmproxy/link.go",
+		old:      "	if m.heritage == unacked {\n		m.heritage = ownContainers",
+		wrong:    "	if m.heritage == unacked && !MUTANT {\n		m.heritage = ownContainers",
 		caughtBy: "amrmproxy TestScenarios/kept_uam_dies_unheard",
 	},
 	{
@@ -670,23 +670,23 @@ var table = []mutation{
 	},
 	{
 		name:     "an idle UAM is given back at a member that takes its id no second time",
-		file:     "amrmproxy/idle.go",
-		old:      "	return !m.begins && !m.draining && !s.renumbers(m) ||\n",
-		wrong:    "	return !MUTANT && !m.begins && !m.draining && !s.renumbers(m) ||\n",
+		file:     "amrmproxy/link.go",
+		old:      "	return !m.begins && !m.draining() && !m.renumbers(kind, c) ||\n",
+		wrong:    "	return !MUTANT && !m.begins && !m.draining() && !m.renumbers(kind, c) ||\n",
 		caughtBy: "amrmproxy TestScenarios/idle_old",
 	},
 	{
 		name:     "a UAM of MapReduce is made again under an id of its own",
-		file:     "amrmproxy/advance.go",
-		old:      "!slices.Contains(s.cfg.OneID, s.record.Type)\n",
-		wrong:    "(MUTANT || !slices.Contains(s.cfg.OneID, s.record.Type))\n",
+		file:     "amrmproxy/link.go",
+		old:      "!slices.Contains(c.OneID, kind)\n",
+		wrong:    "(MUTANT || !slices.Contains(c.OneID, kind))\n",
 		caughtBy: "amrmproxy TestScenarios/idle_hadoop",
 	},
 	{
 		name:     "a member that was upgraded is still taken for one that takes an id once",
-		file:     "amrmproxy/advance.go",
-		old:      "				m.spent = false // it may",
-		wrong:    "				m.spent = MUTANT && m.spent // it may",
+		file:     "amrmproxy/link.go",
+		old:      "		m.spent = false // it may",
+		wrong:    "		m.spent = MUTANT && m.spent // it may",
 		caughtBy: "amrmproxy TestScenarios/idle_old",
 	},
 	{
@@ -765,7 +765,7 @@ var table = []mutation{
 	},
 	{
 		name:     "home's tokens for nodes are acknowledged before the AM has them",
-		file:     "amrmproxy/member.go",
+		file:     "amrmproxy/link.go",
 		old:      "	return m.home && len(r.NmTokens)",
 		wrong:    "	return !MUTANT && m.home && len(r.NmTokens)",
 		caughtBy: "amrmproxy TestScenarios/home_says_once",
@@ -786,9 +786,9 @@ var table = []mutation{
 	},
 	{
 		name:     "UAMs are killed before it is on record that they end",
-		file:     "amrmproxy/session.go",
-		old:      "			m.state, m.gen = memberDropping, s.record.gen // once",
-		wrong:    "			m.state = memberDropping\n			if !MUTANT {\n				m.gen = s.record.gen\n			} // once",
+		file:     "amrmproxy/link.go",
+		old:      "		m.state, m.gen = linkDropping, gen // once",
+		wrong:    "		m.state = linkDropping\n		if !MUTANT {\n			m.gen = gen\n		} // once",
 		caughtBy: "amrmproxy TestScenarios/am_silent",
 	},
 	{
@@ -830,9 +830,9 @@ var table = []mutation{
 	// Ends.
 	{
 		name:  "a UAM is not ended with its application",
-		file:  "amrmproxy/session.go",
-		old:   "		case m.state == memberUp && how == memberEnding:\n			m.state = memberEnding",
-		wrong: "		case m.state == memberUp && how == memberEnding:\n			if m.state = memberEnding; MUTANT {\n				m.state = memberGone\n			}",
+		file:  "amrmproxy/link.go",
+		old:   "	case m.state == linkUp && finish:\n		m.state = linkEnding",
+		wrong: "	case m.state == linkUp && finish:\n		if m.state = linkEnding; MUTANT {\n			m.state = linkGone\n		}",
 		seed:  2,
 	},
 	{
@@ -1426,8 +1426,8 @@ var table = []mutation{
 	{
 		name:     "a member that is drained goes on being asked for what it was asked for",
 		file:     "amrmproxy/advance.go",
-		old:      "m.draining && !was && !m.home {\n",
-		wrong:    "m.draining && !was && !m.home && !MUTANT {\n",
+		old:      "m.observe(st) && !m.home {\n",
+		wrong:    "m.observe(st) && !m.home && !MUTANT {\n",
 		caughtBy: "amrmproxy TestScenarios",
 	},
 	{

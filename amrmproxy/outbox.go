@@ -11,16 +11,38 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// Requests of an AM wait while a member is away. Each name or container has at most one waiting request, so that
-// memory does not grow with time.
+// outbox has the AM's requests that wait while a member is away. Each name or container has at most one waiting
+// request, so that memory does not grow with time.
+type outbox struct {
+	release            []*yarnpb.ContainerIdProto
+	blackAdd, blackDel []string
+	updates            []*yarnpb.UpdateContainerRequestProto
+}
+
+// isEmpty reports whether nothing waits.
+func (o *outbox) isEmpty() bool {
+	return len(o.release)+len(o.updates)+len(o.blackAdd)+len(o.blackDel) == 0
+}
+
+// moveTo moves all requests into a call.
+func (o *outbox) moveTo(a *yarnpb.AllocateRequestProto) {
+	a.Release, a.UpdateRequests = o.release, o.updates
+	if len(o.blackAdd)+len(o.blackDel) > 0 {
+		a.BlacklistRequest = &yarnpb.ResourceBlacklistRequestProto{
+			BlacklistAdditions: o.blackAdd,
+			BlacklistRemovals:  o.blackDel,
+		}
+	}
+	*o = outbox{}
+}
 
 // blacken stores a change of the blacklist; the last change of a name wins.
-func (m *member) blacken(b *yarnpb.ResourceBlacklistRequestProto) {
+func (o *outbox) blacken(b *yarnpb.ResourceBlacklistRequestProto) {
 	for _, name := range b.GetBlacklistAdditions() {
-		m.blackAdd, m.blackDel = lastWord(name, m.blackAdd, m.blackDel)
+		o.blackAdd, o.blackDel = lastWord(name, o.blackAdd, o.blackDel)
 	}
 	for _, name := range b.GetBlacklistRemovals() {
-		m.blackDel, m.blackAdd = lastWord(name, m.blackDel, m.blackAdd)
+		o.blackDel, o.blackAdd = lastWord(name, o.blackDel, o.blackAdd)
 	}
 }
 
@@ -36,33 +58,33 @@ func lastWord(name string, in, other []string) (now, rest []string) {
 }
 
 // releases reports whether the release of a container waits to be sent to the member.
-func (m *member) releases(id creel.ContainerID) bool {
-	return slices.ContainsFunc(m.release, func(o *yarnpb.ContainerIdProto) bool { return containerID(o) == id })
+func (o *outbox) releases(id creel.ContainerID) bool {
+	return slices.ContainsFunc(o.release, func(c *yarnpb.ContainerIdProto) bool { return containerID(c) == id })
 }
 
 // update stores a request to change a container; a later request replaces an earlier one.
-func (m *member) update(u *yarnpb.UpdateContainerRequestProto) {
+func (o *outbox) update(u *yarnpb.UpdateContainerRequestProto) {
 	id := containerID(u.GetContainerId())
-	i := slices.IndexFunc(m.updates, func(o *yarnpb.UpdateContainerRequestProto) bool {
-		return containerID(o.GetContainerId()) == id
+	i := slices.IndexFunc(o.updates, func(w *yarnpb.UpdateContainerRequestProto) bool {
+		return containerID(w.GetContainerId()) == id
 	})
 	if i >= 0 {
-		m.updates[i] = u
+		o.updates[i] = u
 		return
 	}
-	m.updates = append(m.updates, u)
+	o.updates = append(o.updates, u)
 }
 
 // untaken retains the content of a call that the member did not accept, except asks and releases. Later requests of
 // the AM win.
-func (m *member) untaken(a *yarnpb.AllocateRequestProto) {
-	since := &yarnpb.ResourceBlacklistRequestProto{BlacklistAdditions: m.blackAdd, BlacklistRemovals: m.blackDel}
-	updates := m.updates
-	m.blackAdd, m.blackDel, m.updates = nil, nil, nil
-	m.blacken(a.GetBlacklistRequest())
-	m.blacken(since)
+func (o *outbox) untaken(a *yarnpb.AllocateRequestProto) {
+	since := &yarnpb.ResourceBlacklistRequestProto{BlacklistAdditions: o.blackAdd, BlacklistRemovals: o.blackDel}
+	updates := o.updates
+	o.blackAdd, o.blackDel, o.updates = nil, nil, nil
+	o.blacken(a.GetBlacklistRequest())
+	o.blacken(since)
 	for _, u := range slices.Concat(a.UpdateRequests, updates) {
-		m.update(u)
+		o.update(u)
 	}
 }
 
