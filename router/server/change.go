@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -123,8 +124,9 @@ func (s *Server) record(ctx context.Context, i intents.Intent) error {
 	return intents.Record(ctx, s.conf.Intents, i)
 }
 
-// elsewhere repeats home's change at the members with a UAM of the application. A silent member gets it later. If a
-// member rejects it, its UAM stays unchanged, and only the log has the error: the user gets home's answer.
+// elsewhere repeats home's change at the members with a UAM of the application. A silent member gets it later, as does
+// a member that does not know its recorded UAM. If a member rejects it, its UAM stays unchanged, and only the log has
+// the error: the user gets home's answer.
 func (s *Server) elsewhere(
 	ctx context.Context,
 	i intents.Intent,
@@ -140,7 +142,7 @@ func (s *Server) elsewhere(
 			err = call(ctx, m, p.ID)
 		}
 		if err != nil && unknown(err) {
-			return nil // its UAM has ended
+			return fmt.Errorf("%w: %w", creel.ErrApplicationNotFound, err) // by REST it is only a status
 		}
 		return err
 	})

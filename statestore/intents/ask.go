@@ -45,9 +45,10 @@ func comesAgain(err error) bool {
 }
 
 // AtOthers calls every other member that has a part of the application, if the verb applies to parts, to make the
-// home's change there. It records the change for a member that does not answer (creel.ErrUnavailable) or accepts no
-// changes now. Where the change is made, it removes intents recorded before the home was asked (Earlier). Errors come
-// from members or the store: they are about unchanged parts, and intents that stay recorded.
+// home's change there. It records the change for a member that does not answer (creel.ErrUnavailable), accepts no
+// changes now, or does not know the UAM yet (creel.ErrApplicationNotFound): the UAM is recorded before it is submitted,
+// with the value that home had then. Where the change is made, it removes intents recorded before the home was asked
+// (Earlier). Errors come from members or the store: they are about unchanged parts, and intents that stay recorded.
 func AtOthers(
 	ctx context.Context, s Store, i Intent, home creel.SubclusterID, earlier Documents,
 	call func(context.Context, Part) error,
@@ -61,7 +62,7 @@ func AtOthers(
 	for _, p := range others {
 		err := call(ctx, p)
 		i.Member = p.Member
-		if errors.Is(err, creel.ErrUnavailable) || comesAgain(err) {
+		if errors.Is(err, creel.ErrUnavailable) || errors.Is(err, creel.ErrApplicationNotFound) || comesAgain(err) {
 			err = Record(ctx, s, i)
 		} else if err == nil {
 			err = earlier.at(p.Member).giveWay(ctx, s, i)

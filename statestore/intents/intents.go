@@ -13,7 +13,9 @@
 // so the intent is sent once more after AgainAfter. Users are not informed of the repeat.
 //
 // Every router carries intents out: it makes the call at the member in the user's name. It repeats the call until the
-// member reports success, does not know the application, or rejects the call. The member may not know a signal's
+// member reports success, does not know the application, or rejects the call. A member outside the home may not know
+// the application yet, because a UAM is recorded before it is submitted. So an intent that sets a value waits there for
+// AgainAfter while the UAM is recorded. The member may not know a signal's
 // container because its node has not registered again yet. So such a signal is rejected only if that is still the
 // case after DoubtFor. Intents for a member that was removed from the federation are rejected. Each verb can be
 // repeated without harm, so no lease is needed. Only the member decides whether the user is permitted. A rejection
@@ -60,7 +62,7 @@ const tries = 5
 const DoubtFor = 10 * time.Minute
 
 // AgainAfter is the pause before an intent that replaced others is sent again: longer than any call with one of them
-// can last.
+// can last, and than the launch of a UAM.
 const AgainAfter = time.Minute
 
 // RefusedFor is the time for which a rejected intent can be read, by the store's clock.

@@ -157,9 +157,9 @@ func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i
 		return nil
 	}
 	attrs = append(attrs, "subcluster", string(at))
-	there := i
+	there, recorded := i, false
 	if i.Member != "" {
-		if there.Application, err = l.idAt(ctx, i, home); err != nil {
+		if there.Application, recorded, err = l.idAt(ctx, i, home); err != nil {
 			return err
 		}
 	}
@@ -193,6 +193,9 @@ func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i
 			if err != nil && !errors.Is(err, creel.ErrApplicationNotFound) {
 				return err
 			}
+		}
+		if recorded && i.Verb.sets() && i.Age < AgainAfter {
+			return nil // the UAM may be on its way there, with the value that home had before
 		}
 		l.cfg.Log.Info("intent dropped: the subcluster does not know the application", attrs...)
 		l.write(ctx, d, nil)
@@ -259,15 +262,17 @@ func (l *Loop) earlier(set statestore.DocumentSet, d *statestore.Document, i Int
 	return slices.DeleteFunc(words, func(e statestore.Document) bool { return e.Version >= d.Version })
 }
 
-// idAt returns the application's id at the member that an intent is for.
-func (l *Loop) idAt(ctx context.Context, i Intent, home creel.SubclusterID) (creel.ApplicationID, error) {
+// idAt returns the application's id at the member that an intent is for, and whether a UAM there is recorded.
+func (l *Loop) idAt(
+	ctx context.Context, i Intent, home creel.SubclusterID,
+) (id creel.ApplicationID, recorded bool, err error) {
 	parts, err := Parts(ctx, l.store, i.Application, home)
 	for _, p := range parts {
 		if p.Member == i.Member {
-			return p.ID, err
+			return p.ID, true, err
 		}
 	}
-	return i.Application, err
+	return i.Application, false, err
 }
 
 // Part is a UAM of an application.

@@ -132,10 +132,8 @@ func (t *task) atHome(i intents.Intent) (kept bool, err error) {
 	_ = intents.AtOthers(t.flow, store, i, home, earlier, func(ctx context.Context, p intents.Part) error {
 		there := i
 		there.Application = p.ID
-		if _, err := t.carryOut(ctx, p.Member, there); !errors.Is(err, creel.ErrApplicationNotFound) {
-			return err
-		}
-		return nil
+		_, err := t.carryOut(ctx, p.Member, there)
+		return err
 	}) // a failed change leaves a part unchanged; the user gets the home's answer
 	return false, nil
 }

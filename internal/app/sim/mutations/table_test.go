@@ -1417,6 +1417,20 @@ var table = []mutation{
 		caughtBy: "statestore/intents TestAMoveReachesTheUAMs",
 	},
 	{
+		name:     "a change for a UAM that is not submitted yet is dropped",
+		file:     "statestore/intents/loop.go",
+		old:      "		if recorded && i.Verb.sets() && i.Age < AgainAfter {",
+		wrong:    "		if !MUTANT && recorded && i.Verb.sets() && i.Age < AgainAfter {",
+		caughtBy: "statestore/intents TestIntentWaitsForRecordedUAM",
+	},
+	{
+		name:     "a router takes an unknown UAM for one that ended",
+		file:     "statestore/intents/ask.go",
+		old:      " || errors.Is(err, creel.ErrApplicationNotFound) ||",
+		wrong:    " || !MUTANT && errors.Is(err, creel.ErrApplicationNotFound) ||",
+		caughtBy: "statestore/intents TestIntentWaitsForRecordedUAM",
+	},
+	{
 		name:     "what users want of an application that moved meanwhile is dropped",
 		file:     "statestore/intents/loop.go",
 		old:      "			if err == nil && is != at {",
