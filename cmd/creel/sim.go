@@ -412,6 +412,9 @@ func (f *simFlags) tell(out io.Writer, r simRun, always bool) bool {
 		fmt.Fprintf(out, "records       %.2f of an application in all ResourceManagers together\n", r.result.Records())
 		fmt.Fprintf(out, "hash          %016x\n", r.result.Hash)
 		fmt.Fprintln(out, faultsText(r.result.Faults))
+		if n := r.result.Unreceived; len(n) > 0 {
+			fmt.Fprintf(out, "lost grants   %s\n", sim.Counts(n))
+		}
 		printInvariants(out, r.result)
 	}
 	if r.result.Good() {

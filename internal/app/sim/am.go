@@ -94,6 +94,7 @@ func (m *am) begin() {
 func (m *am) die() {
 	m.dead = true
 	m.w.audit.amEnds(m)
+	clear(m.asked)
 }
 
 func (m *am) later(d time.Duration, do func()) {

@@ -171,6 +171,7 @@ func (c *cluster) allocate(
 	reply func(*pb.AllocateResponseProto, error),
 ) {
 	c.post(func(m *rm.Machine, now time.Time) func() {
+		c.w.audit.proxyReleases(req)
 		answer, err := m.Allocate(now, a, codec.Allocate(req))
 		if err != nil {
 			return func() { reply(nil, err) }

@@ -211,6 +211,7 @@ func (c *cluster) succeeded() {
 	c.gone, c.kept.entries = true, maps.Clone(c.kept.entries)
 	next.takesOver = true
 	w.mark("two ResourceManagers", c.number, next.number)
+	w.audit.hostEnds(c.host)
 	w.say("%s has a successor, and goes on", c.name)
 	w.clusters[c.index] = next
 	for _, n := range c.nodes {

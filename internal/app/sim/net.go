@@ -66,6 +66,7 @@ func (w *World) crash(h *host) {
 	h.up = false
 	h.epoch++
 	w.mark("crash", h.number, int64(h.epoch))
+	w.audit.hostEnds(h)
 	w.say("%s is down", h.name)
 	h.killFlows()
 	flights := h.flights

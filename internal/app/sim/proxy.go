@@ -59,6 +59,7 @@ func (p *proxy) succeeded() {
 	next := newProxy(w, p.home.index)
 	next.epoch, next.trust = p.epoch+1, p.trust
 	w.mark("two proxies", p.number, next.number)
+	w.audit.hostEnds(p.host)
 	w.say("%s has a successor, and goes on", p.name)
 	w.proxies[p.home.index], w.former = next, append(w.former, p)
 	next.start()

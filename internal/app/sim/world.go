@@ -415,6 +415,7 @@ type Result struct {
 	Checked    int64
 	Broken     []string // violations, empty if there are none
 	Faults     map[string]int64
+	Unreceived map[string]int64 // grants that no AM received, by cause
 
 	Waits       []time.Duration // from ask to grant, sorted
 	Submits     []time.Duration // from a submission's due time to its acceptance, sorted
