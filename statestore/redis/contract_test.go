@@ -45,51 +45,54 @@ func open(t testing.TB, cfg redis.Config) *redis.Store {
 	return s
 }
 
-// contract runs the suite, each part under a prefix of its own.
-func contract(t *testing.T, url string, set func(t *testing.T, key, field, value string), wait int) {
-	contractWith(t, url, set, wait, nil)
+// snapshot saves the state of a test's servers. goBack restores it.
+type snapshot func() (goBack func())
+
+// deployment is a store under a prefix of its own.
+func deployment(
+	t *testing.T, url string, set func(t *testing.T, key, field, value string), wait int, save snapshot,
+) storetest.Deployment {
+	cfg := redis.Config{
+		URL:      url,
+		Prefix:   fmt.Sprintf("t%d", prefixes.Add(1)),
+		Validate: storetest.Validate,
+		Wait:     wait,
+	}
+	store := open(t, cfg)
+	return storetest.Deployment{
+		Store: store,
+		Back: func(t *testing.T) func(...statestore.Home) {
+			goBack := save()
+			return func(homes ...statestore.Home) {
+				looks(t, store, false) // its mark is newer than the snapshot
+				goBack()
+				looks(t, store, true)
+				whole(t, store, homes...)
+			}
+		},
+		Again:   func(t *testing.T) statestore.Store { return open(t, cfg) },
+		Advance: time.Sleep,
+		SetSchema: func(t *testing.T, word string) {
+			set(t, "{"+cfg.Prefix+":c}:meta", "schema", word)
+		},
+	}
 }
 
-// contractWith is contract for a server that can go back.
-func contractWith(
-	t *testing.T, url string, set func(t *testing.T, key, field, value string), wait int, server *redistest.Server,
+// contract runs the suite, each part under a prefix of its own.
+func contract(
+	t *testing.T, url string, set func(t *testing.T, key, field, value string), wait int, save snapshot,
 ) {
-	storetest.Run(t, func(t *testing.T) storetest.Deployment {
-		cfg := redis.Config{
-			URL:      url,
-			Prefix:   fmt.Sprintf("t%d", prefixes.Add(1)),
-			Validate: storetest.Validate,
-			Wait:     wait,
-		}
-		store := open(t, cfg)
-		var back func(t *testing.T) func(...statestore.Home)
-		if server != nil {
-			back = func(t *testing.T) func(...statestore.Home) {
-				older := server.Snapshot()
-				return func(homes ...statestore.Home) {
-					looks(t, store, false) // its mark is newer than the snapshot
-					server.GoBack(older)
-					looks(t, store, true)
-					whole(t, store, homes...)
-				}
-			}
-		}
-		return storetest.Deployment{
-			Store:   store,
-			Back:    back,
-			Again:   func(t *testing.T) statestore.Store { return open(t, cfg) },
-			Advance: time.Sleep,
-			SetSchema: func(t *testing.T, word string) {
-				set(t, "{"+cfg.Prefix+":c}:meta", "schema", word)
-			},
-		}
-	})
+	storetest.Run(t, func(t *testing.T) storetest.Deployment { return deployment(t, url, set, wait, save) })
 }
 
 func TestOneServerKeepsTheContract(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	contractWith(t, s.URL(), func(t *testing.T, key, field, value string) { s.Do("HSET", key, field, value) }, 0, s)
+	contract(t, s.URL(), func(t *testing.T, key, field, value string) { s.Do("HSET", key, field, value) }, 0,
+		func() func() {
+			older := s.Snapshot()
+			return func() { s.GoBack(older) }
+		})
 }
 
 func TestAClusterKeepsTheContract(t *testing.T) {
@@ -105,11 +108,25 @@ func TestAClusterKeepsTheContract(t *testing.T) {
 		if err := client.HSet(context.Background(), key, field, value).Err(); err != nil {
 			t.Fatal(err)
 		}
-	}, 0)
+	}, 0, c.Snapshot)
 }
 
 func TestSentinelsWithAReplicaKeepTheContract(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinels(t)
-	contract(t, s.URL(), func(t *testing.T, key, field, value string) { s.Primary.Do("HSET", key, field, value) }, 1)
+	contract(t, s.URL(), func(t *testing.T, key, field, value string) { s.Primary.Do("HSET", key, field, value) }, 1,
+		s.Snapshot)
+}
+
+// A failover to a replica that lacks the last writes, which no replica was to confirm.
+func TestFailoverWithLossKeepsTheContract(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartSentinels(t)
+	storetest.GoesBack(t, deployment(t, s.URL(), nil, 0, func() func() {
+		s.Detach()
+		return func() {
+			s.Primary.Kill()
+			s.AwaitFailover()
+		}
+	}))
 }

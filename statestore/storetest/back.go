@@ -21,12 +21,9 @@ type newerCopy struct {
 	home               statestore.Home // that its member reports for the rebuild
 }
 
-// goesBack restores a snapshot under the holders of newer copies. No holder is superseded by an older record of its
+// GoesBack restores a snapshot under the holders of newer copies. No holder is superseded by an older record of its
 // own, each can write its record again, and no number is issued again for another value.
-func goesBack(t *testing.T, d Deployment) {
-	if d.Back == nil {
-		t.Skip("this store cannot go back")
-	}
+func GoesBack(t *testing.T, d Deployment) {
 	s, ctx := d.Store, t.Context()
 	copies := []newerCopy{
 		epochThatWentBack(), leaseThatWentBack(), sameHolderThatWentBack(), policyThatWentBack(),

@@ -32,7 +32,7 @@ type Deployment struct {
 	// Advance advances the store's clock by at least d.
 	Advance func(d time.Duration)
 	// Back takes a snapshot. The result restores it, and rebuilds the store from the homes that members report, as its
-	// processes do; nil if the store cannot go back.
+	// processes do.
 	Back func(t *testing.T) (restore func(homes ...statestore.Home))
 	// SetSchema writes another schema word, as a foreign creel would.
 	SetSchema func(t *testing.T, word string)
@@ -101,7 +101,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"a home is left under its newest claim only", movesUnderNumber},
 		{"concurrent claims agree", concurrentClaims},
 		{"an ended context ends a call", endedContext},
-		{"a store goes back", goesBack},
+		{"a store goes back", GoesBack},
 	}
 	for _, p := range parts {
 		t.Run(p.name, func(t *testing.T) { p.run(t, open(t)) })

@@ -274,16 +274,34 @@ func StartCluster(tb testing.TB, n int, args ...string) *Cluster {
 	for _, s := range c.Nodes[1:] {
 		s.Do("CLUSTER", "MEET", "127.0.0.1", c.Nodes[0].Port(), bus[0])
 	}
+	c.awaitWhole()
+	return c
+}
+
+func (c *Cluster) awaitWhole() {
 	for _, s := range c.Nodes {
 		s.until("the cluster is whole", func() bool {
 			v, _ := s.Try("CLUSTER", "INFO")
 			info, _ := v.(string)
 			return strings.Contains(info, "cluster_state:ok") &&
-				strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", n)) &&
+				strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", len(c.Nodes))) &&
 				strings.Contains(info, "cluster_slots_assigned:16384")
 		})
 	}
-	return c
+}
+
+// Snapshot makes all nodes save their data. goBack kills them and starts them with it.
+func (c *Cluster) Snapshot() (goBack func()) {
+	var older [][]byte
+	for _, s := range c.Nodes {
+		older = append(older, s.Snapshot())
+	}
+	return func() {
+		for i, s := range c.Nodes {
+			s.GoBack(older[i])
+		}
+		c.awaitWhole()
+	}
 }
 
 // URL of the cluster for creel.
@@ -396,6 +414,36 @@ func (s *Sentinels) URL() string {
 		addrs = append(addrs, w.Addr)
 	}
 	return "redis-sentinel://" + strings.Join(addrs, ",") + "/" + MasterName
+}
+
+// Snapshot makes the primary save its data. goBack kills both servers and starts them with it.
+func (s *Sentinels) Snapshot() (goBack func()) {
+	older := s.Primary.Snapshot()
+	return func() {
+		s.Replica.Kill()
+		s.Primary.GoBack(older)
+		s.Replica.Restart()
+		AwaitReplica(s.Primary)
+	}
+}
+
+// Detach ends the replication once the replica has all data: a failover loses later writes.
+func (s *Sentinels) Detach() {
+	s.Primary.tb.Helper()
+	ctx := context.Background()
+	c := s.Primary.Client().Conn() // WAIT counts replicas that have the connection's own writes
+	defer func() { _ = c.Close() }()
+	if err := c.Set(ctx, "redistest", "the last write", 0).Err(); err != nil {
+		s.Primary.tb.Fatal(err)
+	}
+	if n, err := c.Wait(ctx, 1, 0).Result(); n != 1 {
+		s.Primary.tb.Fatalf("%d replicas have the last write: %v", n, err)
+	}
+	s.Primary.Do("ACL", "SETUSER", "default", "-psync", "-sync")
+	s.Primary.Do("CLIENT", "KILL", "TYPE", "replica")
+	s.Primary.until("the replica is detached", func() bool {
+		return strings.Contains(s.Primary.replication(), "connected_slaves:0")
+	})
 }
 
 // AwaitFailover waits until the replica has become the primary; the caller has silenced the primary before.
