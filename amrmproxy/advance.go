@@ -47,9 +47,7 @@ func (s *Session) reopen() {
 	if !moved {
 		return
 	}
-	for _, g := range s.ledger.groups {
-		g.dirty = true
-	}
+	s.ledger.spoil()
 }
 
 func (s *Session) onTick() {
@@ -561,7 +559,7 @@ func (s *Session) request(m *link) *yarnpb.AllocateRequestProto {
 	}
 	m.moveTo(a)
 	if m.home {
-		a.SchedulingRequests, s.schedules = s.schedules, nil
+		a.SchedulingRequests = s.ledger.scheduling.send()
 	}
 	m.called, m.news = false, unsaid || m.singly
 	if len(a.Ask)+len(a.Release)+len(a.UpdateRequests) > 0 {
@@ -604,19 +602,7 @@ func (s *Session) waitedEnough() bool {
 func (s *Session) answerAllocate() {
 	r := s.out
 	s.out = &yarnpb.AllocateResponseProto{}
-	for _, c := range r.AllocatedContainers {
-		if g := s.ledger.of(c); g != nil && g.unsent > 0 {
-			g.unsent--
-		}
-		if held := s.held.live[containerID(c.GetId())]; held != nil {
-			held.untold = false
-		}
-	}
-	// An AM processes completions before the containers retained from earlier attempts (see takeBack).
-	r.ContainersFromPreviousAttempts = slices.DeleteFunc(
-		r.ContainersFromPreviousAttempts,
-		func(c *yarnpb.ContainerProto) bool { return s.held.live[containerID(c.GetId())] == nil },
-	)
+	s.ledger.delivered(r)
 	for _, m := range s.members {
 		m.answering()
 	}
@@ -668,7 +654,7 @@ func (s *Session) answerRegister() {
 	}
 	s.told, s.answer, s.attached, s.phase = r, nil, nil, phaseRunning
 	s.lastID, s.last = 0, nil
-	if s.restored {
+	if s.ledger.restored {
 		// An AM's first call has the response id 0; the answer has the next one. A random id is unlikely to equal an
 		// id that the AM used with the earlier proxy. If they were equal, a late call to that proxy would be
 		// processed. Then the present call with the same id would count as its repeat and not be read.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -52,10 +51,10 @@ func (s *Session) onRegistered(m *link, r *yarnpb.RegisterApplicationMasterRespo
 	}
 	m.state, m.responseID, m.news = linkUp, 0, true
 	m.called = !m.home || s.phase != phaseRegistering
-	s.renew(m)
+	s.ledger.renew(m)
 	var left []*yarnpb.ContainerProto
 	for _, c := range r.GetContainersFromPreviousAttempts() {
-		if s.learn(m, c.GetId()) {
+		if s.ledger.learn(m, c.GetId()) {
 			m.used, left = true, append(left, c)
 		}
 	}
@@ -64,7 +63,7 @@ func (s *Session) onRegistered(m *link, r *yarnpb.RegisterApplicationMasterRespo
 	case m.home && s.phase == phaseRegistering:
 		s.answer = r
 		s.home.gen = s.record.registered(r)
-		if !s.restored && s.record.endsWithAttempt() { // the reported containers ended with an earlier attempt
+		if !s.ledger.restored && s.record.endsWithAttempt() { // the reported containers ended with an earlier attempt
 			s.out.CompletedContainerStatuses, s.record.Completions, s.record.unread = nil, nil, delivered
 		}
 	default:
@@ -83,94 +82,36 @@ func (s *Session) onRegistered(m *link, r *yarnpb.RegisterApplicationMasterRespo
 }
 
 // inherit records that a UAM of an earlier attempt has reported that attempt's containers. Later grants are recorded
-// as this attempt's. It returns the containers to keep. If containers end with their attempt, it releases all, as
-// home does.
+// as this attempt's. It returns the containers to keep.
 func (s *Session) inherit(m *link, left []*yarnpb.ContainerProto) []*yarnpb.ContainerProto {
 	m.inherit()
 	s.recordUAM(m)
 	return s.survivors(left)
 }
 
+// survivors returns the containers to keep. If containers end with their attempt, it releases all, as home does.
 func (s *Session) survivors(left []*yarnpb.ContainerProto) []*yarnpb.ContainerProto {
 	if !s.record.endsWithAttempt() {
 		return left
 	}
-	for _, c := range left {
-		if o := s.held.live[containerID(c.GetId())]; o != nil && !o.surplus && !o.released {
-			o.surplus = true
-			o.by.release, o.by.news = append(o.by.release, o.id), true
-		}
-	}
+	s.ledger.withdrawKept(left)
 	return nil
-}
-
-// takeFound records the containers that a restarted member reports when their nodes come back. It leaves in the
-// answer only containers that the AM must be informed of: not those granted to this attempt, as far as is known.
-func (s *Session) takeFound(m *link, r *yarnpb.AllocateResponseProto) {
-	var left []*yarnpb.ContainerProto
-	for _, c := range r.ContainersFromPreviousAttempts {
-		if s.learn(m, c.GetId()) {
-			left = append(left, c)
-		}
-	}
-	switch {
-	case m.home: // home reports only containers of earlier attempts
-	case s.restored && s.record.endsWithAttempt():
-		left = nil // they are this attempt's: the proxy before this one reported them
-	default:
-		left = s.survivors(left)
-	}
-	r.ContainersFromPreviousAttempts = left
-}
-
-// learn records a container that a member granted to an earlier session. If the AM released the container before its
-// member was known, it is released now. learn reports whether the container is new.
-func (s *Session) learn(m *link, p *yarnpb.ContainerIdProto) bool {
-	id := containerID(p)
-	if s.held.knows(id) {
-		return false
-	}
-	o := &heldContainer{by: m, id: p}
-	s.held.hold(id, o)
-	if _, o.released = s.returned[id]; o.released {
-		delete(s.returned, id)
-		m.release, m.news = append(m.release, p), true
-	}
-	return true
-}
-
-// renew prepares for sending all asks, releases and the blacklist to the member again.
-func (s *Session) renew(m *link) {
-	s.ledger.forget(m)
-	m.blackAdd, m.blackDel = nil, nil
-	for name := range s.blacklist {
-		m.blackAdd = append(m.blackAdd, name)
-	}
-	slices.Sort(m.blackAdd)
-	m.release = nil
-	for _, id := range s.held.of(m) {
-		if o := s.held.live[id]; o.released || o.surplus {
-			m.release = append(m.release, o.id)
-		}
-	}
 }
 
 // onAllocated merges a member's answer into the AM's next answer, and updates the session.
 func (s *Session) onAllocated(m *link, r *yarnpb.AllocateResponseProto) {
 	m.responseID = r.GetResponseId()
 	m.hear(r)
-	s.keepWanted(m, r)
-	s.keepCompletions(m, r)
+	s.ledger.keepWanted(m, r, s.now, s.phase == phaseRunning)
+	s.ledger.keepCompletions(m, r, s.out, s.now)
 	if m.delivery = delivered; s.phase == phaseRunning && m.saysOnce(r) {
 		m.delivery = toDeliver
 	}
 	s.ledger.landed(m)
-	s.takeFound(m, r)
+	s.ledger.takeFound(m, r, s.record.endsWithAttempt())
 	if m.home {
 		s.homeAnswered = true
-		for _, x := range r.GetRejectedSchedulingRequests() {
-			s.placed(x.GetRequest().GetPriority(), x.GetRequest().GetAllocationRequestId(), allocations(x.GetRequest()))
-		}
+		s.ledger.scheduling.rejected(r.GetRejectedSchedulingRequests())
 		if r.ApplicationPriority != nil {
 			s.priority = r.ApplicationPriority
 		}
@@ -195,103 +136,13 @@ func (s *Session) onAllocated(m *link, r *yarnpb.AllocateResponseProto) {
 func (s *Session) onReplayed(m *link, r *yarnpb.AllocateResponseProto) {
 	m.responseID = r.GetResponseId()
 	m.call.replayed(m.responseID, s.progress)
-	s.keepCompletions(m, r)
+	s.ledger.keepCompletions(m, r, s.out, s.now)
 	r.AllocatedContainers = nil
-	s.takeFound(m, r)
+	s.ledger.takeFound(m, r, s.record.endsWithAttempt())
 	if m.saysOnce(r) {
 		m.delivery = toDeliver
 		s.out = absorb(s.out, r, m.home)
 		s.homeAnswered = s.homeAnswered || m.home
-	}
-}
-
-// keepWanted leaves in the answer the grants that the AM wants, and releases the others.
-func (s *Session) keepWanted(m *link, r *yarnpb.AllocateResponseProto) {
-	kept := r.AllocatedContainers[:0]
-	for _, c := range r.AllocatedContainers {
-		id := containerID(c.GetId())
-		if s.held.knows(id) {
-			if o := s.held.live[id]; o != nil && o.by != m {
-				// Two ResourceManagers of the same epoch issued the same id. Only one of the two containers can be
-				// passed on.
-				m.release = append(m.release, c.GetId())
-				m.news = true
-			}
-			continue
-		}
-		o := &heldContainer{by: m, id: c.GetId()}
-		s.held.hold(id, o)
-		g := s.ledger.of(c)
-		wanted := g == nil && !s.unasked(m) || g != nil && g.granted(m, c.GetNodeId().GetHost(), s.now)
-		if wanted && s.phase == phaseRunning {
-			if g != nil {
-				s.waits.Add(time.Duration(s.now.UnixNano() - g.asked))
-				s.granted = true
-			} else if m.home {
-				s.placed(c.GetPriority(), c.GetAllocationRequestId(), 1)
-			}
-			o.untold, m.used = true, true
-			kept = append(kept, c)
-			continue
-		}
-		o.surplus = true
-		m.release = append(m.release, c.GetId())
-		m.news = true
-	}
-	m.quiet = len(r.AllocatedContainers) == 0
-	clear(r.AllocatedContainers[len(kept):])
-	r.AllocatedContainers = kept
-}
-
-// keepCompletions leaves in the answer the completions that the AM has not received.
-func (s *Session) keepCompletions(m *link, r *yarnpb.AllocateResponseProto) {
-	kept := r.CompletedContainerStatuses[:0]
-	for _, st := range r.CompletedContainerStatuses {
-		id := containerID(st.GetContainerId())
-		c := s.held.live[id]
-		if c != nil && c.by != m {
-			continue
-		}
-		if s.completed(id, c, &r.AllocatedContainers) {
-			kept = append(kept, st)
-		}
-	}
-	clear(r.CompletedContainerStatuses[len(kept):])
-	r.CompletedContainerStatuses = kept
-}
-
-// completed records that a container has completed; c is its entry, nil if unknown. It reports whether the AM must be
-// informed. It need not if it was informed before, or never received the container. arrived are the grants of the
-// answer being processed.
-func (s *Session) completed(id creel.ContainerID, c *heldContainer, arrived *[]*yarnpb.ContainerProto) bool {
-	if first := s.held.complete(id, c); !first || c == nil {
-		return first
-	}
-	c.by.worked = s.now
-	if c.untold {
-		s.takeBack(id, arrived, &s.out.AllocatedContainers)
-	}
-	return !c.surplus && !c.untold
-}
-
-// takeBack removes a completed container from the grants that the AM has not received. An AM processes completions
-// before grants, so with both in one answer it would wait for the container for ever. The ask is open again: one more
-// container is wanted.
-func (s *Session) takeBack(id creel.ContainerID, lists ...*[]*yarnpb.ContainerProto) {
-	for _, list := range lists {
-		if list == nil {
-			continue
-		}
-		i := slices.IndexFunc(*list, func(c *yarnpb.ContainerProto) bool { return containerID(c.GetId()) == id })
-		if i < 0 {
-			continue
-		}
-		grant := (*list)[i]
-		*list = slices.Delete(*list, i, i+1)
-		if g := s.ledger.of(grant); g != nil {
-			g.ungrant(grant.GetNodeId().GetHost())
-		}
-		return
 	}
 }
 
@@ -379,10 +230,10 @@ func (s *Session) onNotRegistered(m *link, under *Send) {
 		s.keepUnsent(m, a)
 	}
 	if m.home {
-		s.schedules = slices.Clone(s.unplaced)
+		s.ledger.scheduling.lost()
 	}
 	m.state = linkRegistering
-	s.renew(m)
+	s.ledger.renew(m)
 }
 
 // keepUnsent retains the content of a request that no member accepted. It leaves out asks, releases and the
@@ -390,7 +241,7 @@ func (s *Session) onNotRegistered(m *link, under *Send) {
 func (s *Session) keepUnsent(m *link, a *yarnpb.AllocateRequestProto) {
 	m.updates = append(a.UpdateRequests, m.updates...)
 	if m.home {
-		s.schedules = append(a.SchedulingRequests, s.schedules...)
+		s.ledger.scheduling.untaken(a.SchedulingRequests)
 		if s.amRequest == nil {
 			s.amRequest = &yarnpb.AllocateRequestProto{TrackingUrl: a.TrackingUrl}
 		}
@@ -428,21 +279,10 @@ func (s *Session) uamGone(m *link, why string) {
 	if s.record.unread == inAnswer { // another UAM ended just before
 		last = s.last.CompletedContainerStatuses
 	}
-	for _, id := range s.held.of(m) {
-		o := s.held.live[id]
-		if s.completed(id, o, nil) {
-			s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, lostStatus(o.id, why))
-		}
-	}
+	s.ledger.lose(m, why, s.out, s.now)
 	if untold := slices.Concat(last, s.out.CompletedContainerStatuses); len(untold) > 0 {
 		s.record.keep(keepCompletions(untold))
 		s.record.changed()
-	}
-	for _, g := range s.ledger.groups {
-		for _, ln := range g.lines {
-			delete(ln.at, m)
-		}
-		g.dirty = true
 	}
 	if m.state != linkNumbering && s.renumbers(m) {
 		m.spent = true
@@ -460,7 +300,7 @@ func (s *Session) tellRecorded(completions []*yarnpb.ContainerStatusProto) {
 	s.record.keep(completions)
 	for _, st := range completions {
 		id := containerID(st.GetContainerId())
-		s.held.complete(id, s.held.live[id])
+		s.ledger.held.complete(id, s.ledger.held.live[id])
 	}
 	s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, completions...)
 }
@@ -526,9 +366,7 @@ func (s *Session) refuseRegistration(err error) {
 // dropUAM kills a UAM that cannot be used. It is launched again later.
 func (s *Session) dropUAM(m *link) {
 	m.drop(s.now)
-	for _, g := range s.ledger.groups {
-		g.dirty = true
-	}
+	s.ledger.spoil()
 }
 
 // expectedID reads the expected response id from a ResourceManager's refusal: "... expect responseId to be 7 but get

@@ -84,8 +84,8 @@ func TestHourWithoutHomeIsCheap(t *testing.T) {
 		h := s.home
 		kept := map[string]int{
 			"releases": len(h.release), "blacklisted": len(h.blackAdd), "whitelisted": len(h.blackDel),
-			"updates": len(h.updates), "scheduling requests": len(s.schedules), "groups of asks": len(s.ledger.groups),
-			"held": len(s.held.live), "answers": len(s.out.CompletedContainerStatuses),
+			"updates": len(h.updates), "scheduling requests": len(s.ledger.scheduling.unsent), "groups of asks": len(s.ledger.groups),
+			"held": len(s.ledger.held.live), "answers": len(s.out.CompletedContainerStatuses),
 		}
 		for what, n := range kept {
 			if n > 10 {

@@ -9,7 +9,7 @@ const idleWhy = "the UAM there was idle and was ended"
 // end a UAM that the other uses (docs/adr/0016-two-proxies.md). The AM's asks go elsewhere meanwhile. After
 // Config.UAMRetry the member may get asks again.
 func (s *Session) giveBack() {
-	if s.phase != phaseRunning || !s.spoken {
+	if s.phase != phaseRunning || !s.ledger.spoken {
 		return
 	}
 	for _, m := range s.members {

@@ -98,12 +98,27 @@ func keyOfAsk(a *yarnpb.ResourceRequestProto) groupKey {
 	}
 }
 
-// ledger has the groups by key. They are sorted, except while the asks of one call are added: sorted insertion of
-// each would cost the square of their number.
+// ledger has the AM's asks and containers. The groups are sorted by key, except while the asks of one call are added:
+// sorted insertion of each would cost the square of their number.
 type ledger struct {
-	groups []*group
-	byKey  map[groupKey]*group
-	visits int // of groups in splits, for tests
+	cfg      *Config
+	links    *links
+	restored bool // another proxy served this attempt before
+	spoken   bool // the AM has sent all its asks since it registered here
+
+	groups     []*group
+	byKey      map[groupKey]*group
+	visits     int // of groups in splits, for tests
+	scheduling scheduling
+	blacklist  map[string]bool
+
+	held     containers
+	returned map[creel.ContainerID]struct{}        // released before the granting member was known; see learn
+	changes  []*yarnpb.UpdateContainerRequestProto // to change containers whose member is unknown; see change
+
+	// Times from the AM's ask to the grant, since the last takeWaits.
+	waits   waitstats.Histogram
+	granted bool
 }
 
 // sort sorts the groups after asks were added.

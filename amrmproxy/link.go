@@ -327,6 +327,11 @@ func (m *link) inUse() bool {
 	return m.state != linkNone && m.state != linkGone && m.state != linkFailed
 }
 
+// hasUAM reports whether a UAM, or the AM's registration, exists there.
+func (m *link) hasUAM() bool {
+	return m.state == linkUp || m.state == linkRegistering || m.state == linkLaunched
+}
+
 // unheard reports whether a UAM may have containers there that the member has not reported yet.
 func (m *link) unheard() bool { return !m.home && m.inUse() && m.state < linkUp }
 

@@ -5,8 +5,6 @@ package amrmproxy
 import (
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
 )
@@ -86,65 +84,4 @@ func (o *outbox) untaken(a *yarnpb.AllocateRequestProto) {
 	for _, u := range slices.Concat(a.UpdateRequests, updates) {
 		o.update(u)
 	}
-}
-
-// schedule stores scheduling requests for home until they are sent. In unplaced it stores them until home has
-// answered: a restarted home has lost them, and the AM is not informed of that. They are absolute for each priority,
-// allocation and execution type, like asks, so a later request replaces an earlier one.
-func (s *Session) schedule(requests []*yarnpb.SchedulingRequestProto) {
-	s.schedules, s.unplaced = put(s.schedules, requests), put(s.unplaced, requests)
-}
-
-// scheduleKey identifies a scheduling request.
-type scheduleKey struct {
-	priority int32
-	request  int64
-	kind     yarnpb.ExecutionTypeProto
-}
-
-// put adds requests to a list. An AM may send thousands.
-func put(list, requests []*yarnpb.SchedulingRequestProto) []*yarnpb.SchedulingRequestProto {
-	if len(requests) == 0 {
-		return list
-	}
-	at := make(map[scheduleKey]int, len(list)+len(requests))
-	key := func(r *yarnpb.SchedulingRequestProto) scheduleKey {
-		return scheduleKey{
-			r.GetPriority().GetPriority(), r.GetAllocationRequestId(), r.GetExecutionType().GetExecutionType(),
-		}
-	}
-	for i, r := range list {
-		at[key(r)] = i
-	}
-	for _, r := range requests {
-		if i, has := at[key(r)]; has {
-			list[i] = r
-			continue
-		}
-		at[key(r)] = len(list)
-		list = append(list, r)
-	}
-	return list
-}
-
-// placed subtracts n containers from the scheduling request that a grant or a rejection answers.
-func (s *Session) placed(priority *yarnpb.PriorityProto, request int64, n int32) {
-	i := slices.IndexFunc(s.unplaced, func(o *yarnpb.SchedulingRequestProto) bool {
-		return o.GetPriority().GetPriority() == priority.GetPriority() && o.GetAllocationRequestId() == request
-	})
-	if i < 0 {
-		return
-	}
-	if left := allocations(s.unplaced[i]) - n; left > 0 {
-		r := proto.CloneOf(s.unplaced[i]) // the AM's message may still be on its way to home
-		r.ResourceSizing.NumAllocations = proto.Int32(left)
-		s.unplaced[i] = r
-		return
-	}
-	s.unplaced = slices.Delete(s.unplaced, i, i+1)
-}
-
-// allocations returns the number of containers of a scheduling request; one if the request has no valid number.
-func allocations(r *yarnpb.SchedulingRequestProto) int32 {
-	return max(1, r.GetResourceSizing().GetNumAllocations())
 }

@@ -50,29 +50,18 @@ type Session struct {
 	turn, turns int
 	turnAt      time.Time
 
-	phase     phase
-	endErr    error // the AM's answer after the end
-	why       string
-	home      *link
-	members   []*link // by id, including home
-	ledger    ledger
-	held      containers
-	returned  map[creel.ContainerID]struct{}        // released before the granting member was known; see learn
-	wishes    []*yarnpb.UpdateContainerRequestProto // to change containers whose member is unknown; see change
-	blacklist map[string]bool
+	phase  phase
+	endErr error // the AM's answer after the end
+	why    string
+	links
+	ledger ledger
 
 	record    recorder
-	restored  bool // another proxy served this attempt before
 	inherited bool // the AM was finishing with the earlier proxy, and home may not have received the finish
 	abandoned bool // home gave up the attempt; the application may have another one
 	blind     bool // finishing; only home knows whether the AM had registered
-	spoken    bool // the AM has sent all its asks since it registered here
 
 	label appLabel // of asks that name no label
-
-	// Times from the AM's ask to the grant, since the last TakeWaits.
-	waits   waitstats.Histogram
-	granted bool
 
 	// State of the calls with the AM.
 	heard        time.Time // its last call
@@ -88,9 +77,6 @@ type Session struct {
 	amRequest    *yarnpb.AllocateRequestProto  // the AM's last message, for home
 	progress     *float32
 	priority     *yarnpb.PriorityProto
-	schedules    []*yarnpb.SchedulingRequestProto // the AM's, not sent to home yet
-	unplaced     []*yarnpb.SchedulingRequestProto // the AM's, not answered by home yet
-	scheduled    bool                             // the AM has sent scheduling requests, which are in no group
 	registers    []uint64
 	answer       *yarnpb.RegisterApplicationMasterResponseProto // home's answer, until sent to the AM
 	told         *yarnpb.RegisterApplicationMasterResponseProto // the answer that the AM received
@@ -126,9 +112,10 @@ func NewSession(o Options) (*Session, error) {
 	}
 	s := &Session{
 		cfg: o.Config, attempt: o.Attempt, rnd: o.Rand,
-		held: newContainers(), blacklist: map[string]bool{}, out: &yarnpb.AllocateResponseProto{},
+		out:    &yarnpb.AllocateResponseProto{},
 		record: recorder{Record: Record{Attempt: o.Attempt, Home: o.Home, User: o.User}},
 	}
+	s.ledger = ledger{cfg: &s.cfg, links: &s.links, held: newContainers(), blacklist: map[string]bool{}}
 	s.home = s.member(o.Home)
 	s.home.home = true
 	if r := o.Record; r != nil {
@@ -139,7 +126,7 @@ func NewSession(o Options) (*Session, error) {
 
 // restore continues from the record of an earlier proxy, or of an earlier attempt.
 func (s *Session) restore(r *Record) {
-	if s.restored = s.record.inherits(r); s.restored {
+	if s.ledger.restored = s.record.inherits(r); s.ledger.restored {
 		s.home.memoryOnly = comparesMemoryOnly(r.Answer)
 	}
 	s.tellRecorded(r.Completions)
@@ -149,12 +136,12 @@ func (s *Session) restore(r *Record) {
 		if m.home {
 			continue
 		}
-		t.Inherited = t.Inherited || !s.restored
+		t.Inherited = t.Inherited || !s.ledger.restored
 		m.attach(t, s.record.gen)
 	}
 	if s.record.Ending {
 		s.end("it was finishing when its proxy stopped", nil)
-		s.inherited = s.restored
+		s.inherited = s.ledger.restored
 	}
 }
 
@@ -188,8 +175,8 @@ func (s *Session) Reasons() []policies.Reason {
 // the member must agree: no call to it is under way, and nothing waits to be sent. The simulator compares the number
 // with the member.
 func (s *Session) Asked(id creel.SubclusterID) (n int64, settled bool) {
-	i := slices.IndexFunc(s.members, func(m *link) bool { return m.id == id })
-	if i < 0 {
+	i, ok := s.find(id)
+	if !ok {
 		return 0, false
 	}
 	m := s.members[i]
@@ -197,29 +184,12 @@ func (s *Session) Asked(id creel.SubclusterID) (n int64, settled bool) {
 	return s.ledger.outstanding(m), settled && s.ledger.settled(m)
 }
 
-func (s *Session) member(id creel.SubclusterID) *link {
-	i, ok := slices.BinarySearchFunc(
-		s.members,
-		id,
-		func(m *link, id creel.SubclusterID) int { return cmp.Compare(m.id, id) },
-	)
-	if !ok {
-		s.members = slices.Insert(s.members, i, &link{id: id})
-	}
-	return s.members[i]
-}
-
 func (s *Session) do(a Action) { s.acts = append(s.acts, a) }
 
 // TakeWaits returns the waiting times of the containers granted since the last call of TakeWaits; false if there were
 // none.
 func (s *Session) TakeWaits() (waitstats.Histogram, bool) {
-	if !s.granted {
-		return waitstats.Histogram{}, false
-	}
-	h := s.waits
-	s.waits, s.granted = waitstats.Histogram{}, false
-	return h, true
+	return s.ledger.takeWaits()
 }
 
 // Step takes one event and returns the actions to perform, in order. The slice is valid until the next Step.
@@ -281,7 +251,7 @@ func (s *Session) settle() {
 		return
 	}
 	s.reopen()
-	s.changeAnew()
+	s.ledger.changeAnew()
 	s.splitDirty()
 	s.giveBack()
 	s.save()
@@ -328,11 +298,11 @@ func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterR
 		s.phase, s.began = phaseRegistering, s.now
 		s.registers = append(s.registers, call)
 		s.attached = &yarnpb.AllocateResponseProto{}
-		if s.restored && s.record.Answer != nil {
+		if s.ledger.restored && s.record.Answer != nil {
 			// Home still has the registration and would refuse a second one.
 			s.answer = s.record.Answer
 			for _, c := range s.answer.ContainersFromPreviousAttempts {
-				s.learn(s.home, c.GetId())
+				s.ledger.learn(s.home, c.GetId())
 			}
 			s.home.state, s.home.responseID, s.home.gen = linkUp, unknownID, s.record.gen
 		} else {
@@ -409,7 +379,13 @@ func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 	// If home's last answer came too late for the last heartbeat, it serves for this heartbeat, and home is not
 	// called.
 	s.waiting, s.waitID, s.began, s.homeAnswered = append(s.waiting, call), id, s.now, s.home.delivery == toDeliver
-	s.take(req)
+	s.ledger.take(req, s.out, s.now)
+	s.progress = req.Progress
+	if s.amRequest != nil && req.TrackingUrl == nil {
+		req.TrackingUrl = s.amRequest.TrackingUrl // home has not received the last URL yet
+	}
+	req.Ask, req.Release, req.BlacklistRequest, req.UpdateRequests, req.SchedulingRequests = nil, nil, nil, nil, nil
+	s.amRequest = req // the rest of the message goes to home
 	for _, m := range s.members {
 		m.called = true
 	}
@@ -425,169 +401,12 @@ func (s *Session) heardAnswer() {
 	s.record.heard()
 }
 
-// take adds the AM's request to the ledger and the members' lists. The rest of the message goes to home.
-func (s *Session) take(req *yarnpb.AllocateRequestProto) {
-	var blank []*link
-	if s.restored {
-		for _, m := range s.members {
-			if m.state == linkUp || m.state == linkRegistering || m.state == linkLaunched {
-				blank = append(blank, m)
-			}
-		}
-	}
-	early := s.early()
-	for _, a := range req.GetAsk() {
-		g := s.ledger.ask(a, blank, early, s.now)
-		if g.need < 0 {
-			s.withdraw(g)
-		}
-	}
-	s.ledger.sort()
-	// Only a single scheduler can enforce constraints between containers, so these requests go to home.
-	s.schedule(req.GetSchedulingRequests())
-	s.scheduled = s.scheduled || len(req.GetSchedulingRequests()) > 0
-	if !s.spoken {
-		s.spoken = true
-		s.withdrawUnasked()
-	}
-	for _, id := range req.GetRelease() {
-		s.release(id)
-	}
-	if b := req.GetBlacklistRequest(); b != nil {
-		for _, name := range b.GetBlacklistAdditions() {
-			s.blacklist[name] = true
-		}
-		for _, name := range b.GetBlacklistRemovals() {
-			delete(s.blacklist, name)
-		}
-		// A host or rack is blacklisted in all members. This has no effect in members that do not have it.
-		for _, m := range s.members {
-			if m.inUse() {
-				m.blacken(b)
-				m.news = true
-			}
-		}
-	}
-	s.change(req.GetUpdateRequests())
-	s.progress = req.Progress
-	if s.amRequest != nil && req.TrackingUrl == nil {
-		req.TrackingUrl = s.amRequest.TrackingUrl // home has not received the last URL yet
-	}
-	req.Ask, req.Release, req.BlacklistRequest, req.UpdateRequests, req.SchedulingRequests = nil, nil, nil, nil, nil
-	s.amRequest = req
-}
-
-// early counts grants without a group that wait to be sent to the AM. A UAM that outlived a proxy got them for that
-// proxy's asks. The returned function returns the number of them that belong to a new group.
-func (s *Session) early() func(groupKey) int {
-	if len(s.out.AllocatedContainers) == 0 {
-		return func(groupKey) int { return 0 }
-	}
-	type place struct {
-		priority int32
-		request  int64
-	}
-	counts := map[place]int{}
-	for _, c := range s.out.AllocatedContainers {
-		if s.ledger.of(c) == nil {
-			counts[place{c.GetPriority().GetPriority(), c.GetAllocationRequestId()}]++
-		}
-	}
-	return func(k groupKey) int {
-		n := counts[place{k.priority, k.request}]
-		delete(counts, place{k.priority, k.request})
-		return n
-	}
-}
-
-// change passes requests to change containers to the members that granted these, or to home if the member is unknown.
-// While a UAM has not reported its containers to a restarted proxy, its member may have granted the container. Then
-// the request waits.
-func (s *Session) change(wishes []*yarnpb.UpdateContainerRequestProto) {
-	unsure := s.restored && slices.ContainsFunc(s.members, func(m *link) bool { return m.unheard() && !m.closed })
-	for _, u := range wishes {
-		o, m := s.held.live[containerID(u.GetContainerId())], s.home
-		switch {
-		case o != nil:
-			m = o.by
-		case unsure && len(s.wishes) < mostReturned:
-			s.wishes = append(s.wishes, u)
-			continue
-		}
-		m.update(u)
-		m.news = true
-	}
-}
-
-// changeAnew tries again to pass on the waiting requests.
-func (s *Session) changeAnew() {
-	if waiting := s.wishes; len(waiting) > 0 {
-		s.wishes = nil
-		s.change(waiting)
-	}
-}
-
-// release returns a container to the member that granted it.
-func (s *Session) release(p *yarnpb.ContainerIdProto) {
-	id, m := containerID(p), s.home
-	if o, ok := s.held.live[id]; ok {
-		o.released, m = true, o.by
-	} else if s.restored && len(s.returned) < mostReturned && slices.ContainsFunc(s.members, (*link).unheard) {
-		// A UAM that has not reported its containers to this proxy yet may have granted it.
-		if s.returned == nil {
-			s.returned = map[creel.ContainerID]struct{}{}
-		}
-		s.returned[id] = struct{}{}
-	}
-	if !m.shut(s.now, s.cfg.HomeWaitMost) || !m.releases(id) { // duplicates are searched only while home is away
-		m.release = append(m.release, p)
-	}
-	m.news = true
-}
-
-// withdraw removes grants that wait for the AM's next answer and that it no longer wants, the latest first.
-func (s *Session) withdraw(g *group) {
-	for i := len(s.out.AllocatedContainers) - 1; i >= 0 && g.need < 0; i-- {
-		c := s.out.AllocatedContainers[i]
-		if s.ledger.of(c) != g || g.unsent == 0 {
-			continue
-		}
-		s.out.AllocatedContainers = slices.Delete(s.out.AllocatedContainers, i, i+1)
-		g.need++
-		g.unsent--
-		if o, ok := s.held.live[containerID(c.GetId())]; ok {
-			o.surplus, o.untold = true, false
-		}
-		s.release(c.GetId())
-	}
-	g.need = max(0, g.need)
-}
-
-// unasked reports whether the AM does not wait for a grant without a group. An earlier session asked for it, or its
-// group was removed long ago. The AM repeated its open asks when it registered.
-func (s *Session) unasked(m *link) bool {
-	return s.spoken && (!m.home || s.restored && !s.scheduled)
-}
-
-// withdrawUnasked releases containers that were granted before the AM's asks and match none of them.
-func (s *Session) withdrawUnasked() {
-	s.out.AllocatedContainers = slices.DeleteFunc(s.out.AllocatedContainers, func(c *yarnpb.ContainerProto) bool {
-		o := s.held.live[containerID(c.GetId())]
-		if o == nil || s.ledger.of(c) != nil || !s.unasked(o.by) {
-			return false
-		}
-		o.surplus, o.untold = true, false
-		s.release(c.GetId())
-		return true
-	})
-}
-
 // onFinish finishes the attempt at home and every UAM at once.
 func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterRequestProto) {
 	switch s.phase {
 	case phaseNew:
 		// Without a record the AM may have finished with the earlier proxy. Home decides.
-		s.blind = !s.restored || s.record.Answer == nil
+		s.blind = !s.ledger.restored || s.record.Answer == nil
 		s.home.state, s.home.responseID = linkUp, unknownID
 	case phaseRegistering:
 		s.refuse(

@@ -58,9 +58,9 @@ var table = []mutation{
 	},
 	{
 		name:     "a host stays on an AM's blacklist for members that restart",
-		file:     "amrmproxy/session.go",
-		old:      "			delete(s.blacklist, name)\n",
-		wrong:    "			if !MUTANT {\n				delete(s.blacklist, name)\n			}\n",
+		file:     "amrmproxy/grants.go",
+		old:      "		delete(l.blacklist, name)\n",
+		wrong:    "		if !MUTANT {\n			delete(l.blacklist, name)\n		}\n",
 		caughtBy: "amrmproxy TestScenarios",
 	},
 	{
@@ -358,9 +358,9 @@ var table = []mutation{
 	},
 	{
 		name:     "an AM is told that it has kept what it is told has ended",
-		file:     "amrmproxy/advance.go",
-		old:      "return s.held.live[containerID(c.GetId())] == nil },",
-		wrong:    "return !MUTANT && s.held.live[containerID(c.GetId())] == nil },",
+		file:     "amrmproxy/grants.go",
+		old:      "return l.held.live[containerID(c.GetId())] == nil },",
+		wrong:    "return !MUTANT && l.held.live[containerID(c.GetId())] == nil },",
 		caughtBy: "amrmproxy TestScenarios/kept_told_once",
 	},
 
@@ -426,8 +426,8 @@ var table = []mutation{
 	{
 		name:     "the numbers of answers to an AM begin anew with each of its proxies",
 		file:     "amrmproxy/advance.go",
-		old:      "	if s.restored {\n		// An AM's first",
-		wrong:    "	if s.restored && !MUTANT {\n		// An AM's first",
+		old:      "	if s.ledger.restored {\n		// An AM's first",
+		wrong:    "	if s.ledger.restored && !MUTANT {\n		// An AM's first",
 		caughtBy: "amrmproxy TestScenarios/late_call",
 	},
 	{
@@ -691,35 +691,35 @@ var table = []mutation{
 	},
 	{
 		name:  "surplus grants are kept",
-		file:  "amrmproxy/answer.go",
-		old:   "		if wanted && s.phase == phaseRunning {",
-		wrong: "		if (MUTANT || wanted) && s.phase == phaseRunning {",
+		file:  "amrmproxy/grants.go",
+		old:   "		if wanted && running {",
+		wrong: "		if (MUTANT || wanted) && running {",
 	},
 	{
 		name:  "a release is forgotten",
-		file:  "amrmproxy/session.go",
+		file:  "amrmproxy/grants.go",
 		old:   "		m.release = append(m.release, p)\n	}\n	m.news = true\n}\n\n// withdraw",
 		wrong: "		if !MUTANT {\n			m.release = append(m.release, p)\n		}\n	}\n	m.news = true\n}\n\n// withdraw",
 	},
 	{
 		name:     "a surplus grant is not given back",
-		file:     "amrmproxy/answer.go",
+		file:     "amrmproxy/grants.go",
 		old:      "		o.surplus = true\n		m.release = append(m.release, c.GetId())\n",
 		wrong:    "		o.surplus = true\n		if !MUTANT {\n			m.release = append(m.release, c.GetId())\n		}\n",
 		caughtBy: "amrmproxy TestAMGetsExactlyItsAsks",
 	},
 	{
 		name:  "a restarted ResourceManager is not told what was asked of it",
-		file:  "amrmproxy/answer.go",
-		old:   "	s.ledger.forget(m)\n",
-		wrong: "	if !MUTANT {\n		s.ledger.forget(m)\n	}\n",
+		file:  "amrmproxy/grants.go",
+		old:   "	l.forget(m)\n",
+		wrong: "	if !MUTANT {\n		l.forget(m)\n	}\n",
 		seed:  1,
 	},
 	{
 		name:     "a restarted ResourceManager is not told again what was released",
-		file:     "amrmproxy/answer.go",
-		old:      "		if o := s.held.live[id]; o.released || o.surplus {",
-		wrong:    "		if o := s.held.live[id]; !MUTANT && (o.released || o.surplus) {",
+		file:     "amrmproxy/grants.go",
+		old:      "		if o := l.held.live[id]; o.released || o.surplus {",
+		wrong:    "		if o := l.held.live[id]; !MUTANT && (o.released || o.surplus) {",
 		caughtBy: "amrmproxy TestScenarios/rm_restart",
 	},
 	{
@@ -739,13 +739,13 @@ var table = []mutation{
 	// Completions: each is reported once.
 	{
 		name:  "a completion is dropped",
-		file:  "amrmproxy/answer.go",
-		old:   "		if s.completed(id, c, &r.AllocatedContainers) {",
-		wrong: "		if s.completed(id, c, &r.AllocatedContainers) && !(MUTANT && id.ID%50 == 0) {",
+		file:  "amrmproxy/grants.go",
+		old:   "		if l.completed(id, c, now, &r.AllocatedContainers, &out.AllocatedContainers) {",
+		wrong: "		if l.completed(id, c, now, &r.AllocatedContainers, &out.AllocatedContainers) && !(MUTANT && id.ID%50 == 0) {",
 	},
 	{
 		name:     "a completion is told with its grant",
-		file:     "amrmproxy/answer.go",
+		file:     "amrmproxy/grants.go",
 		old:      "	return !c.surplus && !c.untold",
 		wrong:    "	return !c.surplus && (MUTANT || !c.untold)",
 		caughtBy: "amrmproxy TestScenarios/completed_before_told",
@@ -821,9 +821,9 @@ var table = []mutation{
 	},
 	{
 		name:     "the AM is not told of the containers that died with a UAM",
-		file:     "amrmproxy/answer.go",
-		old:      "		if s.completed(id, o, nil) {\n",
-		wrong:    "		if s.completed(id, o, nil) && !MUTANT {\n",
+		file:     "amrmproxy/grants.go",
+		old:      "		if l.completed(id, o, now, &out.AllocatedContainers) {\n",
+		wrong:    "		if l.completed(id, o, now, &out.AllocatedContainers) && !MUTANT {\n",
 		caughtBy: "amrmproxy TestScenarios/uam_dies",
 	},
 
@@ -1453,9 +1453,9 @@ var table = []mutation{
 	},
 	{
 		name:     "what an AM gave back before its UAM was heard by the proxy after is kept",
-		file:     "amrmproxy/answer.go",
-		old:      "	if _, o.released = s.returned[id]; o.released {\n",
-		wrong:    "	if _, o.released = s.returned[id]; !MUTANT && o.released {\n",
+		file:     "amrmproxy/grants.go",
+		old:      "	if _, o.released = l.returned[id]; o.released {\n",
+		wrong:    "	if _, o.released = l.returned[id]; !MUTANT && o.released {\n",
 		caughtBy: "amrmproxy TestScenarios",
 	},
 	{
