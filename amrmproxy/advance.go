@@ -4,58 +4,19 @@ package amrmproxy
 
 import (
 	"errors"
-	"slices"
-	"strings"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
-	"github.com/creelrm/creel/policies"
 )
-
-func (s *Session) onSaw(e Saw) {
-	if v := s.view; v != nil && e.View != nil && v.Store != "" && e.View.Store != v.Store {
-		s.record.changed() // the store came back empty, without this session's record
-	}
-	if e.Places != s.places {
-		s.ledger.placesChanged()
-	}
-	s.view, s.policy, s.places = e.View, e.Policy, e.Places
-	for _, g := range s.ledger.groups {
-		g.dirty = g.dirty || g.adrift || s.mislabelled(g)
-	}
-	if e.View != nil {
-		for i := range e.View.Members {
-			st := &e.View.Members[i]
-			if m := s.member(st.ID); m.observe(st) && !m.home {
-				s.ledger.leave(m)
-			}
-		}
-	}
-}
-
-// reopen marks all groups for a new split when a member was shut or came back.
-func (s *Session) reopen() {
-	moved := false
-	for _, m := range s.members {
-		if shut := m.shut(s.now, s.cfg.SlowAfter); shut != m.closed {
-			m.closed, moved = shut, true
-		}
-	}
-	if !moved {
-		return
-	}
-	s.ledger.spoil()
-}
 
 func (s *Session) onTick() {
 	s.ticked = s.now
 	for _, m := range s.members {
 		m.retry(s.now, s.renumbers(m))
 	}
-	s.unstick()
+	s.place(s.placer.placeWaiting(s.now, s.record.Queue))
 	s.ledger.sweep(s.now)
 	// Home also gives up an AM after AMExpiry, and the next attempt takes over these UAMs. So the next attempt has
 	// another AMExpiry to begin. The driver asks home whether the application is over.
@@ -91,230 +52,6 @@ func (s *Session) onTick() {
 		}
 		s.finishes = nil
 	}
-}
-
-// unstick places asks again that have waited long in one member, as if the member had no free resources. If the
-// member reported too few free resources, they move sooner (overdue).
-//
-// After a new plan all waiting asks are placed again, except asks for hosts and racks and asks that just moved. They
-// follow the queue's entitlements in the plan, also from a member that still grants occasionally. This happens one
-// member at a time. A split examines all members, so doing all at once would cost the square of their number at each
-// plan.
-func (s *Session) unstick() {
-	if !s.asks() {
-		return
-	}
-	if s.anotherPlan() {
-		s.placedBy, s.turns = s.view.Plan, len(s.members)
-	}
-	anew := s.nextTurn()
-	var pending pendingTable
-	for _, g := range s.ledger.groups {
-		if g.need == 0 || g.hedged || g.dirty {
-			continue
-		}
-		star, replace := g.star(), g.rooms && !g.onPlaces()
-		for _, m := range s.members {
-			c := star.at[m]
-			if c == nil || c.share == 0 || c.since.IsZero() {
-				continue
-			}
-			why, due := s.overdue(m, g, c)
-			if replace && m == anew && c.since.Before(s.now) && (!due || why == beyondRoom) {
-				why, due = anotherPlan, true
-			}
-			if !due {
-				continue
-			}
-			if c.tried = s.now; why == stuck || why == anotherPlan {
-				c.since = s.now
-			}
-			if pending == nil {
-				pending = s.pendingTable()
-			}
-			s.split(pending, g, m, why)
-		}
-	}
-}
-
-// turnEvery is the time between two members whose waiting asks are placed again after a plan.
-const turnEvery = 100 * time.Millisecond
-
-// nextTurn returns the member whose waiting asks must be placed again now, nil for none.
-func (s *Session) nextTurn() *link {
-	for s.turns > 0 && !s.now.Before(s.turnAt) {
-		m := s.members[s.turn%len(s.members)]
-		s.turn, s.turns = s.turn+1, s.turns-1
-		if s.ledger.outstanding(m) > 0 {
-			s.turnAt = s.now.Add(turnEvery)
-			return m
-		}
-	}
-	return nil
-}
-
-// anotherPlan reports whether the waiting asks have not been placed by the present plan.
-func (s *Session) anotherPlan() bool {
-	return s.view != nil && s.view.Plan != nil && s.view.Plan != s.placedBy
-}
-
-// overdue reports whether asks of a group have waited in a member for so long that they must be placed again, and the
-// reason. If the member reported free resources for fewer asks, they leave after about a heartbeat, provided the
-// policy uses free resources. In the subcluster of their hosts and racks they wait longer (3 s by default, as Spark
-// does), and stay as long as it has some free resources.
-func (s *Session) overdue(m *link, g *group, c *cell) (why replacement, due bool) {
-	waited, soon := s.now.Sub(c.since), s.cfg.StuckAfter/100
-	if waited > s.cfg.StuckAfter {
-		return stuck, true
-	}
-	if waited <= soon || !g.rooms || m.limit == nil {
-		return 0, false
-	}
-	room := policies.Fitting(resource(m.limit), g.size, m.memoryOnly)
-	if room >= c.share {
-		return 0, false
-	}
-	here := slices.ContainsFunc(g.lines, func(ln *line) bool {
-		owners := s.owners(ln.name)
-		return ln.name != anywhere && ln.want > 0 && len(owners) < len(s.members) && slices.Contains(owners, m.id)
-	})
-	why = beyondRoom
-	switch {
-	case room == 0 && here:
-		why, soon = full, s.cfg.StuckAfter/10
-	case room == 0:
-		why = full
-	case here:
-		return 0, false
-	}
-	return why, waited > soon && s.now.Sub(c.tried) > soon
-}
-
-// replacement is the reason why asks that wait in a member are placed again.
-type replacement int
-
-const (
-	asked       replacement = iota // not waiting: the AM has sent the asks
-	anotherPlan                    // there is a new plan of the rebalancer
-	beyondRoom                     // the member has free resources for fewer
-	full                           // the member has no free resources
-	stuck                          // they have waited there too long, so the member counts as full
-)
-
-func (s *Session) splitDirty() {
-	if !s.asks() {
-		return
-	}
-	var pending pendingTable
-	for _, g := range s.ledger.groups {
-		if g.dirty && (g.named || !s.WantsLabel() || s.label.asked) {
-			if pending == nil {
-				pending = s.pendingTable()
-			}
-			s.split(pending, g, nil, asked)
-		}
-	}
-}
-
-// split lets the policy split a group over the members. from, if not nil, is the member whose asks are placed again
-// for the reason why. pending has the shares of all groups; split updates it.
-func (s *Session) split(pending pendingTable, g *group, from *link, why replacement) {
-	s.count(pending, g, -1)
-	defer s.count(pending, g, 1)
-	label, _ := s.labelOf(g)
-	fresh := g.fresh
-	g.dirty, g.fresh = false, false
-	reach := make([]policies.Reach, 0, len(s.members))
-	for _, m := range s.members {
-		if !m.home && s.view == nil && m.state != linkUp {
-			continue
-		}
-		r := policies.Reach{
-			Member: m.id,
-			Home:   m.home,
-			UAM:    m.inUse() && !m.home,
-			Closed: m.closed || slices.Contains(g.barred, m) && !m.home || !m.home && !g.named && s.WantsLabel(),
-			Stuck:  m == from && why >= full || slices.Contains(g.left, m),
-
-			Unproven: m.unproven(s.now, &s.cfg),
-			Delivers: !m.grants.IsZero() && s.now.Sub(m.grants) < s.cfg.StuckAfter,
-		}
-		if m.limit != nil {
-			r.Known, r.Headroom, r.MemoryOnly = true, resource(m.limit), m.memoryOnly
-		}
-		r.Pending, r.Summed = pending.beside(label, m)
-		if m == from && why >= full {
-			r.Known, r.Headroom = true, creel.Resource{}
-		}
-		reach = append(reach, r)
-	}
-	ask := policies.Group{Count: g.need, Size: g.size, Strict: g.strict, Held: g.held(s.members),
-		Late: s.now.UnixNano()-g.asked > int64(s.cfg.StuckAfter)}
-	ask.Label, ask.LabelGiven = s.labelOf(g)
-	for i := range reach {
-		for _, h := range ask.Held {
-			if h.Member == reach[i].Member && (from == nil || h.Member != from.id) {
-				reach[i].Pending += h.Count
-			}
-		}
-	}
-	if from != nil {
-		ask.From, ask.Soon = from.id, why == full
-		ask.Held = slices.DeleteFunc(ask.Held, func(h policies.Share) bool { return h.Member == from.id })
-	}
-	for _, ln := range g.lines {
-		if ln.name != anywhere && ln.want > 0 {
-			ask.Places = append(ask.Places, policies.Place{
-				Name: ln.name, Count: ln.want, Members: s.owners(ln.name),
-				Strict: strings.HasPrefix(ln.name, "/") && !ln.ask.GetRelaxLocality(),
-			})
-		}
-	}
-	plan, err := s.policy.Split(s.view, s.record.Queue, ask, reach, s.rnd)
-	if from != nil {
-		share := g.star().at[from].share
-		// Grants that arrive here during the move are released, so a small move is not worth it.
-		most := func(sh policies.Share) bool { return sh.Member == from.id && 2*sh.Count > share }
-		if plan.Waiting > 0 && plan.Waiting >= share || why == beyondRoom && slices.ContainsFunc(plan.Shares, most) {
-			if why == stuck && g.strict {
-				g.left = nil // the members still to come are full, and must not keep the others from a second turn
-			}
-			return // other members have no free resources either: the asks stay
-		}
-	}
-	if from != nil && len(ask.Places) > 0 {
-		if g.strict && slices.ContainsFunc(plan.Shares, func(sh policies.Share) bool {
-			return slices.ContainsFunc(g.left, func(m *link) bool { return m.id == sh.Member })
-		}) {
-			g.left = nil // all had their turn
-		}
-		if !slices.Contains(g.left, from) {
-			g.left = append(g.left, from)
-		}
-	}
-	g.reason, g.hedged, g.rooms, g.adrift = plan.Reason, plan.Hedged, plan.Rooms, plan.Unplaced > 0
-	if err != nil {
-		if fresh || !errors.Is(err, creel.ErrInvalidLabel) {
-			s.refuseWaiting(err)
-		}
-		return // asks whose label was removed wait, as in a ResourceManager
-	}
-	g.apply(s.members, plan.Shares, s.owners, s.now)
-	for _, m := range s.members {
-		m.news = m.news || m.inUse()
-	}
-	for _, sh := range plan.Shares {
-		if m := s.member(sh.Member); m.state == linkNone {
-			s.plan(m)
-		}
-	}
-}
-
-func (s *Session) owners(name string) []creel.SubclusterID {
-	if s.places == nil {
-		return nil
-	}
-	return s.places.Where(name)
 }
 
 // plan requests a UAM. The UAM is recorded first, then launched. If the member had one before and does not accept its
@@ -431,7 +168,7 @@ func (s *Session) advance(m *link) {
 				OwnID:       m.ownID,
 				Name:        creel.UAMName(s.home.id),
 				Queue:       s.record.Queue,
-				Label:       s.labelAt(m),
+				Label:       s.placer.labelAt(m),
 				User:        s.record.User,
 			},
 		)

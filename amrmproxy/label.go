@@ -45,18 +45,7 @@ func LabelOf(r *yarnpb.ApplicationReportProto) Labelled {
 
 // WantsLabel reports whether the session needs the application's label: members have labels, and home has not
 // reported the application's.
-func (s *Session) WantsLabel() bool {
-	if s.label.known || s.view == nil || s.phase > phaseRunning {
-		return false
-	}
-	for i := range s.view.Members {
-		m := &s.view.Members[i]
-		if len(m.Load.Labels.Partitions) > 0 && m.State != subcluster.StateDeregistered {
-			return true
-		}
-	}
-	return false
-}
+func (s *Session) WantsLabel() bool { return s.phase <= phaseRunning && s.placer.wantsLabel() }
 
 // wantsType reports whether the session needs the application's type, since home did not report it at the first
 // launch. By the type the session decides whether UAMs stay and are renumbered.
@@ -75,22 +64,7 @@ func (s *Session) onLabelled(e Labelled) {
 	if !s.WantsLabel() {
 		return
 	}
-	s.label.asked = true
-	if e.Err == nil {
-		s.label = appLabel{e.Label, e.Given, true, true}
-	}
-	for _, g := range s.ledger.groups {
-		g.dirty = g.dirty || !g.named
-	}
-}
-
-// labelOf returns the label of a group of asks, from the asks or from the application's submission. given reports
-// whether one of the two names it.
-func (s *Session) labelOf(g *group) (label string, given bool) {
-	if g.named {
-		return g.label, true
-	}
-	return s.label.text, s.label.given
+	s.placer.labelled(e)
 }
 
 // pendingTable has the number of containers that each member is asked for, by the label of their nodes. It is counted
@@ -98,19 +72,60 @@ func (s *Session) labelOf(g *group) (label string, given bool) {
 // groups.
 type pendingTable map[*link]map[string]int64
 
+// beside returns the number of containers that a member is asked for on nodes of a label. elsewhere reports whether
+// it is also asked for containers on other nodes, which its headroom includes.
+func (t pendingTable) beside(label string, m *link) (n int64, elsewhere bool) {
+	n, same := t[m][label]
+	return n, len(t[m]) > 1 || len(t[m]) == 1 && !same
+}
+
+// wantsLabel reports whether members have labels, and home has not reported the application's.
+func (p *placer) wantsLabel() bool {
+	if p.label.known || p.view == nil {
+		return false
+	}
+	for i := range p.view.Members {
+		m := &p.view.Members[i]
+		if len(m.Load.Labels.Partitions) > 0 && m.State != subcluster.StateDeregistered {
+			return true
+		}
+	}
+	return false
+}
+
+// labelled takes home's report of the application's label, or its failure. Until then asks without a label wait.
+func (p *placer) labelled(e Labelled) {
+	p.label.asked = true
+	if e.Err == nil {
+		p.label = appLabel{e.Label, e.Given, true, true}
+	}
+	for _, g := range p.ledger.groups {
+		g.dirty = g.dirty || !g.named
+	}
+}
+
+// labelOf returns the label of a group of asks, from the asks or from the application's submission. given reports
+// whether one of the two names it.
+func (p *placer) labelOf(g *group) (label string, given bool) {
+	if g.named {
+		return g.label, true
+	}
+	return p.label.text, p.label.given
+}
+
 // pendingTable counts the shares of all groups.
-func (s *Session) pendingTable() pendingTable {
+func (p *placer) pendingTable() pendingTable {
 	t := pendingTable{}
-	for _, g := range s.ledger.groups {
-		s.count(t, g, 1)
+	for _, g := range p.ledger.groups {
+		p.count(t, g, 1)
 	}
 	return t
 }
 
 // count adds the shares of a group to a table, or subtracts them for a sign of -1.
-func (s *Session) count(t pendingTable, g *group, sign int64) {
-	s.ledger.visits++
-	label, _ := s.labelOf(g)
+func (p *placer) count(t pendingTable, g *group, sign int64) {
+	p.ledger.visits++
+	label, _ := p.labelOf(g)
 	for m, c := range g.star().at {
 		if c.share == 0 {
 			continue
@@ -124,36 +139,29 @@ func (s *Session) count(t pendingTable, g *group, sign int64) {
 	}
 }
 
-// beside returns the number of containers that a member is asked for on nodes of a label. elsewhere reports whether
-// it is also asked for containers on other nodes, which its headroom includes.
-func (t pendingTable) beside(label string, m *link) (n int64, elsewhere bool) {
-	n, same := t[m][label]
-	return n, len(t[m]) > 1 || len(t[m]) == 1 && !same
-}
-
 // labelAt returns the label with which the UAM of a member is submitted, nil for none. With it asks without a label
 // mean the same there as at home. A member without the label would refuse the UAM, and receives no such asks.
-func (s *Session) labelAt(m *link) *string {
-	if !s.label.given {
+func (p *placer) labelAt(m *link) *string {
+	if !p.label.given {
 		return nil
 	}
-	if st, ok := s.view.Member(m.id); s.label.text != "" && (!ok || st.Load.Labels.Find(s.label.text) == nil) {
+	if st, ok := p.view.Member(m.id); p.label.text != "" && (!ok || st.Load.Labels.Find(p.label.text) == nil) {
 		return nil
 	}
-	return &s.label.text
+	return &p.label.text
 }
 
 // mislabelled reports whether a member is asked for a label that it no longer has.
-func (s *Session) mislabelled(g *group) bool {
+func (p *placer) mislabelled(g *group) bool {
 	label := g.label
 	if !g.named {
-		label = s.label.text
+		label = p.label.text
 	}
 	if label == "" {
 		return false
 	}
 	for m, c := range g.star().at {
-		st, ok := s.view.Member(m.id)
+		st, ok := p.view.Member(m.id)
 		if ok && c.share > 0 && st.Load.Labels.Known && st.Load.Labels.Find(label) == nil {
 			return true
 		}

@@ -58,8 +58,8 @@ func TestLabelIsReadFromHome(t *testing.T) {
 		report := &yarnpb.ApplicationReportProto{AppNodeLabelExpression: proto.String("gpu")}
 		asked := step(AnsweredBy(report, nil))
 		now = now.Add(2 * time.Second)
-		if asked += step(Tick{}); asked != 0 || d.session.label.text != "gpu" {
-			t.Errorf("home has told %q, and is asked %d times", d.session.label.text, asked)
+		if asked += step(Tick{}); asked != 0 || d.session.placer.label.text != "gpu" {
+			t.Errorf("home has told %q, and is asked %d times", d.session.placer.label.text, asked)
 		}
 	}
 }

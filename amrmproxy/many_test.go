@@ -94,11 +94,11 @@ func TestPendingTableFollowsSplits(t *testing.T) {
 		}
 	}
 	Settle(t, s, now, FromAM{Call: 2, Allocate: call}, Answer)
-	table := s.pendingTable()
+	table := s.placer.pendingTable()
 	for _, g := range s.ledger.groups {
-		s.split(table, g, nil, asked)
+		s.placer.split(table, g, nil, asked)
 	}
-	want := s.pendingTable()
+	want := s.placer.pendingTable()
 	if len(want) == 0 {
 		t.Fatal("nothing is pending")
 	}

@@ -5,6 +5,7 @@ package amrmproxy
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -15,7 +16,6 @@ import (
 	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies"
-	"github.com/creelrm/creel/subcluster"
 )
 
 // phase is the AM's progress.
@@ -40,28 +40,18 @@ type Session struct {
 	now    time.Time
 	ticked time.Time // time of the last Tick
 	acts   []Action
-	view   *subcluster.View
-	policy policies.Policy
-	places Places
-	// placedBy is the plan by which the waiting asks were placed last.
-	placedBy *subcluster.Plan
-	// turn is the member whose waiting asks are placed again next, not before turnAt. turns is the number of members
-	// that have not had their turn with the plan placedBy.
-	turn, turns int
-	turnAt      time.Time
 
 	phase  phase
 	endErr error // the AM's answer after the end
 	why    string
 	links
 	ledger ledger
+	placer placer
 
 	record    recorder
 	inherited bool // the AM was finishing with the earlier proxy, and home may not have received the finish
 	abandoned bool // home gave up the attempt; the application may have another one
 	blind     bool // finishing; only home knows whether the AM had registered
-
-	label appLabel // of asks that name no label
 
 	// State of the calls with the AM.
 	heard        time.Time // its last call
@@ -116,6 +106,7 @@ func NewSession(o Options) (*Session, error) {
 		record: recorder{Record: Record{Attempt: o.Attempt, Home: o.Home, User: o.User}},
 	}
 	s.ledger = ledger{cfg: &s.cfg, links: &s.links, held: newContainers(), blacklist: map[string]bool{}}
+	s.placer = placer{cfg: &s.cfg, links: &s.links, ledger: &s.ledger, rnd: o.Rand}
 	s.home = s.member(o.Home)
 	s.home.home = true
 	if r := o.Record; r != nil {
@@ -233,7 +224,9 @@ func (s *Session) Step(now time.Time, e Event) []Action {
 	case SaveFailed:
 		s.onSaveFailed(e)
 	case Saw:
-		s.onSaw(e)
+		if s.placer.see(e) {
+			s.record.changed() // the store is without this session's record
+		}
 	case Labelled:
 		s.onLabelled(e)
 	case Ended:
@@ -250,9 +243,9 @@ func (s *Session) settle() {
 	if s.phase == phaseDone {
 		return
 	}
-	s.reopen()
+	s.placer.reopen(s.now)
 	s.ledger.changeAnew()
-	s.splitDirty()
+	s.place(s.placer.placeNew(s.now, s.record.Queue))
 	s.giveBack()
 	s.save()
 	for _, m := range s.members {
@@ -262,6 +255,21 @@ func (s *Session) settle() {
 	s.answerAM()
 	s.save()
 	s.close()
+}
+
+// place splits asks over the members while the AM is alive.
+func (s *Session) place(splits iter.Seq[placing]) {
+	if !s.asks() {
+		return
+	}
+	for p := range splits {
+		if p.refusal != nil {
+			s.refuseWaiting(p.refusal)
+		}
+		for _, m := range p.wanted {
+			s.plan(m)
+		}
+	}
 }
 
 // save requests a save of the record if it has changed and no save is under way.

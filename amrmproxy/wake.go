@@ -19,8 +19,8 @@ func (s *Session) Wake() time.Time {
 	if s.phase == phaseDone {
 		return s.now.Add(time.Hour)
 	}
-	if s.asks() && (s.turns > 0 || s.anotherPlan()) {
-		sooner(s.turnAt)
+	if at, due := s.placer.wake(); due && s.asks() {
+		sooner(at)
 	}
 	if len(s.waiting) > 0 {
 		if d := s.began.Add(s.cfg.HomeWait); s.now.Before(d) {

@@ -114,9 +114,9 @@ var table = []mutation{
 	},
 	{
 		name:     "what is asked beside a group is counted for each group of a call",
-		file:     "amrmproxy/advance.go",
-		old:      "			if pending == nil {\n				pending = s.pendingTable()\n			}\n			s.split(pending, g, nil, asked)\n",
-		wrong:    "			if MUTANT || pending == nil {\n				pending = s.pendingTable()\n			}\n			s.split(pending, g, nil, asked)\n",
+		file:     "amrmproxy/placer.go",
+		old:      "				if pending == nil {\n					pending = p.pendingTable()\n				}\n				if !yield(p.split(pending, g, nil, asked)) {\n",
+		wrong:    "				if MUTANT || pending == nil {\n					pending = p.pendingTable()\n				}\n				if !yield(p.split(pending, g, nil, asked)) {\n",
 		caughtBy: "amrmproxy TestManyPrioritiesCostLinearWork",
 	},
 	{
@@ -586,14 +586,14 @@ var table = []mutation{
 	},
 	{
 		name:     "asks that name no label go to others before home has told the application's",
-		file:     "amrmproxy/advance.go",
-		old:      "		if g.dirty && (g.named || !s.WantsLabel() || s.label.asked) {\n",
-		wrong:    "		if g.dirty && (MUTANT || g.named || !s.WantsLabel() || s.label.asked) {\n",
+		file:     "amrmproxy/placer.go",
+		old:      "		if g.dirty && (g.named || !p.wantsLabel() || p.label.asked) {\n",
+		wrong:    "		if g.dirty && (MUTANT || g.named || !p.wantsLabel() || p.label.asked) {\n",
 		caughtBy: "amrmproxy TestScenarios",
 	},
 	{
 		name:     "what waits does not follow another plan",
-		file:     "amrmproxy/advance.go",
+		file:     "amrmproxy/placer.go",
 		old:      "g.star(), g.rooms && !g.onPlaces()\n",
 		wrong:    "g.star(), g.rooms && !g.onPlaces() && !MUTANT\n",
 		caughtBy: "amrmproxy TestScenarios/by_plan",
@@ -635,14 +635,14 @@ var table = []mutation{
 	},
 	{
 		name:     "members have their turn once, and never again",
-		file:     "amrmproxy/advance.go",
+		file:     "amrmproxy/placer.go",
 		old:      "			g.left = nil // all had their turn\n",
 		wrong:    "			if !MUTANT {\n				g.left = nil // all had their turn\n			}\n",
 		caughtBy: "amrmproxy TestScenarios/unknown_places",
 	},
 	{
 		name:     "a full member takes the others' turns with asks for unknown hosts",
-		file:     "amrmproxy/advance.go",
+		file:     "amrmproxy/placer.go",
 		old:      "			if why == stuck && g.strict {\n",
 		wrong:    "			if !MUTANT && why == stuck && g.strict {\n",
 		caughtBy: "amrmproxy TestScenarios/unknown_places_full",
@@ -724,7 +724,7 @@ var table = []mutation{
 	},
 	{
 		name:     "asks that wait in a member that fell silent stay there",
-		file:     "amrmproxy/advance.go",
+		file:     "amrmproxy/placer.go",
 		old:      "			m.closed, moved = shut, true",
 		wrong:    "			m.closed, moved = shut, !MUTANT",
 		caughtBy: "amrmproxy TestScenarios/lost_member",
@@ -800,9 +800,9 @@ var table = []mutation{
 	},
 	{
 		name:     "a store that came back empty is not given the record",
-		file:     "amrmproxy/advance.go",
-		old:      "	if v := s.view; v != nil &&",
-		wrong:    "	if v := s.view; !MUTANT && v != nil &&",
+		file:     "amrmproxy/placer.go",
+		old:      "	emptied = p.view != nil",
+		wrong:    "	emptied = !MUTANT && p.view != nil",
 		caughtBy: "amrmproxy TestScenarios/store_emptied",
 	},
 	{
@@ -1085,9 +1085,9 @@ var table = []mutation{
 	},
 	{
 		name:     "asks stay where they are when their hosts become known elsewhere",
-		file:     "amrmproxy/advance.go",
-		old:      "	if e.Places != s.places {",
-		wrong:    "	if e.Places != s.places && !MUTANT {",
+		file:     "amrmproxy/placer.go",
+		old:      "	if e.Places != p.places {",
+		wrong:    "	if e.Places != p.places && !MUTANT {",
 		caughtBy: "amrmproxy TestScenarios/places_change",
 	},
 	{
@@ -1439,7 +1439,7 @@ var table = []mutation{
 	},
 	{
 		name:     "a member that is drained goes on being asked for what it was asked for",
-		file:     "amrmproxy/advance.go",
+		file:     "amrmproxy/placer.go",
 		old:      "m.observe(st) && !m.home {\n",
 		wrong:    "m.observe(st) && !m.home && !MUTANT {\n",
 		caughtBy: "amrmproxy TestScenarios",
@@ -1460,16 +1460,16 @@ var table = []mutation{
 	},
 	{
 		name:     "what has no room where it waits is left there for half a minute",
-		file:     "amrmproxy/advance.go",
+		file:     "amrmproxy/placer.go",
 		old:      "	if room >= c.share {\n",
 		wrong:    "	if room >= c.share || MUTANT && room > 0 {\n",
 		caughtBy: "amrmproxy TestScenarios/room_for_fewer",
 	},
 	{
 		name:     "each look for room sets back how long an ask has waited",
-		file:     "amrmproxy/advance.go",
-		old:      "			if c.tried = s.now; why == stuck || why == anotherPlan {\n",
-		wrong:    "			if c.tried = s.now; why == stuck || why == anotherPlan || MUTANT {\n",
+		file:     "amrmproxy/placer.go",
+		old:      "			if c.tried = p.now; why == stuck || why == anotherPlan {\n",
+		wrong:    "			if c.tried = p.now; why == stuck || why == anotherPlan || MUTANT {\n",
 		caughtBy: "amrmproxy TestScenarios/room_that_never_comes",
 	},
 	{
