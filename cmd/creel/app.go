@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,8 +44,7 @@ type appDoc struct {
 	MemoryMB    int64   `json:"allocatedMB"`
 	VCores      int64   `json:"allocatedVCores"`
 
-	waits string // code of the wait reason
-	raw   json.RawMessage
+	raw json.RawMessage
 }
 
 // appTags counts applications by their tags.
@@ -117,7 +114,6 @@ var appColumns = []column[appDoc]{
 	{"ELAPSED", false, func(a appDoc) string {
 		return (time.Duration(a.Elapsed) * time.Millisecond).Round(time.Second).String()
 	}},
-	{"WAITS-FOR", true, func(a appDoc) string { return a.waits }},
 	{"TAGS", true, func(a appDoc) string { return a.Tags }},
 	{"TRACKING-URL", true, func(a appDoc) string { return a.TrackingURL }},
 }
@@ -138,139 +134,12 @@ func appCommand() *cobra.Command {
 	return c
 }
 
-func appList() *cobra.Command {
-	var f clientFlags
-	var states []string
-	var user, queue, name, kind, order string
-	var tags []string
-	var since time.Duration
-	var limit int
-	var watch bool
-	c := &cobra.Command{Use: "list", Short: "list applications of all subclusters", Args: noArguments}
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return repeat(c, watch, func(out io.Writer) error {
-			q := url.Values{}
-			if err := setStates(q, states, creel.ParseApplicationState); err != nil {
-				return err
-			}
-			if user != "" {
-				q.Set("user", user)
-			}
-			if queue != "" {
-				q.Set("queue", queue)
-			}
-			if kind != "" {
-				q.Set("applicationTypes", kind)
-			}
-			if len(tags) > 0 {
-				q.Set("applicationTags", strings.Join(tags, ","))
-			}
-			if since > 0 {
-				q.Set("startedTimeBegin", strconv.FormatInt(time.Now().Add(-since).UnixMilli(), 10))
-			}
-			by, err := appOrder(order)
-			if err != nil {
-				return err
-			}
-			q.Set("deSelects", "resourceRequests")
-			var doc struct {
-				Apps struct {
-					App []appDoc `json:"app"`
-				} `json:"apps"`
-			}
-			head, err := f.call(c.Context(), http.MethodGet, "/ws/v1/cluster/apps", q, nil, &doc)
-			if err != nil {
-				return err
-			}
-			apps := slices.DeleteFunc(doc.Apps.App, func(a appDoc) bool { return !strings.Contains(a.Name, name) })
-			slices.SortStableFunc(apps, by)
-			if limit > 0 { // after the sort, so that the last ones are left out
-				apps = apps[:min(limit, len(apps))]
-			}
-			if f.printer.format == "wide" {
-				if err := f.waits(c.Context(), apps); err != nil {
-					return err
-				}
-			}
-			if err := printList(out, f.printer, apps, appColumns); err != nil {
-				return err
-			}
-			return partialExit(c, head)
-		})
-	}
-	f.register(c)
-	c.Flags().StringSliceVar(&states, "state", nil, "only these `STATES`, by YARN's names")
-	c.Flags().StringVar(&user, "of", "", "only applications of this `USER`")
-	c.Flags().StringVar(&queue, "queue", "", "only applications in this `QUEUE`")
-	c.Flags().IntVar(&limit, "limit", 0, "at most `N`")
-	c.Flags().StringVar(&name, "name", "", "only those with this `TEXT` in their name")
-	c.Flags().StringVar(&kind, "type", "", "only applications of this `TYPE`")
-	c.Flags().StringSliceVar(&tags, "tag", nil, "only those with one of these `TAGS`")
-	c.Flags().DurationVar(&since, "since", 0, "only those that started within this `TIME`, such as 2h")
-	c.Flags().StringVar(&order, "sort", "state",
-		"`ORDER`: state (those that have not ended first, newest first), started, name, user, queue, memory, containers")
-	c.Flags().BoolVar(&watch, "watch", false, watchUsage)
-	return c
-}
-
-// waits fills in the wait reasons of applications from creel's own list. Hadoop's servers have no such list and leave
-// them empty.
-func (f *clientFlags) waits(ctx context.Context, apps []appDoc) error {
-	codes := map[string]string{}
-	for q := (url.Values{"state": {"running,waiting"}, "fields": {"id,waits_for"}, "limit": {"1000"}}); ; {
-		var page struct {
-			Apps []struct {
-				ID    string `json:"id"`
-				Waits string `json:"waits_for"`
-			} `json:"apps"`
-			Next string `json:"next"`
-		}
-		if _, err := f.call(ctx, http.MethodGet, "/api/v1/apps", q, nil, &page); err != nil {
-			if exitCode(err) == exitNotFound {
-				return nil
-			}
-			return err
-		}
-		for _, a := range page.Apps {
-			codes[a.ID] = a.Waits
-		}
-		if page.Next == "" {
-			break
-		}
-		q.Set("cursor", page.Next)
-	}
-	for i := range apps {
-		apps[i].waits = codes[apps[i].ID]
-	}
-	return nil
-}
-
 func (f *clientFlags) app(ctx context.Context, id creel.ApplicationID) (appDoc, error) {
 	var doc struct {
 		App appDoc `json:"app"`
 	}
 	_, err := f.call(ctx, http.MethodGet, "/ws/v1/cluster/apps/"+id.String(), nil, nil, &doc)
 	return doc.App, err
-}
-
-// appOrder is an order of applications. Equal ones are sorted newest first.
-func appOrder(name string) (func(a, b appDoc) int, error) {
-	newest := func(a, b appDoc) int { return cmp.Or(cmp.Compare(b.Started, a.Started), cmp.Compare(b.ID, a.ID)) }
-	first := map[string]func(a, b appDoc) int{
-		"state": func(a, b appDoc) int {
-			return cmp.Compare(min(a.Finished, 1), min(b.Finished, 1))
-		},
-		"started":    func(_, _ appDoc) int { return 0 },
-		"name":       func(a, b appDoc) int { return cmp.Compare(a.Name, b.Name) },
-		"user":       func(a, b appDoc) int { return cmp.Compare(a.User, b.User) },
-		"queue":      func(a, b appDoc) int { return cmp.Compare(a.Queue, b.Queue) },
-		"memory":     func(a, b appDoc) int { return cmp.Compare(b.MemoryMB, a.MemoryMB) },
-		"containers": func(a, b appDoc) int { return cmp.Compare(b.Containers, a.Containers) },
-	}[name]
-	if first == nil {
-		return nil, usage(fmt.Errorf("--sort %s: use state, started, name, user, queue, memory or containers", name))
-	}
-	return func(a, b appDoc) int { return cmp.Or(first(a, b), newest(a, b)) }, nil
 }
 
 func appStatus() *cobra.Command {

@@ -312,6 +312,7 @@ func queueList() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		f.headline(c.Context(), c.OutOrStdout())
 		if err := printList(c.OutOrStdout(), f.printer, list, queueColumns); err != nil {
 			return err
 		}

@@ -88,6 +88,16 @@ func writeStatus(w io.Writer, doc *rest.OverviewDoc) {
 	}
 }
 
+// headline writes the federation's worst finding above a table. A server without a federation has none.
+func (f *clientFlags) headline(ctx context.Context, w io.Writer) {
+	if f.printer.format != "table" && f.printer.format != "wide" {
+		return
+	}
+	if doc, err := f.overview(ctx); err == nil {
+		writeHeadline(w, &doc)
+	}
+}
+
 // writeHeadline writes the worst finding and its remedy.
 func writeHeadline(w io.Writer, doc *rest.OverviewDoc) {
 	fmt.Fprintf(w, "%-9s %s\n", doc.State, doc.Sentence)

@@ -71,6 +71,7 @@ func appWhy() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		f.headline(c.Context(), c.OutOrStdout())
 		err = printOne(c.OutOrStdout(), f.printer, doc.WhyDoc, id.String(), func(w io.Writer) error {
 			doc.write(w, f.printer.format == "wide")
 			return nil

@@ -169,9 +169,9 @@ func (n *newcomer) firstCommands() {
 	n.says(n.types(8, "run", "--memory", "64g", "--", "date"), "the ask was refused", "maximum allowed allocation")
 	n.says(n.types(3, "app", "status", "application_1_0001", "-o", "json"), `"exit_code":3`)
 	n.says(n.types(2, "app", "lst"), "did you mean list")
-	var apps []struct{ FinalStatus, State string }
+	var apps []struct{ Outcome, State string }
 	n.reads(&apps, "app", "list", "--type", "CREEL", "--since", "10m")
-	if len(apps) != 3 || apps[2].FinalStatus != "SUCCEEDED" {
+	if len(apps) != 3 || apps[2].Outcome != "SUCCEEDED" {
 		n.Errorf("the list, newest first: %+v", apps)
 	}
 }

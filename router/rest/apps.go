@@ -300,7 +300,7 @@ func readAppFilter(q url.Values) (f appFilter, err error) {
 	}
 	for s := range strings.SplitSeq(q.Get("state"), ",") {
 		if s = strings.TrimSpace(s); s != "" {
-			f.states = append(f.states, strings.ToLower(s))
+			f.states = append(f.states, s)
 		}
 	}
 	if text := q.Get("limit"); text != "" {
@@ -360,8 +360,7 @@ func (f *appFilter) place(rows []*AppRow) error {
 }
 
 func (f *appFilter) keeps(a *AppRow) bool {
-	if len(f.states) > 0 && !slices.Contains(f.states, strings.ToLower(a.State)) &&
-		!slices.Contains(f.states, group[a.rank]) {
+	if len(f.states) > 0 && !slices.ContainsFunc(f.states, a.isIn) {
 		return false
 	}
 	if f.queue != "" && a.Queue != f.queue && !strings.HasPrefix(a.Queue, f.queue+".") &&
@@ -387,6 +386,15 @@ func (f *appFilter) keeps(a *AppRow) bool {
 		}
 	}
 	return false
+}
+
+// isIn reports whether an application is in a state: a group in lower case, or YARN's state. "running" in lower case
+// does not contain those that wait for asks.
+func (a *AppRow) isIn(state string) bool {
+	if slices.Contains(group[:], state) {
+		return group[a.rank] == state
+	}
+	return strings.EqualFold(a.State, state)
 }
 
 // behind reports whether a row comes after the cursor's row.
