@@ -218,3 +218,9 @@ func appArgument(text string) (creel.ApplicationID, error) {
 	}
 	return app, nil
 }
+
+// hasNoSuch reports whether the server responded that the path does not exist.
+func hasNoSuch(err error) bool {
+	var code *exitError
+	return errors.As(err, &code) && code.code == exitNotFound
+}

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,18 +45,6 @@ func (n *nodeDoc) UnmarshalJSON(b []byte) error {
 
 // MarshalJSON returns the document as the server wrote it.
 func (n nodeDoc) MarshalJSON() ([]byte, error) { return n.raw, nil }
-
-func daily(use, short string, children ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{
-		Use:     use,
-		Short:   short,
-		GroupID: "daily",
-		Args:    noArguments,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(children...)
-	return c
-}
 
 var nodeColumns = []column[nodeDoc]{
 	{"ID", false, func(n nodeDoc) string { return n.ID }},
@@ -121,12 +108,6 @@ func (f *clientFlags) nodeList(ctx context.Context, q url.Values) ([]nodeDoc, ht
 	}
 	head, err := f.call(ctx, http.MethodGet, "/ws/v1/cluster/nodes", q, nil, &doc)
 	return doc.Nodes.Node, head, err
-}
-
-// hasNoSuch reports whether the server responded that the path does not exist.
-func hasNoSuch(err error) bool {
-	var code *exitError
-	return errors.As(err, &code) && code.code == exitNotFound
 }
 
 func nodeList() *cobra.Command {

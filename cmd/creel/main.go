@@ -111,29 +111,3 @@ Exit codes of all commands:
 	)
 	return root
 }
-
-// noArguments rejects extra words with the exit code of a usage error.
-func noArguments(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	see := fmt.Sprintf("see %s --help", c.CommandPath())
-	c.SuggestionsMinimumDistance = 2
-	if like := c.SuggestionsFor(args[0]); len(like) > 0 {
-		see = "did you mean " + strings.Join(like, " or ") + "? " + see
-	}
-	return usage(fmt.Errorf("%q is not a command of %q; %s", args[0], c.CommandPath(), see))
-}
-
-// between requires least to most arguments, described by words. Otherwise the exit code is that of a usage error.
-func between(least, most int, words string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
-			return usage(fmt.Errorf("%s takes %s; it got %d arguments", c.CommandPath(), words, len(args)))
-		}
-		return nil
-	}
-}
-
-// exactly requires n arguments. Otherwise the exit code is that of a usage error.
-func exactly(n int, names string) cobra.PositionalArgs { return between(n, n, names) }
