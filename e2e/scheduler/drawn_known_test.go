@@ -110,7 +110,7 @@ func TestQueueDifferencesPage(t *testing.T) {
 	b.WriteString(`# Queues: differences from Hadoop
 
 After this page you know which queues creel reads or shows differently from Hadoop's CapacityScheduler.
-It is made from the list of e2e/scheduler: ` + "`go test ./e2e/scheduler -run TestQueueDifferencesPage -update`" + `.
+It is made from the lists of e2e/scheduler: ` + "`go test ./e2e/scheduler -run TestQueueDifferencesPage -update`" + `.
 
 A test draws trees of queues with percentages and weights, and changes them by files and by calls. It compares each
 rejection and each document of ` + "`/ws/v1/cluster/scheduler`" + ` with a ResourceManager of Hadoop 3.4.2. It accepts
@@ -120,6 +120,15 @@ these differences and no others.
 | --- | --- | --- | --- |
 `)
 	for _, k := range known {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", k.where, k.hadoop, k.creel, k.why)
+	}
+	b.WriteString(`
+Another test writes -1 for each key in turn. Both ResourceManagers show the same queues, or both reject it, except here:
+
+| key with -1 | Hadoop | creel | reason |
+| --- | --- | --- | --- |
+`)
+	for _, k := range unsetKnown {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", k.where, k.hadoop, k.creel, k.why)
 	}
 	if *updatePage {

@@ -156,8 +156,14 @@ func (h *hadoopTrees) document(t *testing.T) map[string]string {
 // mutate changes keys by a call; the refusal is "" if it is accepted.
 func (h *hadoopTrees) mutate(t *testing.T, body string) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), "PUT", "http://"+h.web+"/ws/v1/cluster/scheduler-conf",
-		strings.NewReader(body))
+	return h.call(t, "PUT", "scheduler-conf", body)
+}
+
+// call sends a document; the refusal is "" if it is accepted.
+func (h *hadoopTrees) call(t *testing.T, method, path, body string) string {
+	t.Helper()
+	url := "http://" + h.web + "/ws/v1/cluster/" + path
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,13 +190,18 @@ type creelTrees struct {
 	stop func()
 }
 
-func readQueues(t *testing.T, dir string) (server.Queues, error) {
+func configured(t *testing.T, dir string) *settings.Settings {
 	t.Helper()
 	s, err := settings.Load(settings.Sources{ConfDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := role.QueueConfig(s, false)
+	return s
+}
+
+func readQueues(t *testing.T, dir string) (server.Queues, error) {
+	t.Helper()
+	config, err := role.QueueConfig(configured(t, dir), false)
 	return server.Queues{Spec: config.Queues, Placement: config.Placement}, err
 }
 
@@ -204,6 +215,10 @@ func startOurs(t *testing.T, dir string, mutable bool) (*creelTrees, error) {
 	m := rm.Defaults()
 	m.MinAllocation, m.MaxAllocation = creel.NewResource(128, 1), creel.NewResource(8192, 8)
 	m.Queues, m.Placement = q.Spec, q.Placement
+	labelled := configured(t, dir).Bool("yarn.node-labels.enabled")
+	if labelled {
+		m.Labels = rm.LabelsByCall
+	}
 	cfg := server.Config{
 		ClusterID: "test", Machine: m, AdminACL: queues.ACL{All: true},
 		ReloadQueues: func() (server.Queues, error) { return readQueues(t, dir) },
@@ -248,12 +263,18 @@ func startOurs(t *testing.T, dir string, mutable bool) (*creelTrees, error) {
 	rest.New(s, rest.Config{
 		MaxContainer: m.MaxAllocation, Resources: rest.TypesOf(&cfg.Machine), MaxBody: 1 << 20,
 	}).Mount(mux)
-	return &creelTrees{s: s, mux: mux, stop: func() {
+	c := &creelTrees{s: s, mux: mux, stop: func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-	}}, nil
+	}}
+	if labelled {
+		if code, body := c.call("POST", "/ws/v1/cluster/add-node-labels?user.name=root", labelX); code != http.StatusOK {
+			t.Fatalf("%d %s", code, body)
+		}
+	}
+	return c, nil
 }
 
 func (c *creelTrees) call(method, path, body string) (int, []byte) {

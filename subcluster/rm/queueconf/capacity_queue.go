@@ -393,7 +393,7 @@ func (r *capacityReader) allocation(get lookup, q *queues.Queue, parent inherita
 		{"maximum-allocation-vcores", creel.VCoresName},
 	} {
 		if p, ok := get(part.key); ok {
-			if n := read(r, p, true, positive, 0); n > 0 {
+			if n := read(r, p, true, positiveOrUnset, 0); n > 0 {
 				size, given = size.With(part.typ, int64(n)), true
 			}
 		}

@@ -608,10 +608,17 @@ func TestMinusOneIsNotSet(t *testing.T) {
 		"root.maximum-capacity":       "-1",
 		"root.a.maximum-applications": "-1",
 		"root.a.maximum-capacity":     "-1",
+
+		"root.maximum-allocation-mb":       "4096",
+		"root.a.maximum-allocation-mb":     "-1",
+		"root.a.maximum-allocation-vcores": "-1",
 	})
 	root, a := c.Queues.Root, c.Queues.Root.Children[0]
 	if !isWhole(root.Capacity) || len(root.Shares) > 0 || a.MaxApps != 70 {
 		t.Errorf("root %+v %+v, %d applications", root.Capacity, root.Shares, a.MaxApps)
+	}
+	if root.MaxAllocation.MemoryMB != 4096 || !a.MaxAllocation.Equal(root.MaxAllocation) {
+		t.Errorf("containers of at most %v below %v", a.MaxAllocation, root.MaxAllocation)
 	}
 	if a := read(map[string]string{"root.a.maximum-applications": "5"}).Queues.Root.Children[0]; a.MaxApps != 5 {
 		t.Errorf("%d applications", a.MaxApps)
