@@ -156,7 +156,7 @@ var rules = map[string]rule{
 	"subcluster/remote": {
 		imports: []string{
 			".", "subcluster", "subcluster/failover", "internal/pauseclock", "internal/hrpc", data, "internal/yarnrpc",
-			"internal/token",
+			"internal/token", "internal/network",
 		},
 	},
 	"subcluster/failover":   {pure: true, imports: []string{"."}},
@@ -354,7 +354,10 @@ var rules = map[string]rule{
 	"statestore/redis/redistest": {imports: []string{"internal/programs"}},
 	"internal/workload/traces":   {},
 	"router/server": {
-		imports: []string{".", "statestore/intents", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc", "internal/pauseclock"},
+		imports: []string{
+			".", "statestore", "statestore/intents", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc",
+			"internal/pauseclock",
+		},
 	},
 	"router/tokens":     {imports: []string{".", "statestore", "internal/token"}},
 	"router/moves":      {imports: []string{".", "internal/audit", "subcluster", "statestore", "router"}},

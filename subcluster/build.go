@@ -155,6 +155,7 @@ func freeze(previous *View, records Records, members []knownRecord, now time.Tim
 		f := Freeze{At: previous.At}
 		if before {
 			f = *previous.Freeze
+			f.Unread = false
 		}
 		if f.ThawBy.IsZero() {
 			f.ThawBy = now.Add(lease)
@@ -181,6 +182,7 @@ func freeze(previous *View, records Records, members []knownRecord, now time.Tim
 	}
 	if before {
 		f := *previous.Freeze
+		f.Unread = false
 		if well >= 2 || forgotten > 0 {
 			f.ThawBy = time.Time{}
 			return &f
@@ -299,7 +301,7 @@ func Unreachable(previous *View, why string) *View {
 		f = *previous.Freeze
 		f.ThawBy = time.Time{}
 	}
-	f.Reason = "the state store does not answer: " + why
+	f.Reason, f.Unread = "the state store does not answer: "+why, true
 	v.Freeze, v.Plan = &f, nil
 	v.derived = &derivedData{view: &v, of: map[QueueOn]any{}} // decisions depend on the plan too
 	return &v

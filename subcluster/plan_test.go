@@ -36,8 +36,13 @@ func TestPlanIsInViewForItsLease(t *testing.T) {
 		if (v.Plan != nil) != c.follow {
 			t.Errorf("%s: the view has plan %v", c.what, v.Plan)
 		}
-		if u := Unreachable(v, "gone"); u.Plan != nil {
+		u := Unreachable(v, "gone")
+		if u.Plan != nil {
 			t.Errorf("%s: it is followed though the store does not answer", c.what)
+		}
+		if next := Build(u, Records{Now: now, Members: record(now)}, now); !u.Freeze.Unread ||
+			next.Freeze != nil && next.Freeze.Unread {
+			t.Errorf("%s: unread %+v, then after a read %+v", c.what, u.Freeze, next.Freeze)
 		}
 	}
 	first := Build(nil, Records{Now: at, Members: record(at), Plan: plan}, at)

@@ -86,6 +86,7 @@ type Freeze struct {
 	At     time.Time // store's clock when the members were last well; states are as of then
 	// ThawBy is the end of the freeze even if some members are still missing; zero while none has returned.
 	ThawBy time.Time
+	Unread bool // the last read of the store failed
 }
 
 // Index is a member's position in Members.

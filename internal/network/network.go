@@ -32,6 +32,8 @@ func InWords(err error) error {
 	}
 	var name *net.DNSError
 	var n net.Error
+	var op *net.OpError
+	var errno syscall.Errno
 	var untrusted *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &untrusted):
@@ -44,6 +46,12 @@ func InWords(err error) error {
 		return &plainError{"no answer came in time", err}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return &plainError{"the connection ended before the answer did", err}
+	case errors.Is(err, context.Canceled):
+		return &plainError{"the call was abandoned", err}
+	case errors.Is(err, net.ErrClosed), errors.Is(err, syscall.EPIPE):
+		return &plainError{"the connection was closed", err}
+	case errors.As(err, &op) && errors.As(op.Err, &errno):
+		return &plainError{errno.Error(), err}
 	}
 	return err
 }

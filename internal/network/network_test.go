@@ -3,12 +3,15 @@
 package network_test
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,5 +46,18 @@ func TestConnectionErrorsAreReadable(t *testing.T) {
 	}
 	if err := errors.New("the disk is full"); network.InWords(err) != err {
 		t.Error("what is no connection's is changed")
+	}
+}
+
+// Errors of a system call or of a closed connection are reported without addresses and names of calls.
+func TestErrorsOfCallsLoseTheirAddresses(t *testing.T) {
+	for want, err := range map[string]error{
+		"no route to host":          &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.EHOSTUNREACH)},
+		"the connection was closed": &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.EPIPE)},
+		"the call was abandoned":    &url.Error{Op: "Get", URL: "http://10.0.0.1/", Err: context.Canceled},
+	} {
+		if got := network.InWords(err); got.Error() != want {
+			t.Errorf("%v: %v, want %s", err, got, want)
+		}
 	}
 }

@@ -39,6 +39,8 @@ type Config struct {
 	Nav       []Link
 	Home      string // target of the link on the software's name
 	Search    string // path of the list that ?q= searches
+	// Begin returns the context with which a page is loaded; nil: the request's.
+	Begin func(ctx context.Context) context.Context
 	// Problem is the suggested command if a page cannot be shown.
 	Problem string
 	// Other maps further paths, linked by YARN's tools, to pages.
@@ -139,6 +141,9 @@ type shell struct {
 
 // serve renders a page completely before it sends any byte.
 func (d *Site) serve(w http.ResponseWriter, r *http.Request, p Page) {
+	if d.conf.Begin != nil {
+		r = r.WithContext(d.conf.Begin(r.Context()))
+	}
 	c := &Call{d: d, r: r}
 	data, err := p.Load(c)
 	if err != nil {

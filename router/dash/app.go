@@ -116,6 +116,14 @@ func (a *app) headline() string {
 		}
 	}
 	switch {
+	case a.Why.Last != nil:
+		l := a.Why.Last
+		age := "when its home last answered"
+		if l.AgeSeconds >= 0 {
+			age = pages.Age(l.AgeSeconds) + " ago"
+		}
+		return fmt.Sprintf("Its home %s does not answer. It was %s in %s %s, for user %s.",
+			a.Why.Home, l.State, l.Queue, age, l.User)
 	case a.Problem != "":
 		return "Its home " + string(a.Why.Home) + " does not answer for it now: " + a.Problem
 	case a.Ended:

@@ -5,6 +5,7 @@
 package dash
 
 import (
+	"context"
 	"embed"
 	"fmt"
 	"html/template"
@@ -22,13 +23,13 @@ import (
 //go:embed page
 var files embed.FS
 
-// New makes the dashboard over the router's API, which serves /api/v1 and /ws/v1/cluster. It panics if an embedded
-// template is invalid.
-func New(api http.Handler) *pages.Site {
+// New makes the dashboard over the router's API, which serves /api/v1 and /ws/v1/cluster. begin returns the context of
+// a page's requests (rest.Handler.Patient); nil: the page's own. It panics if an embedded template is invalid.
+func New(api http.Handler, begin func(ctx context.Context) context.Context) *pages.Site {
 	to := func(path string) func(*pages.Call) string { return func(*pages.Call) string { return path } }
 	app := func(c *pages.Call) string { return "/apps/" + url.PathEscape(c.Param("id")) }
 	return pages.New(pages.Config{
-		API: api, Templates: files, Home: "/", Search: "/apps", Problem: "creel subcluster list",
+		API: api, Begin: begin, Templates: files, Home: "/", Search: "/apps", Problem: "creel subcluster list",
 		Functions: template.FuncMap{
 			"amounts":   amounts,
 			"queuelink": func(q string) string { return pages.WithQuery("/queues", "queue", q) },

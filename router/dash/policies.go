@@ -4,6 +4,7 @@ package dash
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -32,6 +33,7 @@ var policyPage = pages.Page{
 // policyList is the page of all documents.
 type policyList struct {
 	Policies []rest.PolicyDoc
+	Note     string // set if the state store does not answer
 	// Without has the queues without their own document.
 	Without []string
 }
@@ -41,7 +43,7 @@ func loadPolicies(c *pages.Call) (any, error) {
 	if err := c.Get("/api/v1/policies", &doc); err != nil {
 		return nil, err
 	}
-	list := policyList{Policies: doc.Policies}
+	list := policyList{Policies: doc.Policies, Note: doc.Note}
 	own := map[string]bool{}
 	for _, p := range doc.Policies {
 		own[string(p.Queue)] = own[string(p.Queue)] || !p.Removed
@@ -61,6 +63,7 @@ func loadPolicies(c *pages.Call) (any, error) {
 // policyView is the page of one queue's policy: the document in force, its history, and a comparison of two versions.
 type policyView struct {
 	Queue     string
+	Note      string          // set if the state store does not answer
 	Effective *rest.PolicyDoc // nil: the settings' policies apply
 	Text      string          // its document, indented
 	History   []rest.PolicyDoc
@@ -139,10 +142,14 @@ func loadPolicy(c *pages.Call) (any, error) {
 		return nil, err
 	}
 	var history rest.PoliciesDoc
-	if err := c.Get(path+"/history?limit=50", &history); err != nil {
+	err := c.Get(path+"/history?limit=50", &history)
+	switch {
+	case pages.IsStatus(err, http.StatusServiceUnavailable):
+		p.Note = "Its history is unknown: the state store does not answer."
+	case err != nil:
 		return nil, err
 	}
-	p.History = history.Policies
+	p.History, p.Note = history.Policies, cmp.Or(history.Note, p.Note)
 	if len(p.History) > 0 {
 		p.Expect = p.History[0].Version
 	}

@@ -4,6 +4,7 @@ package dash
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -72,7 +73,8 @@ func loadQueues(c *pages.Call) (any, error) {
 	}
 	if q.Version > 0 {
 		var old rest.QueueTreesDoc
-		if err := c.Get("/api/v1/queues/history?limit=10", &old); err != nil {
+		err := c.Get("/api/v1/queues/history?limit=10", &old)
+		if err != nil && !pages.IsStatus(err, http.StatusServiceUnavailable) {
 			return nil, err
 		}
 		q.History = old.Versions

@@ -3,6 +3,7 @@
 package dash
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/creelrm/creel"
@@ -48,6 +49,7 @@ func loadRebalancer(c *pages.Call) (any, error) {
 	if err := c.Get("/api/v1/moves", &p.Moves); err != nil {
 		return nil, err
 	}
+	p.Rebalancer.Note = cmp.Or(p.Rebalancer.Note, p.Moves.Note)
 	p.Moves.Last = p.Moves.Last[:min(len(p.Moves.Last), shownMoves)]
 	p.Held = slices.Concat(p.Escrow, p.UserLimits)
 	plan := p.Plan

@@ -22,6 +22,7 @@ type Moves struct {
 	Last  []moves.FinishedMove    `json:"last"`
 	Next  []rebalancer.ChosenMove `json:"next"`
 	Notes []string                `json:"notes,omitempty"` // why other applications stay
+	Note  string                  `json:"note,omitempty"`  // set if the state store does not answer
 }
 
 // MoveDone is a finished move.
@@ -46,14 +47,15 @@ func (o *Operator) Moves(ctx context.Context, as creel.SubclusterID) (out Moves,
 		}
 	}
 	under, _, err := moves.All(ctx, o.conf.Store)
-	if err != nil {
+	if err = without(ctx, err, "moves under way"); err != nil {
 		return out, err
 	}
 	out.Under, out.Next = []MoveUnder{}, []rebalancer.ChosenMove{}
 	for i := range under {
 		out.Under = append(out.Under, moveUnder(&under[i]))
 	}
-	if out.Last, err = moves.Last(ctx, o.conf.Store); err != nil {
+	out.Last, err = moves.Last(ctx, o.conf.Store)
+	if err = without(ctx, err, "finished moves"); err != nil {
 		return out, err
 	}
 	if out.Last == nil {
@@ -61,7 +63,7 @@ func (o *Operator) Moves(ctx context.Context, as creel.SubclusterID) (out Moves,
 	}
 	if o.conf.Preview != nil {
 		next, notes, err := o.conf.Preview(ctx, as)
-		if err != nil {
+		if err = without(ctx, err, "the next moves"); err != nil {
 			return out, err
 		}
 		out.Next, out.Notes = append(out.Next, next...), notes
@@ -72,11 +74,11 @@ func (o *Operator) Moves(ctx context.Context, as creel.SubclusterID) (out Moves,
 // MovesOf returns the moves of one application: the one under way, nil for none, and the finished ones, newest first.
 func (o *Operator) MovesOf(ctx context.Context, app creel.ApplicationID) (*MoveUnder, []moves.FinishedMove, error) {
 	all, _, err := moves.All(ctx, o.conf.Store)
-	if err != nil {
+	if err = without(ctx, err, "its move under way"); err != nil {
 		return nil, nil, err
 	}
 	last, err := moves.Last(ctx, o.conf.Store)
-	if err != nil {
+	if err = without(ctx, err, "its finished moves"); err != nil {
 		return nil, nil, err
 	}
 	last = slices.DeleteFunc(last, func(d moves.FinishedMove) bool { return d.Application != app })

@@ -55,6 +55,7 @@ type Operator struct {
 
 // New makes an operator.
 func New(conf Config) *Operator {
+	conf.Store = newRecall(conf.Store, conf.View, time.Now)
 	o := &Operator{conf: conf}
 	o.admin.Store(&conf.Admin)
 	return o

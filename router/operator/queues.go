@@ -34,14 +34,14 @@ type QueueTreeWrite struct {
 // QueueTree reads the tree.
 func (o *Operator) QueueTree(ctx context.Context) (QueueTree, error) {
 	d, err := o.document(ctx, rebalancer.TreeClass, rebalancer.TreeName)
-	if err != nil {
+	if err = without(ctx, err, "the federation's queue tree"); err != nil {
 		return QueueTree{}, err
 	}
 	out, err := o.compare(d)
 	if err != nil {
 		return out, err
 	}
-	return out, o.addHeld(ctx, out.Queues)
+	return out, without(ctx, o.addHeld(ctx, out.Queues), "parts of maxima")
 }
 
 // addHeld adds to queues the parts of maxima that members hold without a lease, and the members that do not enforce
@@ -192,6 +192,7 @@ type Rebalancer struct {
 	UserLimits []Escrow `json:"user_limits,omitempty"`
 	// Audited is the result of the leader's checks, if creel.rebalancer.audit.interval enables them.
 	Audited *rebalancer.AuditReport `json:"audited,omitempty"`
+	Note    string                  `json:"note,omitempty"` // set if the state store does not answer
 }
 
 // Escrow is one member's part of a queue's federation-wide maximum, or of a user's limit in the queue.
@@ -258,7 +259,7 @@ func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 		return nil, noView("plans")
 	}
 	d, err := o.document(ctx, subcluster.PlanClass, subcluster.PlanName)
-	if err != nil {
+	if err = without(ctx, err, "the plan"); err != nil {
 		return nil, err
 	}
 	if len(d.Data) > 0 {
@@ -268,7 +269,7 @@ func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 		out.InForce, out.PlanAge = view.At.Before(out.Plan.Ends()), max(0, view.At.Sub(out.Plan.At)).Seconds()
 	}
 	control, err := o.conf.Store.Documents(ctx, rebalancer.ControlClass)
-	if err != nil {
+	if err = without(ctx, err, "decisions"); err != nil {
 		return nil, err
 	}
 	if d, ok := control.Find(rebalancer.PauseName); ok {
@@ -291,10 +292,12 @@ func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 			return nil, err
 		}
 	}
-	if out.Escrow, out.UserLimits, err = ReadEscrow(ctx, o.conf.Store); err != nil {
+	out.Escrow, out.UserLimits, err = ReadEscrow(ctx, o.conf.Store)
+	if err = without(ctx, err, "parts of maxima"); err != nil {
 		return nil, err
 	}
-	if d, err = o.document(ctx, rebalancer.TreeClass, rebalancer.TreeName); err != nil {
+	d, err = o.document(ctx, rebalancer.TreeClass, rebalancer.TreeName)
+	if err = without(ctx, err, "the federation's queue tree"); err != nil {
 		return nil, err
 	}
 	tree := &rebalancer.Tree{}

@@ -79,6 +79,7 @@ func New(s *server.Server, conf Config) *Handler {
 	}
 	h := &Handler{server: s, conf: conf}
 	h.long.Last = s.LastParts()
+	s.ListedBy(h.listedHome)
 	h.shownApps.ask = listApplications(s)
 	h.feed.server, h.feed.user, h.feed.allows = s, conf.User, conf.Allows != nil
 	h.fedApps.changed = func() int64 { return s.Counts().Accepted.Load() + s.Counts().Killed.Load() }
@@ -93,7 +94,7 @@ func New(s *server.Server, conf Config) *Handler {
 // Mount adds the routes to r: router.Documents below /ws/v1/cluster, and the native API.
 func (h *Handler) Mount(r chi.Router) {
 	r.Route(base, func(r chi.Router) {
-		r.Use(middleware.StripSlashes, secure, h.login(failLogin), h.audit, typed,
+		r.Use(middleware.StripSlashes, secure, h.login(failLogin), h.audit, typed, h.patient,
 			httpguard.Options(r), middleware.GetHead)
 		for _, doc := range router.Documents {
 			if doc.Protocol != "REST" {

@@ -13,6 +13,7 @@ import (
 // this member is drained in mode move.
 func (h *Handler) moves(w http.ResponseWriter, r *http.Request) {
 	out, err := h.conf.Operator.Moves(r.Context(), creel.SubclusterID(r.URL.Query().Get("drain")))
+	out.Note = lacking(r.Context())
 	done(w, err, out)
 }
 

@@ -29,7 +29,7 @@ var openapi []byte
 // native mounts creel's API.
 func (h *Handler) native(r chi.Router) {
 	r.Route("/api/v1", func(r chi.Router) {
-		r.Use(secure, h.login(problemLogin), h.audit, middleware.GetHead)
+		r.Use(secure, h.login(problemLogin), h.audit, h.patient, middleware.GetHead)
 		r.Get("/subclusters", h.subclusters)
 		r.Get("/overview", h.overview)
 		r.Get("/system", h.system)
@@ -186,7 +186,16 @@ type WhyDoc struct {
 	Moving *operator.MoveUnder `json:"moving,omitempty"`
 	Moved  []operator.MoveDone `json:"moved,omitempty"`
 	Asked  []AskedDoc          `json:"asked,omitempty"` // users' changes that wait for a member, or were rejected
+	Last   *LastSeen           `json:"last,omitempty"`  // set if its home does not answer
 	Note   string              `json:"note,omitempty"`
+}
+
+// LastSeen is the last report of an application whose home does not answer now.
+type LastSeen struct {
+	User       string          `json:"user"`
+	Queue      creel.QueuePath `json:"queue"`
+	State      string          `json:"state"`
+	AgeSeconds float64         `json:"age_s"` // -1 if unknown
 }
 
 // RebalancerWord is the rebalancer's plan for an application's queue. Shares are parts of the federation, or of its

@@ -4,6 +4,7 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -239,10 +240,11 @@ func PolicyDocOf(p subcluster.Policy) PolicyDoc {
 // PoliciesDoc is a list of versions.
 type PoliciesDoc struct {
 	Policies []PolicyDoc `json:"policies"`
+	Note     string      `json:"note,omitempty"` // set if the state store does not answer
 }
 
-func policiesDoc(list []subcluster.Policy) PoliciesDoc {
-	doc := PoliciesDoc{Policies: []PolicyDoc{}}
+func policiesDoc(ctx context.Context, list []subcluster.Policy) PoliciesDoc {
+	doc := PoliciesDoc{Policies: []PolicyDoc{}, Note: lacking(ctx)}
 	for _, p := range list {
 		doc.Policies = append(doc.Policies, PolicyDocOf(p))
 	}
@@ -290,7 +292,7 @@ func number(r *http.Request, name string, otherwise int64) (int64, error) {
 
 func (h *Handler) listPolicies(w http.ResponseWriter, r *http.Request) {
 	list, err := h.conf.Operator.Policies(r.Context())
-	done(w, err, policiesDoc(list))
+	done(w, err, policiesDoc(r.Context(), list))
 }
 
 func (h *Handler) policy(w http.ResponseWriter, r *http.Request) {
@@ -317,7 +319,7 @@ func (h *Handler) policyHistory(w http.ResponseWriter, r *http.Request) {
 	if err = errors.Join(err, err2); err == nil {
 		list, err = h.conf.Operator.PolicyHistory(r.Context(), q, before, int(min(limit, statestore.MaxPage)))
 	}
-	done(w, err, policiesDoc(list))
+	done(w, err, policiesDoc(r.Context(), list))
 }
 
 func (h *Handler) putPolicy(w http.ResponseWriter, r *http.Request) {

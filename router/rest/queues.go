@@ -27,6 +27,7 @@ type QueueTreeDoc struct {
 	Time     time.Time               `json:"time"`
 	Document json.RawMessage         `json:"document,omitempty"`
 	Queues   []rebalancer.QueueState `json:"queues,omitempty"`
+	Note     string                  `json:"note,omitempty"` // set if the state store does not answer
 }
 
 // SchedulerDoc has the merged queues of the members, from a snapshot that all viewers share.
@@ -105,9 +106,9 @@ func queueTreeDoc(d statestore.Document) QueueTreeDoc {
 	return doc
 }
 
-func answerTree(w http.ResponseWriter, t operator.QueueTree, err error) {
+func answerTree(w http.ResponseWriter, t operator.QueueTree, note string, err error) {
 	doc := queueTreeDoc(t.Document)
-	doc.Queues = t.Queues
+	doc.Queues, doc.Note = t.Queues, note
 	done(w, err, doc)
 }
 
@@ -116,7 +117,7 @@ func (h *Handler) queueTree(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		h.countQueues(r, t.Queues)
 	}
-	answerTree(w, t, err)
+	answerTree(w, t, lacking(r.Context()), err)
 }
 
 // countQueues replaces the numbers of applications by those of the list of applications, so that all views agree. A
@@ -164,7 +165,7 @@ func (h *Handler) putQueueTree(w http.ResponseWriter, r *http.Request) {
 	t, err := h.conf.Operator.PutQueueTree(r.Context(), caller(r), operator.QueueTreeWrite{
 		Document: in.Document, Expect: in.Expect, Comment: in.Comment, DryRun: in.DryRun,
 	})
-	answerTree(w, t, err)
+	answerTree(w, t, "", err)
 }
 
 func (h *Handler) queueTreeHistory(w http.ResponseWriter, r *http.Request) {
@@ -209,6 +210,9 @@ func (h *Handler) mend(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) rebalancer(w http.ResponseWriter, r *http.Request) {
 	state, err := h.conf.Operator.Rebalancer(r.Context())
+	if err == nil {
+		state.Note = lacking(r.Context())
+	}
 	done(w, err, state)
 }
 

@@ -114,6 +114,16 @@ func (s *shared[T]) get(ctx context.Context, who string) (rows []T, parts []list
 	return l.rows, l.parts, refusal(l.parts)
 }
 
+// last returns the last list for an identity, whatever its age; nil if there is none.
+func (s *shared[T]) last(who string) []T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.lists[who]; l != nil {
+		return l.rows
+	}
+	return nil
+}
+
 // isFresh reports whether a list is shown without a refresh. The caller must have mu.
 func (s *shared[T]) isFresh(l *sharedList[T], now time.Time) bool {
 	return now.Sub(l.at) < max(cmp.Or(s.fresh, freshFor), 10*l.took)

@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/go-chi/chi/v5"
@@ -46,12 +48,20 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	doc := WhyDoc{Application: app, Home: out.Home, Tries: []TryDoc{}, Waits: []MemberWait{}}
+	var notes []string
+	lacks := func(err error, part string) {
+		if p := statestore.PatienceOf(r.Context()); p != nil && errors.Is(err, creel.ErrUnavailable) {
+			p.Lacks(part)
+			return
+		}
+		notes = append(notes, part+": unknown now: "+err.Error())
+	}
 	if home != nil {
 		doc.Home = home.ID
 	}
 	asked, err := h.server.IntentsOf(r.Context(), app)
 	if err != nil {
-		doc.Note = "queued changes are unknown now: " + err.Error()
+		lacks(err, "queued changes")
 	}
 	for _, i := range asked {
 		doc.Asked = append(doc.Asked, AskedDoc{User: i.User, Verb: string(i.Verb), What: i.String(), Member: i.Member,
@@ -63,7 +73,8 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 			doc.State, doc.Queue = doc.Waits[0].State, doc.Waits[0].Queue
 		}
 		if err != nil {
-			doc.Note = "the reason for its wait is unknown: its home does not answer: " + err.Error()
+			notes = append(notes, "the reason for its wait is unknown: its home does not answer: "+err.Error())
+			doc.Last = h.lastSeen(app, time.Now())
 		}
 	}
 	placed, kept, err := h.server.Placement(r.Context(), app)
@@ -72,10 +83,10 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case err != nil:
-		doc.Note = "the choice of its home is unknown now: " + err.Error()
+		lacks(err, "the choice of its home")
 	case !kept && !known:
-		doc.Note = "the choice of its home is unknown: it was found at its home " +
-			"after the state store had come back empty"
+		notes = append(notes, "the choice of its home is unknown: it was found at its home "+
+			"after the state store had come back empty")
 	}
 	if kept || known {
 		user := out.User
@@ -84,8 +95,8 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 		}
 		switch may, err := h.mayView(r, app, user); {
 		case err != nil:
-			doc.Note = "the choice is shown only to users who may view the application, and its home, which knows them, " +
-				"does not answer now: " + err.Error()
+			notes = append(notes, "the choice is shown only to users who may view the application, and its home, "+
+				"which knows them, does not answer now: "+err.Error())
 		case !may:
 			problem(w, http.StatusForbidden, "not permitted",
 				"the choice of a home is shown only to the application's user and to users who may view it")
@@ -102,9 +113,13 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	doc.Rebalancer = rebalancerWord(h.server.View(), doc.Queue, doc.label(), doc.Home)
 	if h.conf.Operator != nil {
 		if doc.Moving, doc.Moved, err = h.conf.Operator.MovesOf(r.Context(), app); err != nil {
-			doc.Note = cmp.Or(doc.Note, "its moves are unknown now: "+err.Error())
+			lacks(err, "its moves")
 		}
 	}
+	if text := lacking(r.Context()); text != "" {
+		notes = append(notes, text)
+	}
+	doc.Note = strings.Join(notes, "; ")
 	answer(w, doc)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -28,12 +29,38 @@ func (s *Server) Home(ctx context.Context, app creel.ApplicationID) (*remote.Mem
 		return s.search(ctx, app, err)
 	}
 	if err != nil {
+		if m := s.listedHome(ctx, app); m != nil {
+			return m, nil
+		}
 		return nil, err
 	}
 	s.memoryLock.Lock()
 	s.memory.Learn(app, id)
 	s.memoryLock.Unlock()
 	return s.Member(id)
+}
+
+// ListedBy sets the function that finds an application's home in the last list of applications. It is called once,
+// before the Server is used.
+func (s *Server) ListedBy(find func(app creel.ApplicationID) (creel.SubclusterID, bool)) {
+	s.listed = find
+}
+
+// listedHome returns the home of an application by the last list, for a read while the store does not answer. Changes
+// do not use it: the application may have moved since.
+func (s *Server) listedHome(ctx context.Context, app creel.ApplicationID) *remote.Member {
+	if s.listed == nil || statestore.PatienceOf(ctx) == nil {
+		return nil
+	}
+	id, ok := s.listed(app)
+	if !ok {
+		return nil
+	}
+	m, err := s.Member(id)
+	if err != nil {
+		return nil
+	}
+	return m
 }
 
 // search asks every member whether it has an application without a claim.

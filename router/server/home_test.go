@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -122,5 +123,34 @@ func TestCurrentHomeIsAskedIfMovesAreUnreadable(t *testing.T) {
 	_, home, err := AtHome(t.Context(), s, creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, m.call)
 	if err != nil || home.ID != "b" || len(m.calls) != 2 {
 		t.Errorf("%v after calls of %v", err, m.calls)
+	}
+}
+
+// silentHomes is a store that does not answer.
+type silentHomes struct{ Homes }
+
+func (silentHomes) Home(context.Context, creel.ApplicationID) (creel.SubclusterID, error) {
+	return "", statestore.Unavailable("it is away", 0)
+}
+
+// Without the store a read goes to the home in the last list. A change does not: the application may have moved.
+func TestListedHomeServesReadsOnly(t *testing.T) {
+	view := subcluster.NewView(time.Now(), []subcluster.Status{
+		{Member: subcluster.Member{ID: "a"}, State: subcluster.StateActive},
+	}, nil)
+	s := New(Config{
+		Kept: 10, Homes: silentHomes{}, Pool: remote.NewPool(remote.Config{}), View: func() *subcluster.View { return view },
+	})
+	listed := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
+	s.ListedBy(func(app creel.ApplicationID) (creel.SubclusterID, bool) { return "a", app == listed })
+	reads := statestore.WithPatience(t.Context(), 0)
+	if m, err := s.Home(reads, listed); err != nil || m.ID != "a" {
+		t.Errorf("a read: %v", err)
+	}
+	if _, err := s.Home(t.Context(), listed); !errors.Is(err, creel.ErrUnavailable) {
+		t.Errorf("a change: %v", err)
+	}
+	if _, err := s.Home(reads, creel.ApplicationID{ClusterTimestamp: 1, ID: 2}); !errors.Is(err, creel.ErrUnavailable) {
+		t.Errorf("a read of another application: %v", err)
 	}
 }

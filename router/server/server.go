@@ -103,6 +103,8 @@ type Server struct {
 	reportCache reportCache
 	history     history
 	uamCache    uamCache
+	// listed finds homes in the last list of applications; see ListedBy.
+	listed func(app creel.ApplicationID) (creel.SubclusterID, bool)
 }
 
 // Counts has totals since the start.

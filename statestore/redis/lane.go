@@ -285,6 +285,17 @@ var ErrNoReplicas error = &creel.Error{
 // call marked once only if the call certainly did not happen: a second Move or Acquire could undo changes made after
 // the first.
 func (s *Store) do(ctx context.Context, c *call) (any, error) {
+	if p := statestore.PatienceOf(ctx); p != nil {
+		left := p.Left()
+		if left <= 0 {
+			return nil, statestore.Unavailable("it did not answer in time", time.Second)
+		}
+		limited, cancel := context.WithTimeout(ctx, left)
+		defer cancel()
+		began := time.Now()
+		defer func() { p.Spend(time.Since(began)) }()
+		ctx = limited
+	}
 	if s.cfg.Observe == nil {
 		return s.repeat(ctx, c)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/network"
 	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/failover"
@@ -246,10 +247,11 @@ type Unavailable struct {
 }
 
 func (u *Unavailable) Error() string {
+	cause := network.InWords(u.Err)
 	if u.Sent {
-		return fmt.Sprintf("subcluster %s did not answer (the call may have been served): %v", u.Member, u.Err)
+		return fmt.Sprintf("subcluster %s did not answer (the call may have been served): %v", u.Member, cause)
 	}
-	return fmt.Sprintf("subcluster %s cannot be reached: %v", u.Member, u.Err)
+	return fmt.Sprintf("subcluster %s cannot be reached: %v", u.Member, cause)
 }
 
 // MayBeServed is Sent.

@@ -334,7 +334,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	if c.Dashboard {
 		api := chi.NewRouter()
 		documents.Mount(api)
-		site = dash.New(api)
+		site = dash.New(api, documents.Patient)
 	}
 	addresses["web"], err = addSite(&r.Service, "yarn.router.webapp.address", c.Web, mux, site, c.WebServer)
 	if err != nil {
