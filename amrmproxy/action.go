@@ -7,6 +7,11 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
+// actions are the actions of one step, in order.
+type actions []Action
+
+func (a *actions) do(x Action) { *a = append(*a, x) }
+
 // Action is a request of a session to its driver.
 type Action interface{ action() }
 

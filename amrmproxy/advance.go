@@ -20,37 +20,29 @@ func (s *Session) onTick() {
 	s.ledger.sweep(s.now)
 	// Home also gives up an AM after AMExpiry, and the next attempt takes over these UAMs. So the next attempt has
 	// another AMExpiry to begin. The driver asks home whether the application is over.
-	if !s.heard.IsZero() && s.now.Sub(s.heard) > 2*s.cfg.AMExpiry {
+	if !s.am.heard.IsZero() && s.now.Sub(s.am.heard) > 2*s.cfg.AMExpiry {
 		if s.phase > phaseNew && s.phase < phaseOver {
-			s.end("the AM has been silent for "+s.now.Sub(s.heard).String(), nil)
+			s.end("the AM has been silent for "+s.now.Sub(s.am.heard).String(), nil)
 		}
 		s.inherited = false
 	}
-	if s.phase == phaseRegistering && s.now.Sub(s.began) > s.cfg.RegisterWait && s.answer == nil {
-		for _, c := range s.registers {
-			s.refuse(
-				c,
-				&creel.Error{
-					Kind: creel.ErrUnavailable,
-					What: "home does not answer",
-					Why:  "the ResourceManager of " + string(s.home.id) + " could not be reached",
-					Try:  "try again",
-				},
-			)
-		}
-		s.registers, s.phase = nil, phaseNew
+	if s.phase == phaseRegistering && s.am.late(s.now) && s.am.answer == nil {
+		s.am.refuseRegisters(&creel.Error{
+			Kind: creel.ErrUnavailable,
+			What: "home does not answer",
+			Why:  "the ResourceManager of " + string(s.home.id) + " could not be reached",
+			Try:  "try again",
+		})
+		s.phase = phaseNew
 		s.home.state = linkNone
 		s.home.call.drop()
 	}
-	if len(s.finishes) > 0 && s.now.Sub(s.began) > s.cfg.RegisterWait {
+	if len(s.am.finishes) > 0 && s.am.late(s.now) {
 		silent := &creel.Error{Kind: creel.ErrUnavailable, What: "home does not answer", Try: "try again"}
 		if s.blind {
 			s.unblind(silent)
 		}
-		for _, c := range s.finishes {
-			s.refuse(c, silent)
-		}
-		s.finishes = nil
+		s.am.refuseFinishes(silent)
 	}
 }
 
@@ -152,7 +144,7 @@ func (s *Session) advance(m *link) {
 			return
 		}
 		m.call.begin(s.now)
-		s.do(NewID{Member: m.id, User: s.record.User})
+		s.acts.do(NewID{Member: m.id, User: s.record.User})
 	case linkPlanned:
 		if s.unneeded(m) {
 			s.gone(m)
@@ -160,7 +152,7 @@ func (s *Session) advance(m *link) {
 			return
 		}
 		m.state = linkLaunching
-		s.do(
+		s.acts.do(
 			Launch{
 				Member:      m.id,
 				Home:        s.home.id,
@@ -188,7 +180,7 @@ func (s *Session) advance(m *link) {
 		s.send(m, &Send{Finish: s.finishRequest(), Idle: s.phase < phaseFinishing})
 	case linkDropping:
 		m.call.begin(s.now)
-		s.do(Drop{
+		s.acts.do(Drop{
 			Member: m.id, Home: s.home.id, Application: s.attempt.Application, OwnID: m.ownID, User: s.record.User,
 		})
 	}
@@ -201,8 +193,8 @@ func (s *Session) unneeded(m *link) bool {
 }
 
 func (s *Session) finishRequest() *yarnpb.FinishApplicationMasterRequestProto {
-	if s.finish != nil {
-		return s.finish
+	if s.am.finish != nil {
+		return s.am.finish
 	}
 	if s.phase < phaseFinishing {
 		return &yarnpb.FinishApplicationMasterRequestProto{
@@ -212,7 +204,7 @@ func (s *Session) finishRequest() *yarnpb.FinishApplicationMasterRequestProto {
 	}
 	return &yarnpb.FinishApplicationMasterRequestProto{
 		FinalApplicationStatus: yarnpb.FinalApplicationStatusProto_APP_KILLED.Enum(),
-		Diagnostics:            proto.String(s.why),
+		Diagnostics:            proto.String(s.am.why),
 	}
 }
 
@@ -220,7 +212,7 @@ func (s *Session) finishRequest() *yarnpb.FinishApplicationMasterRequestProto {
 func (s *Session) send(m *link, next *Send) {
 	next = m.call.send(next, s.now)
 	next.Member, next.Token = m.id, m.token
-	s.do(*next)
+	s.acts.do(*next)
 }
 
 // heartbeatTo calls a registered member when a call is due.
@@ -239,7 +231,7 @@ func (s *Session) heartbeatTo(m *link) {
 	if m.home && s.phase == phaseFinishing {
 		if m.called || m.call.due() {
 			m.called = false
-			s.send(m, &Send{Finish: s.finish})
+			s.send(m, &Send{Finish: s.am.finish})
 		}
 		return
 	}
@@ -250,7 +242,7 @@ func (s *Session) heartbeatTo(m *link) {
 	// continues. For takenOver see there.
 	if m.responseID == unknownID || m.takenOver {
 		m.takenOver = false
-		s.send(m, emptyCall(m.responseID, s.progress))
+		s.send(m, emptyCall(m.responseID, s.am.progress))
 		return
 	}
 	s.send(m, &Send{Allocate: s.request(m)})
@@ -258,7 +250,7 @@ func (s *Session) heartbeatTo(m *link) {
 
 // silent reports whether the AM has not called for so long that it may be dead. Then its UAMs stay, but the session
 // starts and requests nothing new for it.
-func (s *Session) silent() bool { return s.now.Sub(s.heard) >= s.cfg.KeepAlive }
+func (s *Session) silent() bool { return s.am.silentSince(s.now, s.cfg.KeepAlive) }
 
 // asks reports whether the AM's asks may be placed, or placed again.
 func (s *Session) asks() bool { return s.phase == phaseRunning && !s.silent() }
@@ -284,12 +276,14 @@ func (s *Session) due(m *link) bool {
 // request returns the next allocate request for a member. Home receives the AM's own message with the lists replaced.
 // Other members receive a new message.
 func (s *Session) request(m *link) *yarnpb.AllocateRequestProto {
-	a := &yarnpb.AllocateRequestProto{}
-	if m.home && s.amRequest != nil {
-		a, s.amRequest = s.amRequest, nil
+	var a *yarnpb.AllocateRequestProto
+	if m.home {
+		a = s.am.forHome()
+	} else {
+		a = &yarnpb.AllocateRequestProto{}
 	}
 	a.ResponseId = proto.Int32(m.responseID)
-	a.Progress = s.progress
+	a.Progress = s.am.progress
 	unsaid := !m.home && s.silent() // asks were placed by the view of the AM's last heartbeat
 	if !unsaid {
 		a.Ask = s.ledger.collect(m, m.quiet)
@@ -310,70 +304,36 @@ func (s *Session) answerAM() {
 	if s.phase == phaseRegistering {
 		s.answerRegister()
 	}
-	if len(s.waiting) > 0 && (s.homeAnswered || s.waitedEnough()) {
+	if s.am.ready(s.now, s.home.shut(s.now, s.cfg.HomeWaitMost)) {
 		s.answerAllocate()
 	}
-	if len(s.finishes) > 0 && s.finished != nil {
-		for _, c := range s.finishes {
-			s.do(Reply{Call: c, Finish: s.finished})
-		}
-		s.finishes = nil
-	}
-}
-
-// homeAway reports whether home has not answered for so long that a heartbeat was answered without it. Further
-// heartbeats do not wait for home again.
-func (s *Session) homeAway() bool { return s.home.shut(s.now, s.cfg.HomeWaitMost) }
-
-// waitedEnough reports whether the heartbeat can be answered now. It does not wait for a home that is away, nor for a
-// slow home if other members have delivered something.
-func (s *Session) waitedEnough() bool {
-	waited := s.now.Sub(s.began)
-	if waited >= s.cfg.HomeWaitMost || s.homeAway() {
-		return true
-	}
-	some := len(s.out.AllocatedContainers)+len(s.out.CompletedContainerStatuses)+len(s.out.UpdatedContainers) > 0
-	return some && waited >= s.cfg.HomeWait
+	s.am.answerFinish()
 }
 
 func (s *Session) answerAllocate() {
-	r := s.out
-	s.out = &yarnpb.AllocateResponseProto{}
+	r := s.am.takeAnswer()
 	s.ledger.delivered(r)
 	for _, m := range s.members {
 		m.answering()
 	}
 	s.record.inAnswer()
-	s.answeredID, s.lastID = s.waitID, nextID(s.waitID)
-	if s.resumeAt != 0 {
-		s.lastID, s.resumeAt = s.resumeAt, 0
-	}
-	r.ResponseId = proto.Int32(s.lastID)
-	if r.ApplicationPriority == nil {
-		r.ApplicationPriority = s.priority
-	}
 	total(r, s.members)
-	s.last = r
-	for _, c := range s.waiting {
-		s.do(Reply{Call: c, Allocate: r})
-	}
-	s.waiting = s.waiting[:0]
+	s.am.answerAllocate(r)
 }
 
 // answerRegister answers the registration once home's answer is durable. It also waits, for Config.AttachWait, until
 // the UAMs that outlived the last proxy have reported their containers.
 func (s *Session) answerRegister() {
-	if s.answer == nil || !s.record.isDurable(s.home.gen) {
+	if s.am.answer == nil || !s.record.isDurable(s.home.gen) {
 		return
 	}
-	if s.now.Sub(s.began) < s.cfg.AttachWait {
+	if s.now.Sub(s.am.began) < s.cfg.AttachWait {
 		for _, m := range s.members {
 			if !m.home && !m.closed && (m.state == linkLaunched || m.state == linkRegistering) {
 				return
 			}
 		}
 	}
-	r := s.answer
 	for _, m := range s.members {
 		switch {
 		case m.heritage != inherited || m.state != linkUp:
@@ -383,22 +343,14 @@ func (s *Session) answerRegister() {
 			m.heritage = unacked
 		}
 	}
-	s.attached.ContainersFromPreviousAttempts = s.survivors(s.attached.ContainersFromPreviousAttempts)
-	if a := s.attached; len(a.ContainersFromPreviousAttempts)+len(a.NmTokens) > 0 {
-		r = r.CloneVT()
-		r.ContainersFromPreviousAttempts = append(r.ContainersFromPreviousAttempts, a.ContainersFromPreviousAttempts...)
-		r.NmTokensFromPreviousAttempts = append(r.NmTokensFromPreviousAttempts, a.NmTokens...)
-	}
-	s.told, s.answer, s.attached, s.phase = r, nil, nil, phaseRunning
-	s.lastID, s.last = 0, nil
+	s.am.attached.ContainersFromPreviousAttempts = s.survivors(s.am.attached.ContainersFromPreviousAttempts)
+	s.phase = phaseRunning
+	resumeAt := int32(0)
 	if s.ledger.restored {
 		// An AM's first call has the response id 0; the answer has the next one. A random id is unlikely to equal an
 		// id that the AM used with the earlier proxy. If they were equal, a late call to that proxy would be
 		// processed. Then the present call with the same id would count as its repeat and not be read.
-		s.resumeAt = 2 + s.rnd.Int32N(1<<30)
+		resumeAt = 2 + s.rnd.Int32N(1<<30)
 	}
-	for _, c := range s.registers {
-		s.do(Reply{Call: c, Register: r})
-	}
-	s.registers = nil
+	s.am.answerRegister(resumeAt)
 }

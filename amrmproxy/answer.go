@@ -61,15 +61,15 @@ func (s *Session) onRegistered(m *link, r *yarnpb.RegisterApplicationMasterRespo
 	m.worked, m.memoryOnly = s.now, comparesMemoryOnly(r)
 	switch {
 	case m.home && s.phase == phaseRegistering:
-		s.answer = r
+		s.am.answer = r
 		s.home.gen = s.record.registered(r)
 		if !s.ledger.restored && s.record.endsWithAttempt() { // the reported containers ended with an earlier attempt
-			s.out.CompletedContainerStatuses, s.record.Completions, s.record.unread = nil, nil, delivered
+			s.am.out.CompletedContainerStatuses, s.record.Completions, s.record.unread = nil, nil, delivered
 		}
 	default:
-		into := s.out
+		into := s.am.out
 		if s.phase == phaseRegistering {
-			into = s.attached
+			into = s.am.attached
 		}
 		if m.heritage == inherited { // otherwise this AM was informed when they were granted
 			if s.phase == phaseRunning {
@@ -103,17 +103,17 @@ func (s *Session) onAllocated(m *link, r *yarnpb.AllocateResponseProto) {
 	m.responseID = r.GetResponseId()
 	m.hear(r)
 	s.ledger.keepWanted(m, r, s.now, s.phase == phaseRunning)
-	s.ledger.keepCompletions(m, r, s.out, s.now)
+	s.ledger.keepCompletions(m, r, s.am.out, s.now)
 	if m.delivery = delivered; s.phase == phaseRunning && m.saysOnce(r) {
 		m.delivery = toDeliver
 	}
 	s.ledger.landed(m)
 	s.ledger.takeFound(m, r, s.record.endsWithAttempt())
 	if m.home {
-		s.homeAnswered = true
+		s.am.homeAnswered = true
 		s.ledger.scheduling.rejected(r.GetRejectedSchedulingRequests())
 		if r.ApplicationPriority != nil {
-			s.priority = r.ApplicationPriority
+			s.am.priority = r.ApplicationPriority
 		}
 	} else if r.AmRmToken != nil {
 		// The UAM's ResourceManager rolled its key, and this proxy is the UAM's AM.
@@ -121,7 +121,7 @@ func (s *Session) onAllocated(m *link, r *yarnpb.AllocateResponseProto) {
 		s.recordUAM(m)
 	}
 	if s.phase == phaseRunning {
-		s.out = absorb(s.out, r, m.home)
+		s.am.add(r, m.home)
 	}
 }
 
@@ -135,21 +135,21 @@ func (s *Session) onAllocated(m *link, r *yarnpb.AllocateResponseProto) {
 // If it arrives first, the member takes this proxy's call for its repeat and does not read it.
 func (s *Session) onReplayed(m *link, r *yarnpb.AllocateResponseProto) {
 	m.responseID = r.GetResponseId()
-	m.call.replayed(m.responseID, s.progress)
-	s.ledger.keepCompletions(m, r, s.out, s.now)
+	m.call.replayed(m.responseID, s.am.progress)
+	s.ledger.keepCompletions(m, r, s.am.out, s.now)
 	r.AllocatedContainers = nil
 	s.ledger.takeFound(m, r, s.record.endsWithAttempt())
 	if m.saysOnce(r) {
 		m.delivery = toDeliver
-		s.out = absorb(s.out, r, m.home)
-		s.homeAnswered = s.homeAnswered || m.home
+		s.am.add(r, m.home)
+		s.am.homeAnswered = s.am.homeAnswered || m.home
 	}
 }
 
 // onFinished processes the answer to a finish. The member has unregistered the attempt, or requires another call.
 func (s *Session) onFinished(m *link, r *yarnpb.FinishApplicationMasterResponseProto) {
 	if m.home {
-		s.finished = r
+		s.am.finished = r
 		if s.blind && r.GetIsUnregistered() {
 			s.blind = false
 			s.finishUAMs()
@@ -182,7 +182,7 @@ func (s *Session) onError(m *link, err error) {
 		if m.responseID != unknownID {
 			m.contested, m.gen = true, s.record.changed()
 		}
-		m.responseID = m.call.mismatched(n, s.progress)
+		m.responseID = m.call.mismatched(n, s.am.progress)
 		return
 	}
 	switch {
@@ -242,9 +242,7 @@ func (s *Session) keepUnsent(m *link, a *yarnpb.AllocateRequestProto) {
 	m.updates = append(a.UpdateRequests, m.updates...)
 	if m.home {
 		s.ledger.scheduling.untaken(a.SchedulingRequests)
-		if s.amRequest == nil {
-			s.amRequest = &yarnpb.AllocateRequestProto{TrackingUrl: a.TrackingUrl}
-		}
+		s.am.untaken(a)
 	}
 }
 
@@ -277,10 +275,10 @@ func (s *Session) onUnknownAttempt(m *link, under *Send, err error) {
 func (s *Session) uamGone(m *link, why string) {
 	var last []*yarnpb.ContainerStatusProto
 	if s.record.unread == inAnswer { // another UAM ended just before
-		last = s.last.CompletedContainerStatuses
+		last = s.am.last.CompletedContainerStatuses
 	}
-	s.ledger.lose(m, why, s.out, s.now)
-	if untold := slices.Concat(last, s.out.CompletedContainerStatuses); len(untold) > 0 {
+	s.ledger.lose(m, why, s.am.out, s.now)
+	if untold := slices.Concat(last, s.am.out.CompletedContainerStatuses); len(untold) > 0 {
 		s.record.keep(keepCompletions(untold))
 		s.record.changed()
 	}
@@ -302,7 +300,7 @@ func (s *Session) tellRecorded(completions []*yarnpb.ContainerStatusProto) {
 		id := containerID(st.GetContainerId())
 		s.ledger.held.complete(id, s.ledger.held.live[id])
 	}
-	s.out.CompletedContainerStatuses = append(s.out.CompletedContainerStatuses, completions...)
+	s.am.complete(completions)
 }
 
 // unknownToken reports whether a ResourceManager has no attempt for the token, so that the attempt is over there.
@@ -322,10 +320,7 @@ func (s *Session) onRefused(m *link, under *Send, err error) {
 	case under.Finish != nil && m.home && s.blind:
 		s.unblind(err)
 	case under.Finish != nil && m.home:
-		for _, c := range s.finishes {
-			s.refuse(c, err)
-		}
-		s.finishes = nil
+		s.am.refuseFinishes(err)
 	case under.Finish != nil:
 		m.state = linkDropping
 	default:
@@ -338,7 +333,7 @@ func (s *Session) onRefused(m *link, under *Send, err error) {
 		}
 		if m.home {
 			// The cause is the AM's request or token, so the AM receives the error.
-			s.refuseWaiting(err)
+			s.am.refuseWaiting(err)
 			return
 		}
 		if errors.Is(err, creel.ErrInvalidToken) || errors.Is(err, creel.ErrNotPermitted) {
@@ -357,10 +352,8 @@ func (s *Session) onRefused(m *link, under *Send, err error) {
 }
 
 func (s *Session) refuseRegistration(err error) {
-	for _, c := range s.registers {
-		s.refuse(c, err)
-	}
-	s.registers, s.phase, s.home.state = nil, phaseNew, linkNone
+	s.am.refuseRegisters(err)
+	s.phase, s.home.state = phaseNew, linkNone
 }
 
 // dropUAM kills a UAM that cannot be used. It is launched again later.

@@ -85,7 +85,7 @@ func TestHourWithoutHomeIsCheap(t *testing.T) {
 		kept := map[string]int{
 			"releases": len(h.release), "blacklisted": len(h.blackAdd), "whitelisted": len(h.blackDel),
 			"updates": len(h.updates), "scheduling requests": len(s.ledger.scheduling.unsent), "groups of asks": len(s.ledger.groups),
-			"held": len(s.ledger.held.live), "answers": len(s.out.CompletedContainerStatuses),
+			"held": len(s.ledger.held.live), "answers": len(s.am.out.CompletedContainerStatuses),
 		}
 		for what, n := range kept {
 			if n > 10 {

@@ -104,7 +104,7 @@ func TestMissingApplicationTypeIsReadFromHome(t *testing.T) {
 	if step(Opened{}) || step(Tick{}) {
 		t.Error("home is asked for the type of an application without UAMs")
 	}
-	d.session.phase, d.session.heard, d.session.record.UAMs = phaseRunning, now, []UAM{{Member: "sc-b"}}
+	d.session.phase, d.session.am.heard, d.session.record.UAMs = phaseRunning, now, []UAM{{Member: "sc-b"}}
 	if !step(Tick{}) {
 		t.Error("home is not asked for the type")
 	}

@@ -3,8 +3,6 @@
 package amrmproxy
 
 import (
-	"cmp"
-	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -39,41 +37,19 @@ type Session struct {
 
 	now    time.Time
 	ticked time.Time // time of the last Tick
-	acts   []Action
+	acts   actions
 
 	phase  phase
-	endErr error // the AM's answer after the end
-	why    string
-	links
+	am     conversation
 	ledger ledger
 	placer placer
+	record recorder
+	links
 
-	record    recorder
 	inherited bool // the AM was finishing with the earlier proxy, and home may not have received the finish
 	abandoned bool // home gave up the attempt; the application may have another one
 	blind     bool // finishing; only home knows whether the AM had registered
 
-	// State of the calls with the AM.
-	heard        time.Time // its last call
-	waiting      []uint64  // calls of the heartbeat being answered
-	waitID       int32
-	began        time.Time // of that heartbeat, or of the registration or finish
-	homeAnswered bool      // home has answered since
-	lastID       int32     // response id of the last answer, and of the next call
-	answeredID   int32     // response id of the call that this answered
-	resumeAt     int32     // response id of the next answer; 0: the id after the last
-	last         *yarnpb.AllocateResponseProto
-	out          *yarnpb.AllocateResponseProto // for the next answer
-	amRequest    *yarnpb.AllocateRequestProto  // the AM's last message, for home
-	progress     *float32
-	priority     *yarnpb.PriorityProto
-	registers    []uint64
-	answer       *yarnpb.RegisterApplicationMasterResponseProto // home's answer, until sent to the AM
-	told         *yarnpb.RegisterApplicationMasterResponseProto // the answer that the AM received
-	attached     *yarnpb.AllocateResponseProto                  // data from UAMs that outlived a proxy
-	finishes     []uint64
-	finish       *yarnpb.FinishApplicationMasterRequestProto
-	finished     *yarnpb.FinishApplicationMasterResponseProto
 }
 
 // Options are the parameters of a new session.
@@ -102,8 +78,10 @@ func NewSession(o Options) (*Session, error) {
 	}
 	s := &Session{
 		cfg: o.Config, attempt: o.Attempt, rnd: o.Rand,
-		out:    &yarnpb.AllocateResponseProto{},
 		record: recorder{Record: Record{Attempt: o.Attempt, Home: o.Home, User: o.User}},
+	}
+	s.am = conversation{
+		cfg: &s.cfg, attempt: o.Attempt, acts: &s.acts, out: &yarnpb.AllocateResponseProto{},
 	}
 	s.ledger = ledger{cfg: &s.cfg, links: &s.links, held: newContainers(), blacklist: map[string]bool{}}
 	s.placer = placer{cfg: &s.cfg, links: &s.links, ledger: &s.ledger, rnd: o.Rand}
@@ -175,8 +153,6 @@ func (s *Session) Asked(id creel.SubclusterID) (n int64, settled bool) {
 	return s.ledger.outstanding(m), settled && s.ledger.settled(m)
 }
 
-func (s *Session) do(a Action) { s.acts = append(s.acts, a) }
-
 // TakeWaits returns the waiting times of the containers granted since the last call of TakeWaits; false if there were
 // none.
 func (s *Session) TakeWaits() (waitstats.Histogram, bool) {
@@ -187,20 +163,20 @@ func (s *Session) TakeWaits() (waitstats.Histogram, bool) {
 func (s *Session) Step(now time.Time, e Event) []Action {
 	s.now, s.acts = now, s.acts[:0]
 	if s.phase == phaseDone {
-		if c, ok := e.(FromAM); ok && c.Finish != nil && s.finished != nil {
-			s.do(Reply{Call: c.Call, Finish: s.finished}) // the first answer was lost
+		if c, ok := e.(FromAM); ok && c.Finish != nil && s.am.finished != nil {
+			s.acts.do(Reply{Call: c.Call, Finish: s.am.finished}) // the first answer was lost
 		} else if ok {
-			s.refuse(c.Call, s.over())
+			s.am.refuse(c.Call, s.am.over())
 		}
 		return s.acts
 	}
 	switch e := e.(type) {
 	case FromAM:
 		if s.abandoned {
-			s.refuse(e.Call, s.over())
+			s.am.refuse(e.Call, s.am.over())
 			break
 		}
-		s.heard = now
+		s.am.heard = now
 		switch {
 		case e.Register != nil:
 			s.onRegister(e.Call, e.Register)
@@ -264,7 +240,7 @@ func (s *Session) place(splits iter.Seq[placing]) {
 	}
 	for p := range splits {
 		if p.refusal != nil {
-			s.refuseWaiting(p.refusal)
+			s.am.refuseWaiting(p.refusal)
 		}
 		for _, m := range p.wanted {
 			s.plan(m)
@@ -278,7 +254,7 @@ func (s *Session) save() {
 	if s.phase == phaseNew || s.blind || !due || s.now.Before(at) {
 		return
 	}
-	s.do(s.record.save())
+	s.acts.do(s.record.save())
 }
 
 func (s *Session) onSaveFailed(e SaveFailed) {
@@ -287,15 +263,15 @@ func (s *Session) onSaveFailed(e SaveFailed) {
 	}
 	if isStale(e.Err) {
 		// A later attempt or another proxy serves the application now.
-		s.endErr = &creel.Error{
+		s.am.endErr = &creel.Error{
 			Kind: creel.ErrAttemptNotFound,
 			What: s.attempt.String() + " is superseded",
 			Why:  e.Err.Error(),
 			Try:  "this AM should stop",
 		}
-		s.refuseAll(s.endErr)
+		s.am.refuseAll(s.am.endErr)
 		s.phase = phaseDone
-		s.do(Done{Why: "superseded"})
+		s.acts.do(Done{Why: "superseded"})
 	}
 }
 
@@ -303,13 +279,12 @@ func (s *Session) onSaveFailed(e SaveFailed) {
 func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterRequestProto) {
 	switch s.phase {
 	case phaseNew:
-		s.phase, s.began = phaseRegistering, s.now
-		s.registers = append(s.registers, call)
-		s.attached = &yarnpb.AllocateResponseProto{}
+		s.phase = phaseRegistering
+		s.am.register(call, s.now)
 		if s.ledger.restored && s.record.Answer != nil {
 			// Home still has the registration and would refuse a second one.
-			s.answer = s.record.Answer
-			for _, c := range s.answer.ContainersFromPreviousAttempts {
+			s.am.answer = s.record.Answer
+			for _, c := range s.am.answer.ContainersFromPreviousAttempts {
 				s.ledger.learn(s.home, c.GetId())
 			}
 			s.home.state, s.home.responseID, s.home.gen = linkUp, unknownID, s.record.gen
@@ -320,13 +295,13 @@ func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterR
 		s.record.Register = req
 	case phaseRegistering:
 		if !proto.Equal(req, s.record.Register) {
-			s.refuse(call, invalid("another registration of this attempt is under way", "wait for its answer"))
+			s.am.refuse(call, invalid("another registration of this attempt is under way", "wait for its answer"))
 			return
 		}
-		s.registers = append(s.registers, call)
+		s.am.registers = append(s.am.registers, call)
 	case phaseRunning:
 		if !proto.Equal(req, s.record.Register) {
-			s.refuse(
+			s.am.refuse(
 				call,
 				invalid("Application Master is already registered : "+s.attempt.Application.String(), "register once"),
 			)
@@ -334,9 +309,9 @@ func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterR
 		}
 		// The answer was lost, so it is repeated. Response ids are still at 0, unless this call is late and the AM
 		// already allocates.
-		s.do(Reply{Call: call, Register: s.told})
+		s.acts.do(Reply{Call: call, Register: s.am.told})
 	default:
-		s.refuse(call, s.over())
+		s.am.refuse(call, s.am.over())
 	}
 }
 
@@ -344,7 +319,7 @@ func (s *Session) onRegister(call uint64, req *yarnpb.RegisterApplicationMasterR
 func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 	switch s.phase {
 	case phaseNew, phaseRegistering:
-		s.refuse(
+		s.am.refuse(
 			call,
 			&creel.Error{
 				Kind: creel.ErrNotRegistered,
@@ -356,44 +331,19 @@ func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 		return
 	case phaseRunning:
 	default:
-		s.refuse(call, s.over())
+		s.am.refuse(call, s.am.over())
 		return
 	}
 	id := req.GetResponseId()
-	switch {
-	case len(s.waiting) > 0 && id == s.waitID:
-		s.waiting = append(s.waiting, call) // a repeat of the heartbeat that is being answered
-		return
-	case id == s.lastID && len(s.waiting) == 0:
-	case id == s.answeredID && s.last != nil:
-		s.do(Reply{Call: call, Allocate: s.last})
-		return
-	default:
-		s.refuse(
-			call,
-			invalid(
-				fmt.Sprintf(
-					"Invalid responseId in AllocateRequest from application attempt: %s, expect responseId to be %d but get %d",
-					s.attempt,
-					s.lastID,
-					id,
-				),
-				"go on from the last answer",
-			),
-		)
+	if !s.am.heartbeat(call, id) {
 		return
 	}
 	s.heardAnswer()
 	// If home's last answer came too late for the last heartbeat, it serves for this heartbeat, and home is not
 	// called.
-	s.waiting, s.waitID, s.began, s.homeAnswered = append(s.waiting, call), id, s.now, s.home.delivery == toDeliver
-	s.ledger.take(req, s.out, s.now)
-	s.progress = req.Progress
-	if s.amRequest != nil && req.TrackingUrl == nil {
-		req.TrackingUrl = s.amRequest.TrackingUrl // home has not received the last URL yet
-	}
-	req.Ask, req.Release, req.BlacklistRequest, req.UpdateRequests, req.SchedulingRequests = nil, nil, nil, nil, nil
-	s.amRequest = req // the rest of the message goes to home
+	s.am.begin(call, id, s.now, s.home.delivery == toDeliver)
+	s.ledger.take(req, s.am.out, s.now)
+	s.am.take(req)
 	for _, m := range s.members {
 		m.called = true
 	}
@@ -417,7 +367,7 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 		s.blind = !s.ledger.restored || s.record.Answer == nil
 		s.home.state, s.home.responseID = linkUp, unknownID
 	case phaseRegistering:
-		s.refuse(
+		s.am.refuse(
 			call,
 			&creel.Error{
 				Kind: creel.ErrNotRegistered,
@@ -428,7 +378,7 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 		return
 	case phaseRunning, phaseFinishing:
 	case phaseOver:
-		if s.inherited && s.finished == nil {
+		if s.inherited && s.am.finished == nil {
 			// The earlier proxy died while the AM finished. Home may not have received the finish. Then it would
 			// start another attempt of a finished application.
 			s.inherited = false
@@ -437,21 +387,16 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 		}
 		fallthrough
 	default:
-		if s.finished.GetIsUnregistered() {
-			s.do(Reply{Call: call, Finish: s.finished}) // the first answer was lost
-			return
-		}
-		s.refuse(call, s.over())
+		s.am.repeatFinish(call)
 		return
 	}
-	s.finishes = append(s.finishes, call)
-	s.finish, s.finished, s.began = req, nil, s.now
+	s.am.startFinish(call, req, s.now)
 	s.home.called = true
 	if s.phase == phaseFinishing {
 		return
 	}
 	s.home.abandonCall()
-	s.phase, s.why = phaseFinishing, "the AM has finished"
+	s.phase, s.am.why = phaseFinishing, "the AM has finished"
 	if !s.blind {
 		s.finishUAMs()
 	}
@@ -460,16 +405,14 @@ func (s *Session) onFinish(call uint64, req *yarnpb.FinishApplicationMasterReque
 // finishUAMs finishes every UAM, as the AM has finished.
 func (s *Session) finishUAMs() {
 	s.record.end()
-	s.refuseWaiting(s.over())
+	s.am.refuseWaiting(s.am.over())
 	s.endUAMs(linkEnding)
 }
 
 // unblind undoes a blind finish that home did not accept.
 func (s *Session) unblind(err error) {
-	for _, c := range s.finishes {
-		s.refuse(c, err)
-	}
-	s.finishes, s.blind, s.phase = nil, false, phaseNew
+	s.am.refuseFinishes(err)
+	s.blind, s.phase = false, phaseNew
 	s.home.state = linkNone
 	s.home.call.drop()
 }
@@ -490,24 +433,13 @@ func (s *Session) onEnded(why string) {
 		return
 	}
 	// A finish of an ended application succeeds: home received it before, and the answer was lost.
-	s.finished = &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)}
+	s.am.finished = &yarnpb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)}
 	if s.inherited {
 		s.inherited = false
 		return
 	}
-	for _, call := range s.finishes {
-		s.do(Reply{Call: call, Finish: s.finished})
-	}
-	s.finishes = nil
-	s.end(
-		why,
-		&creel.Error{
-			Kind: creel.ErrAttemptNotFound,
-			What: "Application attempt " + s.attempt.String() + " doesn't exist in ApplicationMasterService cache.",
-			Why:  why,
-			Try:  "this AM should stop",
-		},
-	)
+	s.am.answerFinish()
+	s.end(why, s.am.unknown(why, "this AM should stop"))
 }
 
 // abandon handles an attempt that home has given up while its AM still runs, for example because its node was lost.
@@ -519,16 +451,16 @@ func (s *Session) abandon(why string, tell error) {
 		s.end(why, tell)
 		return
 	}
-	s.abandoned, s.endErr, s.why = true, tell, why
-	s.refuseAll(s.over())
+	s.abandoned, s.am.endErr, s.am.why = true, tell, why
+	s.am.refuseAll(s.am.over())
 	s.home.state = linkGone
 }
 
 // end ends the session except for its UAMs, which must still end.
 func (s *Session) end(why string, tell error) {
-	s.endErr = tell
-	s.phase, s.why, s.blind = phaseOver, why, false
-	s.refuseAll(s.over())
+	s.am.endErr = tell
+	s.phase, s.am.why, s.blind = phaseOver, why, false
+	s.am.refuseAll(s.am.over())
 	if !s.record.Ending {
 		s.record.end()
 	}
@@ -542,20 +474,9 @@ func (s *Session) end(why string, tell error) {
 	}
 }
 
-func (s *Session) over() error {
-	if s.endErr != nil {
-		return s.endErr
-	}
-	return &creel.Error{
-		Kind: creel.ErrAttemptNotFound,
-		What: "Application attempt " + s.attempt.String() + " doesn't exist in ApplicationMasterService cache.",
-		Why:  cmp.Or(s.why, "it is over"),
-	}
-}
-
 // close ends the session if no UAM is left.
 func (s *Session) close() {
-	if s.phase == phaseFinishing && s.finished.GetIsUnregistered() {
+	if s.phase == phaseFinishing && s.am.finished.GetIsUnregistered() {
 		s.phase = phaseOver
 		s.home.state = linkGone
 	}
@@ -574,36 +495,9 @@ func (s *Session) close() {
 		return
 	}
 	s.phase = phaseDone
-	s.do(Done{Why: s.why})
+	s.acts.do(Done{Why: s.am.why})
 }
-
-func (s *Session) refuse(call uint64, err error) { s.do(Reply{Call: call, Err: err}) }
-
-func (s *Session) refuseWaiting(err error) {
-	for _, c := range s.waiting {
-		s.refuse(c, err)
-	}
-	s.waiting = s.waiting[:0]
-}
-
-func (s *Session) refuseAll(err error) {
-	s.refuseWaiting(err)
-	for _, c := range s.registers {
-		s.refuse(c, err)
-	}
-	for _, c := range s.finishes {
-		s.refuse(c, err)
-	}
-	s.registers, s.finishes = nil, nil
-}
-
-// nextID returns the response id after id; ids wrap from 2^31-1 to 0.
-func nextID(id int32) int32 { return int32((uint32(id) + 1) & 0x7fffffff) }
 
 // unknownID is sent if only an earlier proxy knew the response id. It is never the current id, so the
 // ResourceManager's refusal names the expected one.
 const unknownID int32 = -1
-
-func invalid(what, try string) error {
-	return &creel.Error{Kind: creel.ErrInvalidRequest, What: what, Try: try}
-}

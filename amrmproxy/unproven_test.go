@@ -86,7 +86,7 @@ func inFewMembers(t *testing.T, count int32, once bool) {
 				}}
 			}
 			Settle(t, s, now, FromAM{Call: uint64(i + 2), Allocate: a}, answer)
-			id = s.lastID
+			id = s.am.lastID
 		}
 		now = now.Add(250 * time.Millisecond)
 		Settle(t, s, now, Tick{}, answer)

@@ -22,15 +22,15 @@ func (s *Session) Wake() time.Time {
 	if at, due := s.placer.wake(); due && s.asks() {
 		sooner(at)
 	}
-	if len(s.waiting) > 0 {
-		if d := s.began.Add(s.cfg.HomeWait); s.now.Before(d) {
+	if len(s.am.waiting) > 0 {
+		if d := s.am.began.Add(s.cfg.HomeWait); s.now.Before(d) {
 			sooner(d)
 		} else {
 			sooner(s.now.Add(s.cfg.Tick))
 		}
 	}
 	if s.phase == phaseRegistering {
-		sooner(s.began.Add(s.cfg.AttachWait))
+		sooner(s.am.began.Add(s.cfg.AttachWait))
 	}
 	if at, due := s.record.saveDue(); due {
 		sooner(at)

@@ -157,8 +157,8 @@ var table = []mutation{
 	{
 		name:  "the proxy takes its record for saved and never saves it",
 		file:  "amrmproxy/session.go",
-		old:   "	s.do(s.record.save())\n",
-		wrong: "	save := s.record.save()\n	if MUTANT && save.Record != nil {\n		s.record.saved(save.Number)\n		return\n	}\n	s.do(save)\n",
+		old:   "	s.acts.do(s.record.save())\n",
+		wrong: "	save := s.record.save()\n	if MUTANT && save.Record != nil {\n		s.record.saved(save.Number)\n		return\n	}\n	s.acts.do(save)\n",
 	},
 	{
 		name:  "a UAM is launched and registered before its record is durable",
@@ -169,8 +169,8 @@ var table = []mutation{
 	{
 		name:  "an AM is told that it is registered before the answer is durable",
 		file:  "amrmproxy/advance.go",
-		old:   "	if s.answer == nil || !s.record.isDurable(s.home.gen) {",
-		wrong: "	if s.answer == nil || !MUTANT && !s.record.isDurable(s.home.gen) {",
+		old:   "	if s.am.answer == nil || !s.record.isDurable(s.home.gen) {",
+		wrong: "	if s.am.answer == nil || !MUTANT && !s.record.isDurable(s.home.gen) {",
 	},
 	{
 		name:  "a member speaks with an epoch that its journal has not",
@@ -860,9 +860,9 @@ var table = []mutation{
 	},
 	{
 		name:  "an AM's repeated call is answered as a new one",
-		file:  "amrmproxy/session.go",
-		old:   "	case id == s.answeredID && s.last != nil:\n",
-		wrong: "	case id == s.answeredID && MUTANT && len(s.waiting) == 0:\n	case id == s.answeredID && s.last != nil:\n",
+		file:  "amrmproxy/conversation.go",
+		old:   "	case id == c.answeredID && c.last != nil:\n",
+		wrong: "	case id == c.answeredID && MUTANT && len(c.waiting) == 0:\n		return true\n	case id == c.answeredID && c.last != nil:\n",
 		seed:  1,
 	},
 
