@@ -4,7 +4,6 @@ package amrmproxy
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -81,23 +80,6 @@ func (s *Session) onRegistered(m *link, r *yarnpb.RegisterApplicationMasterRespo
 	}
 }
 
-// inherit records that a UAM of an earlier attempt has reported that attempt's containers. Later grants are recorded
-// as this attempt's. It returns the containers to keep.
-func (s *Session) inherit(m *link, left []*yarnpb.ContainerProto) []*yarnpb.ContainerProto {
-	m.inherit()
-	s.recordUAM(m)
-	return s.survivors(left)
-}
-
-// survivors returns the containers to keep. If containers end with their attempt, it releases all, as home does.
-func (s *Session) survivors(left []*yarnpb.ContainerProto) []*yarnpb.ContainerProto {
-	if !s.record.endsWithAttempt() {
-		return left
-	}
-	s.ledger.withdrawKept(left)
-	return nil
-}
-
 // onAllocated merges a member's answer into the AM's next answer, and updates the session.
 func (s *Session) onAllocated(m *link, r *yarnpb.AllocateResponseProto) {
 	m.responseID = r.GetResponseId()
@@ -167,12 +149,6 @@ func (s *Session) onFinished(m *link, r *yarnpb.FinishApplicationMasterResponseP
 	m.call.failed(s.now, &s.cfg)
 }
 
-// gone removes an ended UAM from the record.
-func (s *Session) gone(m *link) {
-	m.gone()
-	s.record.drop(m.id)
-}
-
 // onError decides the next step after a failed call.
 func (s *Session) onError(m *link, err error) {
 	if n, ok := expectedID(err); ok && m.call.under.Allocate != nil {
@@ -227,23 +203,18 @@ func (s *Session) onNotRegistered(m *link, under *Send) {
 		return
 	}
 	if a := under.Allocate; a != nil {
-		s.keepUnsent(m, a)
+		// renew sends asks, releases and the blacklist again.
+		m.updates = append(a.UpdateRequests, m.updates...)
+		if m.home {
+			s.ledger.scheduling.untaken(a.SchedulingRequests)
+			s.am.untaken(a)
+		}
 	}
 	if m.home {
 		s.ledger.scheduling.lost()
 	}
 	m.state = linkRegistering
 	s.ledger.renew(m)
-}
-
-// keepUnsent retains the content of a request that no member accepted. It leaves out asks, releases and the
-// blacklist, which renew sends again.
-func (s *Session) keepUnsent(m *link, a *yarnpb.AllocateRequestProto) {
-	m.updates = append(a.UpdateRequests, m.updates...)
-	if m.home {
-		s.ledger.scheduling.untaken(a.SchedulingRequests)
-		s.am.untaken(a)
-	}
 }
 
 // onUnknownAttempt handles a member's answer that the attempt does not exist.
@@ -270,39 +241,6 @@ func (s *Session) onUnknownAttempt(m *link, under *Send, err error) {
 	s.uamGone(m, why)
 }
 
-// uamGone reports to the AM the containers that ended with a UAM. The record retains the completions that the AM may
-// not have received, since no member can repeat them. They are written together with the UAM's removal.
-func (s *Session) uamGone(m *link, why string) {
-	var last []*yarnpb.ContainerStatusProto
-	if s.record.unread == inAnswer { // another UAM ended just before
-		last = s.am.last.CompletedContainerStatuses
-	}
-	s.ledger.lose(m, why, s.am.out, s.now)
-	if untold := slices.Concat(last, s.am.out.CompletedContainerStatuses); len(untold) > 0 {
-		s.record.keep(keepCompletions(untold))
-		s.record.changed()
-	}
-	if m.state != linkNumbering && s.renumbers(m) {
-		m.spent = true
-		why += "; the next has an id of its own"
-	}
-	s.gone(m)
-	m.lose(why, s.now.Add(s.cfg.UAMRetry))
-}
-
-// tellRecorded passes the completions that the earlier proxy recorded to the AM.
-func (s *Session) tellRecorded(completions []*yarnpb.ContainerStatusProto) {
-	if len(completions) == 0 {
-		return
-	}
-	s.record.keep(completions)
-	for _, st := range completions {
-		id := containerID(st.GetContainerId())
-		s.ledger.held.complete(id, s.ledger.held.live[id])
-	}
-	s.am.complete(completions)
-}
-
 // unknownToken reports whether a ResourceManager has no attempt for the token, so that the attempt is over there.
 func unknownToken(err error) bool {
 	return errors.Is(err, creel.ErrInvalidToken) && strings.Contains(err.Error(), "not found in AMRMTokenSecretManager")
@@ -312,7 +250,8 @@ func unknownToken(err error) bool {
 func (s *Session) onRefused(m *link, under *Send, err error) {
 	switch {
 	case under.Register != nil && m.home:
-		s.refuseRegistration(err)
+		s.am.refuseRegisters(err)
+		s.phase, m.state = phaseNew, linkNone
 	case under.Register != nil:
 		s.dropUAM(m)
 	case under.Finish != nil && m.home && unknownToken(err):
@@ -349,17 +288,6 @@ func (s *Session) onRefused(m *link, under *Send, err error) {
 		}
 		m.call.retryAt, m.news = s.now.Add(s.cfg.Retry), true // the rest of the request is sent again
 	}
-}
-
-func (s *Session) refuseRegistration(err error) {
-	s.am.refuseRegisters(err)
-	s.phase, s.home.state = phaseNew, linkNone
-}
-
-// dropUAM kills a UAM that cannot be used. It is launched again later.
-func (s *Session) dropUAM(m *link) {
-	m.drop(s.now)
-	s.ledger.spoil()
 }
 
 // expectedID reads the expected response id from a ResourceManager's refusal: "... expect responseId to be 7 but get

@@ -163,15 +163,35 @@ func (c *conversation) take(req *yarnpb.AllocateRequestProto) {
 	c.amRequest = req
 }
 
-// forHome returns the AM's last message, or a new one if home has it.
-func (c *conversation) forHome() *yarnpb.AllocateRequestProto {
-	r := c.amRequest
-	c.amRequest = nil
-	if r == nil {
-		return &yarnpb.AllocateRequestProto{}
+// request returns the message for the next allocate call of a member. Home receives the AM's own message, other members
+// a new one.
+func (c *conversation) request(home bool) *yarnpb.AllocateRequestProto {
+	r := &yarnpb.AllocateRequestProto{}
+	if home && c.amRequest != nil {
+		r, c.amRequest = c.amRequest, nil
 	}
+	r.Progress = c.progress
 	return r
 }
+
+// finishRequest returns the message for the finish of a UAM: the AM's, if it has finished.
+func (c *conversation) finishRequest(idle bool) *yarnpb.FinishApplicationMasterRequestProto {
+	if c.finish != nil {
+		return c.finish
+	}
+	if idle {
+		return &yarnpb.FinishApplicationMasterRequestProto{
+			FinalApplicationStatus: yarnpb.FinalApplicationStatusProto_APP_SUCCEEDED.Enum(),
+			Diagnostics:            proto.String(idleWhy),
+		}
+	}
+	return &yarnpb.FinishApplicationMasterRequestProto{
+		FinalApplicationStatus: yarnpb.FinalApplicationStatusProto_APP_KILLED.Enum(),
+		Diagnostics:            proto.String(c.why),
+	}
+}
+
+const idleWhy = "the UAM there was idle and was ended"
 
 // untaken takes the message of a call that home did not accept.
 func (c *conversation) untaken(a *yarnpb.AllocateRequestProto) {

@@ -112,15 +112,15 @@ func TestTrackingURLStaysUntilHomeHasIt(t *testing.T) {
 	c, _ := conversationOf(t)
 	c.take(&yarnpb.AllocateRequestProto{TrackingUrl: proto.String("http://am")})
 	c.take(&yarnpb.AllocateRequestProto{Ask: []*yarnpb.ResourceRequestProto{{}}})
-	r := c.forHome()
+	r := c.request(true)
 	if r.GetTrackingUrl() != "http://am" || len(r.Ask) != 0 {
 		t.Fatalf("home gets %v", r)
 	}
-	if again := c.forHome(); again.TrackingUrl != nil {
+	if again := c.request(true); again.TrackingUrl != nil {
 		t.Errorf("home gets %v again", again)
 	}
 	c.untaken(r)
-	if again := c.forHome(); again.GetTrackingUrl() != "http://am" {
+	if again := c.request(true); again.GetTrackingUrl() != "http://am" {
 		t.Errorf("home gets %v after a call that it did not accept", again)
 	}
 }

@@ -18,6 +18,21 @@
 // (internal/app/sim) both run all three types, with LaunchUAM and DropUAM. They differ in their calls and their
 // clock.
 //
+// # Parts of a session
+//
+// The session routes events between its parts, and performs their results. None of the parts knows the session.
+//
+//   - conversation is the AM's side: waiting calls, response ids, the answer under construction.
+//   - link is the connection to one member: the call with its explicit state (call), the UAM, the requests that wait
+//     (outbox). links is the table of them.
+//   - ledger has the AM's asks, as each member knows them, and its containers. It matches grants with asks.
+//   - placer splits asks over the links by the queue's policy.
+//   - recorder has the record and the progress of its saves.
+//
+// The session's own methods are in a file for each kind of event: step.go (all events), am.go (the AM's calls),
+// answer.go (members' answers), uam.go (launch and end of UAMs), advance.go (calls to members), end.go (the end of the
+// attempt).
+//
 // # Duties of a Driver's caller
 //
 //  1. Before the first Step, stop the drivers that Supersede returns, then call Recording.Load and pass Opened. The

@@ -99,8 +99,8 @@ func (l *ledger) change(wanted []*yarnpb.UpdateContainerRequestProto) {
 	}
 }
 
-// changeAnew tries again to pass on the waiting requests.
-func (l *ledger) changeAnew() {
+// passOnChanges tries again to pass on the waiting requests.
+func (l *ledger) passOnChanges() {
 	if waiting := l.changes; len(waiting) > 0 {
 		l.changes = nil
 		l.change(waiting)
@@ -313,6 +313,49 @@ func (l *ledger) renew(m *link) {
 		if o := l.held.live[id]; o.released || o.surplus {
 			m.release = append(m.release, o.id)
 		}
+	}
+}
+
+// end records completions that an earlier proxy has recorded.
+func (l *ledger) end(completions []*yarnpb.ContainerStatusProto) {
+	for _, st := range completions {
+		id := containerID(st.GetContainerId())
+		l.held.complete(id, l.held.live[id])
+	}
+}
+
+// due reports whether a call to a member is due without a heartbeat of the AM. silent reports that the AM may be dead.
+func (l *ledger) due(m *link, now time.Time, silent bool) bool {
+	idle := now.Sub(m.call.sent)
+	if m.news {
+		m.news = !m.isEmpty() || l.differs(m, m.quiet)
+	}
+	if m.home {
+		return m.news && idle >= l.cfg.UAMHeartbeat && !silent
+	}
+	if idle >= l.cfg.KeepAlive {
+		return true
+	}
+	if idle < l.cfg.UAMHeartbeat || silent {
+		return false
+	}
+	return m.news || l.outstanding(m) > 0
+}
+
+// fill moves the content for a member into its next request. While the AM is silent, UAMs get no asks: they were
+// placed by the view of the AM's last heartbeat.
+func (l *ledger) fill(a *yarnpb.AllocateRequestProto, m *link, now time.Time, silent bool) {
+	unsaid := !m.home && silent
+	if !unsaid {
+		a.Ask = l.collect(m, m.quiet)
+	}
+	m.moveTo(a)
+	if m.home {
+		a.SchedulingRequests = l.scheduling.send()
+	}
+	m.called, m.news = false, unsaid || m.singly
+	if len(a.Ask)+len(a.Release)+len(a.UpdateRequests) > 0 {
+		m.worked = now
 	}
 }
 

@@ -288,6 +288,9 @@ func (m *link) waits(now time.Time) bool {
 		now.Before(m.call.retryAt)
 }
 
+// unneeded reports whether a planned launch must be cancelled if the member gets no asks: it is being drained by now.
+func (m *link) unneeded() bool { return m.draining() && m.tries == 0 && !m.takenOver }
+
 // drop begins the kill of a UAM that cannot be used. It is launched again later.
 func (m *link) drop(now time.Time) { m.state, m.call.retryAt = linkDropping, now }
 

@@ -66,8 +66,9 @@ func (p *placer) see(e Saw) (emptied bool) {
 	return emptied
 }
 
-// reopen marks all groups for a new split when a member was shut or came back.
-func (p *placer) reopen(now time.Time) {
+// closeSlowMembers closes members that do not answer and opens members that do. If any changed, it marks all groups for
+// a new split.
+func (p *placer) closeSlowMembers(now time.Time) {
 	moved := false
 	for _, m := range p.links.members {
 		if shut := m.shut(now, p.cfg.SlowAfter); shut != m.closed {

@@ -109,10 +109,10 @@ func TestClosedMemberSpoilsPlacementsOnce(t *testing.T) {
 	placings(p, now)
 	p.links.home.call.begin(now)
 	now = now.Add(p.cfg.SlowAfter)
-	if p.reopen(now); len(placings(p, now)) != 1 || !p.links.home.closed {
+	if p.closeSlowMembers(now); len(placings(p, now)) != 1 || !p.links.home.closed {
 		t.Error("asks were not split after a member stopped answering")
 	}
-	if p.reopen(now); len(placings(p, now)) != 0 {
+	if p.closeSlowMembers(now); len(placings(p, now)) != 0 {
 		t.Error("asks were split though no member has changed")
 	}
 }

@@ -2,7 +2,9 @@
 
 package amrmproxy
 
-import "time"
+import (
+	"time"
+)
 
 // Wake returns the next time at which a Tick may have an effect. A driver of a few sessions may tick every
 // Config.Tick. A driver of thousands sets its timers by Wake.

@@ -168,7 +168,7 @@ var table = []mutation{
 	},
 	{
 		name:  "an AM is told that it is registered before the answer is durable",
-		file:  "amrmproxy/advance.go",
+		file:  "amrmproxy/am.go",
 		old:   "	if s.am.answer == nil || !s.record.isDurable(s.home.gen) {",
 		wrong: "	if s.am.answer == nil || !MUTANT && !s.record.isDurable(s.home.gen) {",
 	},
@@ -196,21 +196,21 @@ var table = []mutation{
 	},
 	{
 		name:  "the record goes while a UAM is left",
-		file:  "amrmproxy/session.go",
+		file:  "amrmproxy/end.go",
 		old:   "		if m.inUse() {\n			return\n		}\n	}\n	if !s.record.remove() {",
 		wrong: "		if !MUTANT && m.inUse() {\n			return\n		}\n	}\n	if !s.record.remove() {",
 		seed:  8,
 	},
 	{
 		name:     "the record goes before home confirms a finish that a dead proxy began",
-		file:     "amrmproxy/session.go",
+		file:     "amrmproxy/end.go",
 		old:      "	if s.phase != phaseOver || s.inherited {\n",
 		wrong:    "	if s.phase != phaseOver || s.inherited && !MUTANT {\n",
 		caughtBy: "amrmproxy TestScenarios/finish_and_proxy_restart",
 	},
 	{
 		name:     "the record of an unrepeated finish outlives its application",
-		file:     "amrmproxy/session.go",
+		file:     "amrmproxy/end.go",
 		old:      "	if s.phase >= phaseOver && !s.inherited {\n",
 		wrong:    "	if s.phase >= phaseOver && (!s.inherited || MUTANT) {\n",
 		caughtBy: "amrmproxy TestScenarios/finish_and_proxy_restart",
@@ -425,7 +425,7 @@ var table = []mutation{
 	},
 	{
 		name:     "the numbers of answers to an AM begin anew with each of its proxies",
-		file:     "amrmproxy/advance.go",
+		file:     "amrmproxy/am.go",
 		old:      "	if s.ledger.restored {\n		// An AM's first",
 		wrong:    "	if s.ledger.restored && !MUTANT {\n		// An AM's first",
 		caughtBy: "amrmproxy TestScenarios/late_call",
@@ -656,14 +656,14 @@ var table = []mutation{
 	},
 	{
 		name:     "an attempt that home gave up takes its UAMs with it",
-		file:     "amrmproxy/session.go",
+		file:     "amrmproxy/end.go",
 		old:      "	if s.phase != phaseRunning || !uams {",
 		wrong:    "	if s.phase != phaseRunning || !uams || MUTANT {",
 		caughtBy: "amrmproxy TestUAMsOfAbandonedAttemptEndWithApplication",
 	},
 	{
 		name:     "an AM whose attempt home gave up is heard",
-		file:     "amrmproxy/session.go",
+		file:     "amrmproxy/step.go",
 		old:      "		if s.abandoned {",
 		wrong:    "		if s.abandoned && !MUTANT {",
 		caughtBy: "amrmproxy TestScenarios/home_says_over",
@@ -772,7 +772,7 @@ var table = []mutation{
 	},
 	{
 		name:     "the record does not have what died with a UAM",
-		file:     "amrmproxy/answer.go",
+		file:     "amrmproxy/uam.go",
 		old:      "s.record.keep(keepCompletions(untold))\n		s.record.changed()",
 		wrong:    "s.record.keep(keepCompletions(untold))\n		if MUTANT {\n			s.record.Completions = nil\n		}\n		s.record.changed()",
 		caughtBy: "amrmproxy TestScenarios/uam_dies_and_proxy",
