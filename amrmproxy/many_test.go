@@ -96,7 +96,7 @@ func TestPendingTableFollowsSplits(t *testing.T) {
 	Settle(t, s, now, FromAM{Call: 2, Allocate: call}, Answer)
 	table := s.placer.pendingTable()
 	for _, g := range s.ledger.groups {
-		s.placer.split(table, g, nil, asked)
+		s.placer.split(table, g, nil, asked, s)
 	}
 	want := s.placer.pendingTable()
 	if len(want) == 0 {

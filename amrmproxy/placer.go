@@ -4,7 +4,6 @@ package amrmproxy
 
 import (
 	"errors"
-	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 )
 
 // placer splits the AM's asks over the members by the queue's policy, and splits those again that have waited long. It
-// changes the shares in the ledger. The session performs its results: see placing.
+// changes the shares in the ledger, and hands its results to a placings.
 type placer struct {
 	cfg    *Config
 	links  *links
@@ -38,10 +37,10 @@ type placer struct {
 	turnAt      time.Time
 }
 
-// placing is the result of one split that the session performs before the next.
-type placing struct {
-	wanted  []*link // members without a UAM that get asks
-	refusal error   // the AM's answer, if the policy refuses its asks
+// placings takes the results of splits.
+type placings interface {
+	wantUAM(m *link)      // a member without a UAM gets asks
+	refuseAsks(err error) // the policy refuses the AM's asks
 }
 
 // see takes the view, the policy and the places. It reports whether the state store came back empty.
@@ -87,14 +86,8 @@ func (p *placer) closeSlowMembers(now time.Time) {
 // follow the queue's entitlements in the plan, also from a member that still grants occasionally. This happens one
 // member at a time. A split examines all members, so doing all at once would cost the square of their number at each
 // plan.
-func (p *placer) placeWaiting(now time.Time, queue creel.QueuePath) iter.Seq[placing] {
-	return func(yield func(placing) bool) {
-		p.now, p.queue = now, queue
-		p.eachWaiting(yield)
-	}
-}
-
-func (p *placer) eachWaiting(yield func(placing) bool) {
+func (p *placer) placeWaiting(now time.Time, queue creel.QueuePath, out placings) {
+	p.now, p.queue = now, queue
 	if p.anotherPlan() {
 		p.placedBy, p.turns = p.view.Plan, len(p.links.members)
 	}
@@ -123,9 +116,7 @@ func (p *placer) eachWaiting(yield func(placing) bool) {
 			if pending == nil {
 				pending = p.pendingTable()
 			}
-			if !yield(p.split(pending, g, m, why)) {
-				return
-			}
+			p.split(pending, g, m, why, out)
 		}
 	}
 }
@@ -198,26 +189,22 @@ const (
 )
 
 // placeNew splits the groups that need it: the AM has changed them, or members have changed.
-func (p *placer) placeNew(now time.Time, queue creel.QueuePath) iter.Seq[placing] {
-	return func(yield func(placing) bool) {
-		p.now, p.queue = now, queue
-		var pending pendingTable
-		for _, g := range p.ledger.groups {
-			if g.dirty && (g.named || !p.wantsLabel() || p.label.asked) {
-				if pending == nil {
-					pending = p.pendingTable()
-				}
-				if !yield(p.split(pending, g, nil, asked)) {
-					return
-				}
+func (p *placer) placeNew(now time.Time, queue creel.QueuePath, out placings) {
+	p.now, p.queue = now, queue
+	var pending pendingTable
+	for _, g := range p.ledger.groups {
+		if g.dirty && (g.named || !p.wantsLabel() || p.label.asked) {
+			if pending == nil {
+				pending = p.pendingTable()
 			}
+			p.split(pending, g, nil, asked, out)
 		}
 	}
 }
 
 // split lets the policy split a group over the members. from, if not nil, is the member whose asks are placed again
 // for the reason why. pending has the shares of all groups; split updates it.
-func (p *placer) split(pending pendingTable, g *group, from *link, why replacement) (out placing) {
+func (p *placer) split(pending pendingTable, g *group, from *link, why replacement, out placings) {
 	p.count(pending, g, -1)
 	defer p.count(pending, g, 1)
 	label, _ := p.labelOf(g)
@@ -278,7 +265,7 @@ func (p *placer) split(pending pendingTable, g *group, from *link, why replaceme
 			if why == stuck && g.strict {
 				g.left = nil // the members still to come are full, and must not keep the others from a second turn
 			}
-			return out // other members have no free resources either: the asks stay
+			return // other members have no free resources either: the asks stay
 		}
 	}
 	if from != nil && len(ask.Places) > 0 {
@@ -294,9 +281,9 @@ func (p *placer) split(pending pendingTable, g *group, from *link, why replaceme
 	g.reason, g.hedged, g.rooms, g.adrift = plan.Reason, plan.Hedged, plan.Rooms, plan.Unplaced > 0
 	if err != nil {
 		if fresh || !errors.Is(err, creel.ErrInvalidLabel) {
-			out.refusal = err
+			out.refuseAsks(err)
 		}
-		return out // asks whose label was removed wait, as in a ResourceManager
+		return // asks whose label was removed wait, as in a ResourceManager
 	}
 	g.apply(p.links.members, plan.Shares, p.owners, p.now)
 	for _, m := range p.links.members {
@@ -304,10 +291,9 @@ func (p *placer) split(pending pendingTable, g *group, from *link, why replaceme
 	}
 	for _, sh := range plan.Shares {
 		if m := p.links.member(sh.Member); m.state == linkNone {
-			out.wanted = append(out.wanted, m)
+			out.wantUAM(m)
 		}
 	}
-	return out
 }
 
 func (p *placer) owners(name string) []creel.SubclusterID {

@@ -56,26 +56,44 @@ func viewOf(now time.Time, store string, labels ...string) *subcluster.View {
 	return v
 }
 
-func placings(p *placer, now time.Time) (out []placing) {
-	for x := range p.placeNew(now, "root.a") {
-		out = append(out, x)
+// placed has the results of splits.
+type placed struct {
+	wanted  []*link
+	refusal error
+}
+
+func (p *placed) wantUAM(m *link)      { p.wanted = append(p.wanted, m) }
+func (p *placed) refuseAsks(err error) { p.refusal = err }
+
+// place returns the results of the splits that are due, and their number.
+func place(p *placer, now time.Time) (out placed, splits int) {
+	for _, g := range p.ledger.groups {
+		if g.dirty {
+			splits++
+		}
 	}
-	return out
+	p.placeNew(now, "root.a", &out)
+	for _, g := range p.ledger.groups {
+		if g.dirty {
+			splits--
+		}
+	}
+	return out, splits
 }
 
 func TestPlacerRequestsUAMsForItsShares(t *testing.T) {
 	now := time.Unix(0, 0)
 	p := placerOf(t, now)
-	got := placings(p, now)
+	got, n := place(p, now)
 	free := p.links.member("sc-01")
-	if len(got) != 1 || len(got[0].wanted) != 1 || got[0].wanted[0] != free || got[0].refusal != nil {
-		t.Fatalf("placings %v, want a UAM in sc-01", got)
+	if n != 1 || len(got.wanted) != 1 || got.wanted[0] != free || got.refusal != nil {
+		t.Fatalf("%d splits with %v, want a UAM in sc-01", n, got)
 	}
 	if n := p.ledger.outstanding(free); n == 0 {
 		t.Error("the free member is asked for nothing")
 	}
-	if again := placings(p, now); len(again) != 0 {
-		t.Errorf("unchanged asks were split again: %v", again)
+	if _, n := place(p, now); n != 0 {
+		t.Error("unchanged asks were split again")
 	}
 }
 
@@ -83,12 +101,12 @@ func TestAsksWithoutLabelWaitForHomesReport(t *testing.T) {
 	now := time.Unix(0, 0)
 	p := placerOf(t, now)
 	p.see(Saw{View: viewOf(now, "one", "gpu"), Policy: p.policy})
-	if got := placings(p, now); !p.wantsLabel() || len(got) != 0 {
-		t.Fatalf("placings %v before home has reported the label", got)
+	if _, n := place(p, now); !p.wantsLabel() || n != 0 {
+		t.Fatalf("%d splits before home has reported the label", n)
 	}
 	p.labelled(Labelled{})
-	if got := placings(p, now); p.wantsLabel() || len(got) != 1 {
-		t.Errorf("%d placings after it", len(got))
+	if _, n := place(p, now); p.wantsLabel() || n != 1 {
+		t.Errorf("%d splits after it", n)
 	}
 }
 
@@ -106,13 +124,15 @@ func TestEmptiedStoreIsReported(t *testing.T) {
 func TestClosedMemberSpoilsPlacementsOnce(t *testing.T) {
 	now := time.Unix(0, 0)
 	p := placerOf(t, now)
-	placings(p, now)
+	place(p, now)
 	p.links.home.call.begin(now)
 	now = now.Add(p.cfg.SlowAfter)
-	if p.closeSlowMembers(now); len(placings(p, now)) != 1 || !p.links.home.closed {
+	p.closeSlowMembers(now)
+	if _, n := place(p, now); n != 1 || !p.links.home.closed {
 		t.Error("asks were not split after a member stopped answering")
 	}
-	if p.closeSlowMembers(now); len(placings(p, now)) != 0 {
+	p.closeSlowMembers(now)
+	if _, n := place(p, now); n != 0 {
 		t.Error("asks were split though no member has changed")
 	}
 }

@@ -3,7 +3,6 @@
 package amrmproxy
 
 import (
-	"iter"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -126,7 +125,9 @@ func (s *Session) settle() {
 	}
 	s.placer.closeSlowMembers(s.now)
 	s.ledger.passOnChanges()
-	s.place(s.placer.placeNew(s.now, s.record.Queue))
+	if s.asks() {
+		s.placer.placeNew(s.now, s.record.Queue, s)
+	}
 	s.endIdleUAMs()
 	s.saveRecord()
 	s.callMembers()
@@ -136,27 +137,14 @@ func (s *Session) settle() {
 	s.endIfDone()
 }
 
-// place splits asks over the members while the AM is alive.
-func (s *Session) place(splits iter.Seq[placing]) {
-	if !s.asks() {
-		return
-	}
-	for p := range splits {
-		if p.refusal != nil {
-			s.am.refuseWaiting(p.refusal)
-		}
-		for _, m := range p.wanted {
-			s.plan(m)
-		}
-	}
-}
-
 func (s *Session) onTick() {
 	s.ticked = s.now
 	for _, m := range s.members {
 		m.retry(s.now, s.renumbers(m))
 	}
-	s.place(s.placer.placeWaiting(s.now, s.record.Queue))
+	if s.asks() {
+		s.placer.placeWaiting(s.now, s.record.Queue, s)
+	}
 	s.ledger.sweep(s.now)
 	// Home also gives up an AM after AMExpiry, and the next attempt takes over these UAMs. So the next attempt has
 	// another AMExpiry to begin. The driver asks home whether the application is over.

@@ -9,14 +9,17 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 )
 
-// plan requests a UAM. The UAM is recorded first, then launched. If the member had one before and does not accept its
-// id again, the member is first asked for another id.
-func (s *Session) plan(m *link) {
+// wantUAM requests a UAM. The UAM is recorded first, then launched. If the member had one before and does not accept
+// its id again, the member is first asked for another id.
+func (s *Session) wantUAM(m *link) {
 	numbered := m.spent && s.renumbers(m)
 	if m.plan(s.now, numbered); !numbered {
 		s.recordUAM(m)
 	}
 }
+
+// refuseAsks refuses the heartbeat with the asks.
+func (s *Session) refuseAsks(err error) { s.am.refuseWaiting(err) }
 
 func (s *Session) onNumbered(e Numbered) {
 	m := s.member(e.Member)

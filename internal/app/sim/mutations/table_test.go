@@ -115,8 +115,8 @@ var table = []mutation{
 	{
 		name:     "what is asked beside a group is counted for each group of a call",
 		file:     "amrmproxy/placer.go",
-		old:      "				if pending == nil {\n					pending = p.pendingTable()\n				}\n				if !yield(p.split(pending, g, nil, asked)) {\n",
-		wrong:    "				if MUTANT || pending == nil {\n					pending = p.pendingTable()\n				}\n				if !yield(p.split(pending, g, nil, asked)) {\n",
+		old:      "			if pending == nil {\n				pending = p.pendingTable()\n			}\n			p.split(pending, g, nil, asked, out)\n",
+		wrong:    "			if MUTANT || pending == nil {\n				pending = p.pendingTable()\n			}\n			p.split(pending, g, nil, asked, out)\n",
 		caughtBy: "amrmproxy TestManyPrioritiesCostLinearWork",
 	},
 	{
