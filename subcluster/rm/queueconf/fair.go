@@ -284,13 +284,6 @@ func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues
 		case "maxChildResources":
 			q.MaxChild = fairValue(r, f, r.upper, queues.Amount{})
 		case "maxContainerAllocation":
-			if isRoot {
-				r.at(
-					f,
-					"<maxContainerAllocation> is not possible for the root; set yarn.scheduler.maximum-allocation-mb",
-				)
-				continue
-			}
 			q.MaxAllocation = r.container(f)
 		case "maxRunningApps":
 			q.MaxParallelApps = fairValue(r, f, positive, 0)
@@ -509,12 +502,10 @@ func fairPolicy(text string) (queues.Policy, error) {
 	return queues.FairShare, fmt.Errorf("%q is none of fair, fifo, drf", text)
 }
 
+// fairWeight parses a weight. In Hadoop a negative one has the effect of 0.
 func fairWeight(text string) (queues.Amount, error) {
 	f, err := parseFloat(text)
-	if err == nil && f < 0 {
-		err = fmt.Errorf("%v is below 0", f)
-	}
-	return queues.WeightOf(f), err
+	return queues.WeightOf(max(f, 0)), err
 }
 
 // fairAMShare parses a share from 0 to 1, or -1 for no limit; more than 1 counts as 1.
@@ -533,10 +524,8 @@ func fairAMShare(text string) (float64, error) {
 	return min(f, 1), nil
 }
 
+// fairThreshold parses a share from 0 to 1. As in Hadoop, other numbers become the nearer of these bounds.
 func fairThreshold(text string) (float64, error) {
 	f, err := parseFloat(text)
-	if err == nil && (f < 0 || f > 1) {
-		err = fmt.Errorf("%v is not a share from 0 to 1", f)
-	}
-	return f, err
+	return max(0, min(f, 1)), err
 }

@@ -293,6 +293,29 @@ func TestRootAndPoolElements(t *testing.T) {
 	}
 }
 
+// Hadoop starts with each of these.
+func TestLegalAllocationFilesAreAccepted(t *testing.T) {
+	for text, right := range map[string]func(root *queues.Queue) bool{
+		`<queue name="a"><weight>-1</weight></queue>`: func(root *queues.Queue) bool {
+			return root.Children[0].Capacity.Value == 0
+		},
+		`<queue name="a"><fairSharePreemptionThreshold>1.5</fairSharePreemptionThreshold></queue>`: func(root *queues.Queue) bool {
+			return root.Children[0].FairSharePreemptionAt == 1
+		},
+		`<defaultFairSharePreemptionThreshold>7</defaultFairSharePreemptionThreshold>`: func(root *queues.Queue) bool {
+			return root.FairSharePreemptionAt == 1
+		},
+		`<queue name="root"><maxContainerAllocation>memory-mb=2048</maxContainerAllocation></queue>`: func(root *queues.Queue) bool {
+			return root.MaxAllocation.MemoryMB == 2048
+		},
+	} {
+		c := readFair(t, "<allocations>"+text+"</allocations>")
+		if !right(&c.Queues.Root) {
+			t.Errorf("%s is read as %+v", text, c.Queues.Root)
+		}
+	}
+}
+
 func FuzzReadFair(t *testing.F) {
 	f := propertytest.Fuzz(t)
 	f.Add([]byte(documentedFair))
