@@ -117,7 +117,8 @@ func (r *capacityReader) globals(q *queues.Spec) {
 	)
 	q.Calculator = global(r, "resource-calculator", calculator, q.Calculator)
 	r.maxAMPercent = global(r, "maximum-am-resource-percent", share, 0.1)
-	r.maxQueueApps = global(r, "global-queue-max-application", atLeast(-1), 0)
+	r.maxQueueApps = min(max(0, global(r, "global-queue-max-application", atLeast(-1), 0)), q.MaxApplications)
+	q.MaxQueueApps = r.maxQueueApps
 	r.maxParallelApps = global(r, "max-parallel-apps", positive, 0)
 	r.minUserPercent = global(r, "minimum-user-limit-percent", userPercent, 100)
 	r.userFactor = global(r, "user-limit-factor", userFactor, 1)

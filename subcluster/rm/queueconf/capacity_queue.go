@@ -104,7 +104,7 @@ func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, p
 		MinUserPercent:  setting(r, get, "minimum-user-limit-percent", userPercent, r.minUserPercent),
 		UserFactor:      setting(r, get, "user-limit-factor", userFactor, r.userFactor),
 		MaxAMPercent:    setting(r, get, "maximum-am-resource-percent", share, r.maxAMPercent),
-		MaxApps:         cmp.Or(setting(r, get, "maximum-applications", positiveOrUnset, 0), max(0, r.maxQueueApps)),
+		MaxApps:         setting(r, get, "maximum-applications", positiveOrUnset, 0),
 		MaxParallelApps: setting(r, get, "max-parallel-apps", positive, r.maxParallelApps),
 		Priority:        int32(setting(r, get, "priority", parseInt, 0)),
 		DefaultPriority: int32(setting(r, get, "default-application-priority", atLeast(0), 0)),
@@ -119,6 +119,9 @@ func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, p
 		PreemptionDisabled: setting(r, get, "disable_preemption", parseBool, parent.keeps),
 		IntraPreemptionDisabled: setting(
 			r, get, "intra-queue-preemption.disable_preemption", parseBool, parent.keepsWithin),
+	}
+	if q.Capacity.Unit != queues.Absolute { // a queue with amounts gets its share of the limit
+		q.MaxApps = cmp.Or(q.MaxApps, r.maxQueueApps)
 	}
 	if p, ok := get("acl_application_max_priority"); ok && leaf {
 		q.PriorityLimits, q.PriorityACL = read(r, p, true, r.priorityLimits, nil), strings.TrimSpace(p.Value)
@@ -500,7 +503,7 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *queues.Queue, ge
 	absoluteParent := q.Capacity.Unit == queues.Absolute
 	switch {
 	case units[queues.Percent]:
-		zero := setting(r, get, "allow-zero-capacity-sum", parseBool, false) ||
+		zero := setting(r, get, "allow-zero-capacity-sum", parseBool, false) || q.Capacity.Unit == queues.Weight ||
 			q.Capacity.Unit == queues.Percent && q.Capacity.Value == 0
 		if math.Abs(sum-100) > 0.05 && !(zero && sum == 0) {
 			r.failAt(

@@ -978,6 +978,17 @@ func TestLegalCapacityFilesAreAccepted(t *testing.T) {
 				part := (&queues.Spec{Root: *root}).Partition("x")
 				return part.Root.Children[0].Capacity.Value == 60 && part.Root.Children[1].Capacity.Value == 0
 			}},
+		{"children without capacity below a weight", "root.queues = a,b\nroot.a.queues = x\nroot.a.capacity = 1w\nroot.b.capacity = 1w\n" +
+			"root.a.x.capacity = 0",
+			func(root *queues.Queue) bool { return queueAt(t, root, "root.a.x").Capacity.Unit == queues.Percent }},
+		{"limit of each queue above the cluster's", "root.queues = a,b\nroot.a.capacity = 50\nroot.b.capacity = 50\n" +
+			"root.b.maximum-applications = 60\nglobal-queue-max-application = 50\nmaximum-applications = 37",
+			func(root *queues.Queue) bool {
+				return queueAt(t, root, "root.a").MaxApps == 37 && queueAt(t, root, "root.b").MaxApps == 60
+			}},
+		{"limit of each queue beside amounts", "root.queues = a\nroot.a.capacity = [memory=1024,vcores=1]\n" +
+			"global-queue-max-application = 50",
+			func(root *queues.Queue) bool { return queueAt(t, root, "root.a").MaxApps == 0 }},
 		{"default label that the queue may use", "root.queues = a\nroot.a.queues = b\nroot.a.capacity = 100\n" +
 			"root.a.accessible-node-labels = x\nroot.a.accessible-node-labels.x.capacity = 100\n" +
 			"root.a.b.capacity = 100\nroot.a.b.default-node-label-expression = x",

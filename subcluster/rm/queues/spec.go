@@ -33,6 +33,8 @@ type Spec struct {
 	// maximum-applications, default 10000); each leaf without its own limit gets a share by absolute capacity. 0 =
 	// none.
 	MaxApplications int
+	// MaxQueueApps replaces MaxApplications in the limits of single queues, if it is lower and not 0.
+	MaxQueueApps int
 	// These are locality delays in missed opportunities: chances to run on a node that is not local.
 	// CapacityScheduler: node-locality-delay (default 40; -1 = no wait) and rack-locality-additional-delay (-1 = in
 	// proportion to the containers asked for).

@@ -125,6 +125,11 @@ func (p *capacityPolicy) report(*Scheduler, *Queue, *QueueView) {}
 
 func (p *capacityPolicy) countedAs(a *App) (running, pending bool) { return a.activated, a.InLine() }
 
+// percentage and product compute shares in 32 bits, as Hadoop does.
+func percentage(v float64) float64 { return float64(float32(v) / 100) }
+
+func product(a, b float64) float64 { return float64(float32(a) * float32(b)) }
+
 // size computes a queue's part of its parent.
 func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 	if c.parent == nil {
@@ -141,7 +146,7 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 	case queues.Weight:
 		c.capFrac = 0
 		if q.weights > 0 {
-			c.capFrac = c.weight / q.weights
+			c.capFrac = float64(float32(c.weight) / float32(q.weights))
 		}
 		c.guaranteed = s.portion(q, &q.guaranteed, q.absCap, c.capFrac)
 	case queues.Absolute:
@@ -160,10 +165,10 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 		c.guaranteed = s.partByType(&q.guaranteed, a.Types)
 		c.capFrac = s.sizes.Dominant(&c.guaranteed, &q.guaranteed)
 	default:
-		c.capFrac = a.Value / 100
+		c.capFrac = percentage(a.Value)
 		c.guaranteed = s.portion(q, &q.guaranteed, q.absCap, c.capFrac)
 	}
-	c.absCap = q.absCap * c.capFrac
+	c.absCap = product(q.absCap, c.capFrac)
 	if a.Unit == queues.Absolute {
 		c.absCap = finite(s.sizes.Dominant(&c.guaranteed, &s.total))
 	}
@@ -171,7 +176,7 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 	c.bounded = true
 	switch b.Unit {
 	case queues.Percent:
-		c.maxFrac = b.Value / 100
+		c.maxFrac = percentage(b.Value)
 		c.max = s.portion(q, &q.max, q.absMax, c.maxFrac)
 		c.bounded = b.Value < 100
 	case queues.Absolute:
@@ -189,7 +194,7 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 	default:
 		c.max, c.maxFrac, c.bounded = q.max, 1, false
 	}
-	c.absMax = q.absMax * c.maxFrac
+	c.absMax = product(q.absMax, c.maxFrac)
 	if b.Unit == queues.Absolute {
 		c.absMax = finite(s.sizes.Dominant(&c.max, &s.total))
 	}

@@ -3,6 +3,7 @@
 package sched
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -97,11 +98,11 @@ func (s *Scheduler) portion(parent *Queue, of *amounts.Vec, abs, f float64) amou
 		return *of
 	}
 	if parent.spec.Capacity.Unit != queues.Absolute && parent.spec.MaxCapacity.Unit != queues.Absolute {
-		of, f = &s.total, abs*f
+		of, f = &s.total, product(abs, f)
 	}
 	var v amounts.Vec
 	for i := 0; i < s.sizes.N; i++ {
-		v.Set(i, int64(float64(of.At(i))*f+1e-6))
+		v.Set(i, int64(float64(of.At(i))*f))
 	}
 	return v
 }
@@ -144,6 +145,7 @@ func (s *Scheduler) sizeLeaf(q *Queue) {
 	if all := s.tree.spec.MaxApplications; q.spec.MaxApps > 0 {
 		l.maxApps = q.spec.MaxApps
 	} else if all > 0 {
+		all = min(all, cmp.Or(s.tree.spec.MaxQueueApps, all))
 		l.maxApps = s.policy.maxApps(q, all)
 	}
 	l.maxUserApps = s.policy.maxUserApps(q)
