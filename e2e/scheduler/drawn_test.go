@@ -588,10 +588,7 @@ func drawn() int {
 	if n, err := strconv.Atoi(os.Getenv("CREEL_SEARCH_CHECKS")); err == nil {
 		return n
 	}
-	if propertytest.Searching() {
-		return 1000
-	}
-	return 30
+	return 300
 }
 
 // shrink returns a smaller case with a difference of the same kind, and the difference.
@@ -661,13 +658,17 @@ func (h *hadoopTrees) shrink(t *testing.T, x *drawnRun, kind string) (*drawnRun,
 }
 
 // TestDrawnCapacityTrees loads drawn configurations, and changes of them, into creel and into a real ResourceManager.
-// Both must accept the same ones and show the same documents. In a search the trees are others, and more.
+// Both must accept the same ones and show the same documents. In a search the trees are others.
 func TestDrawnCapacityTrees(t *testing.T) {
 	h := startTrees(t, hadoop.Conf{"yarn.resourcemanager.scheduler.monitor.enable": "true",
 		monitorPrefix + "monitoring_interval": "1000000000"})
 	r := propertytest.Rand(t)
 	kinds := map[string]int{}
-	first := map[string]*drawnRun{}
+	type example struct {
+		run *drawnRun
+		difference
+	}
+	first := map[string]example{}
 	refused, changed := 0, 0
 	for range drawn() {
 		d := drawTree(r)
@@ -679,7 +680,7 @@ func TestDrawnCapacityTrees(t *testing.T) {
 		}
 		for _, d := range h.beside(t, x) {
 			if kinds[d.kind]++; kinds[d.kind] == 1 {
-				first[d.kind] = x
+				first[d.kind] = example{x, d}
 			}
 		}
 		refused, changed = refused+x.refused, changed+x.accepted
@@ -702,7 +703,7 @@ func TestDrawnCapacityTrees(t *testing.T) {
 	}
 	shrunk := 0
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		x, d := first[kind], difference{}
+		x, d := first[kind].run, first[kind].difference
 		if shrunk++; shrunk <= 3 { // each takes a run for each key
 			x, d = h.shrink(t, x, kind)
 		}

@@ -3,9 +3,12 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Timer;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.metrics2.impl.MetricsSystemImpl;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.Resource;
@@ -79,6 +82,7 @@ public class Trees {
     DefaultMetricsSystem.setMiniClusterMode(true);
     rm.init(new YarnConfiguration());
     rm.start();
+    DefaultMetricsSystem.instance().stop(); // its timer refers to the queues of all trees
     context = (RMContextImpl) rm.getRMContext();
     ResourceScheduler first = rm.getResourceScheduler();
     List<NodeId> ids = new ArrayList<>();
@@ -124,6 +128,8 @@ public class Trees {
 
   static void begin(String store) throws Exception {
     QueueMetrics.clearQueueMetrics();
+    // Sources of metrics are never removed, and each refers to the configuration of its tree.
+    DefaultMetricsSystem.setInstance(new MetricsSystemImpl());
     Configuration conf = new YarnConfiguration();
     conf.set(YarnConfiguration.SCHEDULER_CONFIGURATION_STORE_CLASS, store);
     CapacityScheduler next = new CapacityScheduler();
@@ -140,5 +146,11 @@ public class Trees {
     }
     added.clear();
     ((AbstractYarnScheduler<?, ?>) rm.now).stop();
+    // A timer of the stopped scheduler would refer to it for the expiry interval of nodes.
+    Field timer = AbstractYarnScheduler.class.getDeclaredField("releaseCache");
+    timer.setAccessible(true);
+    if (timer.get(rm.now) != null) {
+      ((Timer) timer.get(rm.now)).cancel();
+    }
   }
 }
