@@ -7,6 +7,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
 
 // appState is YARN's RMAppState.
@@ -74,16 +75,17 @@ type app struct {
 	released int64 // holds up to this claim number have ended
 	moved    bool  // by a user, to another queue
 
-	submitted, launched, finished int64                        // ns
-	amLabel                       string                       // of the AM's ask
-	constraints                   map[string]*sched.Constraint // registered for a tag; nil before the registration
-	deadline                      int64
-	lifetime                      *timer
-	failures                      []int64  // times of failures that count
-	lost                          losses   // to preemption
-	lastLoss                      string   // the reason of the preemption, in one sentence
-	logs                          *appLogs // of its nodes; nil before the first node has logs
-	last                          *AppView // of an ended application, after the first query
+	submitted, launched, finished int64  // ns
+	amLabel                       string // of the AM's ask
+	// constraints are those registered for a tag; nil before the registration.
+	constraints map[string]*constraints.Constraint
+	deadline    int64
+	lifetime    *timer
+	failures    []int64  // times of failures that count
+	lost        losses   // to preemption
+	lastLoss    string   // the reason of the preemption, in one sentence
+	logs        *appLogs // of its nodes; nil before the first node has logs
+	last        *AppView // of an ended application, after the first query
 }
 
 // ofSched returns the application of a scheduler's application.

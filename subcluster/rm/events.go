@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
 
 // Submission asks for an application (submitApplication).
@@ -88,7 +88,7 @@ type Ask struct {
 // single tag.
 type TagConstraint struct {
 	Tags       []string
-	Constraint *sched.Constraint
+	Constraint *constraints.Constraint
 }
 
 // SchedulingAsk is one SchedulingRequest.
@@ -99,9 +99,9 @@ type SchedulingAsk struct {
 	Tags                []string
 	Count               int32
 	Resource            creel.Resource
-	Constraint          *sched.Constraint // nil for none
-	Label               string            // the label that the constraint names
-	Message             any               // the server's message, returned with a rejection
+	Constraint          *constraints.Constraint // nil for none
+	Label               string                  // the label that the constraint names
+	Message             any                     // the server's message, returned with a rejection
 }
 
 // UpdateKind is ContainerUpdateTypeProto.

@@ -9,6 +9,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
 
 // ConstraintHandler selects the handling of scheduling requests.
@@ -27,7 +28,7 @@ const mostScheduling = 10_000
 // placing is a scheduling request with an outstanding number.
 type placing struct {
 	ask   SchedulingAsk
-	want  *sched.Want
+	want  *constraints.Want
 	calls int // calls of its AM since the request
 }
 
@@ -96,7 +97,7 @@ func (a *app) constrain(list []TagConstraint) {
 	if a.constraints != nil || len(list) == 0 {
 		return
 	}
-	a.constraints = map[string]*sched.Constraint{}
+	a.constraints = map[string]*constraints.Constraint{}
 	for _, c := range list {
 		if len(c.Tags) == 1 {
 			a.constraints[c.Tags[0]] = c.Constraint
@@ -106,11 +107,11 @@ func (a *app) constrain(list []TagConstraint) {
 
 // constraintOf returns the constraint of a request: its own and, if it has one tag, the one that its application
 // registered for the tag.
-func (a *app) constraintOf(k *SchedulingAsk) *sched.Constraint {
+func (a *app) constraintOf(k *SchedulingAsk) *constraints.Constraint {
 	if len(k.Tags) != 1 {
 		return k.Constraint
 	}
-	return sched.Both(a.constraints[k.Tags[0]], k.Constraint)
+	return constraints.Both(a.constraints[k.Tags[0]], k.Constraint)
 }
 
 // checkScheduling rejects a call with invalid scheduling requests, and appends the requests' normalized sizes.
@@ -206,7 +207,7 @@ func (m *Machine) placingOrder(list []SchedulingAsk) []int {
 // processor's adds to it.
 func (m *Machine) place(t *attempt, k *SchedulingAsk, size *amounts.Vec) placing {
 	ask := *k
-	p := placing{ask: ask, want: sched.NewWant(k.Tags, t.app.constraintOf(k), k.Label, &ask)}
+	p := placing{ask: ask, want: constraints.NewWant(k.Tags, t.app.constraintOf(k), k.Label, &ask)}
 	left := m.sched.Place(&t.app.App, p.request(), p.want, size, m.cfg.Constraints == ConstraintsTried)
 	if m.cfg.Constraints == ConstraintsTried || p.want.Constraint.Senseless() {
 		t.placing.put(p, left > 0)
@@ -220,7 +221,7 @@ func (p *placing) key() placingKey {
 
 // placeAgain runs when a container of a request ended before its AM received it. The request is outstanding again,
 // with as many tries as a new one.
-func (m *Machine) placeAgain(t *attempt, want *sched.Want) {
+func (m *Machine) placeAgain(t *attempt, want *constraints.Want) {
 	if want == nil || m.cfg.Constraints != ConstraintsTried {
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
 
 // scheduling returns n requests of one call. Each has a tag of its own that no two containers of a node may have:
@@ -18,7 +18,7 @@ func scheduling(n int, mb int64) *AllocateRequest {
 		tag := fmt.Sprintf("t%d", i)
 		r.Scheduling = append(r.Scheduling, SchedulingAsk{
 			Priority: 1, Tags: []string{tag}, Count: 1, Resource: creel.NewResource(mb, 1),
-			Constraint: &sched.Constraint{Targets: []sched.Target{{Values: []string{tag}}}},
+			Constraint: &constraints.Constraint{Targets: []constraints.Target{{Values: []string{tag}}}},
 		})
 	}
 	return r

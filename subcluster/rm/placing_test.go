@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
 
 // After a restart the tags of containers are those that nodes report, and a constraint
@@ -49,7 +50,7 @@ func TestTagsAreCountedAfterRestart(t *testing.T) {
 	if _, err := w.m.RegisterAM(w.now, &RegisterAM{Attempt: attempt}); err != nil {
 		t.Fatal(err)
 	}
-	apart := &sched.Constraint{Targets: []sched.Target{{Values: []string{"db"}}}}
+	apart := &constraints.Constraint{Targets: []constraints.Target{{Values: []string{"db"}}}}
 	out, err := w.m.Allocate(w.now, attempt, &AllocateRequest{Scheduling: []SchedulingAsk{
 		{Count: 2, Resource: creel.NewResource(1024, 1), Tags: []string{"db"}, Constraint: apart},
 	}})
@@ -107,7 +108,7 @@ func TestTheOrderOfRequestsInOneCall(t *testing.T) {
 	ask := func(key int64, priority int32, tag, not string) SchedulingAsk {
 		return SchedulingAsk{
 			AllocationRequestID: key, Priority: priority, Count: 1, Resource: creel.NewResource(1024, 1),
-			Tags: []string{tag}, Constraint: &sched.Constraint{Targets: []sched.Target{{Values: []string{not}}}},
+			Tags: []string{tag}, Constraint: &constraints.Constraint{Targets: []constraints.Target{{Values: []string{not}}}},
 		}
 	}
 	list := []SchedulingAsk{ask(1, 2, "p", "q"), ask(2, 1, "q", "p"), ask(3, 1, "q", "p")}
@@ -149,7 +150,7 @@ func TestRequestsWithConstraintsBorrow(t *testing.T) {
 	if err := w.m.ReplaceLabels(w.now, list, true); err != nil {
 		t.Fatal(err)
 	}
-	apart := &sched.Constraint{Targets: []sched.Target{{Values: []string{"db"}}}}
+	apart := &constraints.Constraint{Targets: []constraints.Target{{Values: []string{"db"}}}}
 	ask := SchedulingAsk{Count: 4, Resource: creel.NewResource(1024, 1), Tags: []string{"db"}, Constraint: apart}
 	id := w.unmanaged("u", "default")
 	hosts := map[string]int{}
@@ -184,12 +185,12 @@ func TestManySchedulingRequestsInOneCall(t *testing.T) {
 	var list []SchedulingAsk
 	for i := range n {
 		// Every second request needs the container of the previous one, which is there only if that was placed first.
-		tag, near := fmt.Sprintf("t%d", i), (*sched.Constraint)(nil)
+		tag, near := fmt.Sprintf("t%d", i), (*constraints.Constraint)(nil)
 		if i%2 == 1 {
-			near = &sched.Constraint{Targets: []sched.Target{{Values: []string{list[i-1].Tags[0]}}}, Min: 1, Max: math.MaxInt32}
+			near = &constraints.Constraint{Targets: []constraints.Target{{Values: []string{list[i-1].Tags[0]}}}, Min: 1, Max: math.MaxInt32}
 		}
 		if i%3 == 0 && i%2 == 0 && i > 0 {
-			near = &sched.Constraint{Targets: []sched.Target{{Values: []string{"nobody"}}}, Min: 1, Max: math.MaxInt32}
+			near = &constraints.Constraint{Targets: []constraints.Target{{Values: []string{"nobody"}}}, Min: 1, Max: math.MaxInt32}
 		}
 		list = append(list, SchedulingAsk{
 			Priority: 1, Tags: []string{tag}, Count: 1, Resource: creel.NewResource(1, 1), Constraint: near,

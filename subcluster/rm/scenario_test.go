@@ -17,7 +17,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what the machine does into testdata/*.txt")
@@ -580,13 +580,13 @@ func (s *scene) schedulingAsk(priority int32, size creel.Resource, count int32, 
 
 // constraint reads in,node,TAG; notin,rack,all/TAG; cardinality,node,TAG,MIN,MAX;
 // PREFIX/NAME=VALUE or !=; all of them joined by "&", or any by "|".
-func (s *scene) constraint(text string) *sched.Constraint {
+func (s *scene) constraint(text string) *constraints.Constraint {
 	for _, op := range []struct {
 		sign string
-		kind sched.ConstraintOp
-	}{{"|", sched.AnyOf}, {"&", sched.AllOf}} {
+		kind constraints.ConstraintOp
+	}{{"|", constraints.AnyOf}, {"&", constraints.AllOf}} {
 		if parts := strings.Split(text, op.sign); len(parts) > 1 {
-			c := &sched.Constraint{Op: op.kind}
+			c := &constraints.Constraint{Op: op.kind}
 			for _, p := range parts {
 				c.Parts = append(c.Parts, s.constraint(p))
 			}
@@ -594,14 +594,14 @@ func (s *scene) constraint(text string) *sched.Constraint {
 		}
 	}
 	if key, value, ok := strings.Cut(text, "="); ok {
-		c := &sched.Constraint{Min: -1, Max: -1, NotEqual: strings.HasSuffix(key, "!")}
-		c.Targets = []sched.Target{{
-			Kind: sched.ByAttribute, Key: strings.TrimSuffix(key, "!"), Values: []string{value},
+		c := &constraints.Constraint{Min: -1, Max: -1, NotEqual: strings.HasSuffix(key, "!")}
+		c.Targets = []constraints.Target{{
+			Kind: constraints.ByAttribute, Key: strings.TrimSuffix(key, "!"), Values: []string{value},
 		}}
 		return c
 	}
 	f := strings.Split(text, ",")
-	c := &sched.Constraint{Rack: f[1] == "rack"}
+	c := &constraints.Constraint{Rack: f[1] == "rack"}
 	switch f[0] {
 	case "in":
 		c.Min, c.Max = 1, math.MaxInt32
@@ -612,14 +612,14 @@ func (s *scene) constraint(text string) *sched.Constraint {
 	if i := strings.LastIndex(tag, "/"); i >= 0 {
 		space, tag = tag[:i], tag[i+1:]
 	}
-	t := sched.Target{Values: []string{tag}}
+	t := constraints.Target{Values: []string{tag}}
 	if id, ok := s.names[strings.TrimPrefix(space, "app-id/")]; ok {
 		space = "app-id/" + id.String()
 	}
-	if err := sched.ParseNamespace(space, &t); err != nil {
+	if err := constraints.ParseNamespace(space, &t); err != nil {
 		s.t.Fatal(err)
 	}
-	c.Targets = []sched.Target{t}
+	c.Targets = []constraints.Target{t}
 	return c
 }
 

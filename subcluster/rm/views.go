@@ -8,6 +8,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
 
 // AppView is an application as reports show it.
@@ -161,9 +162,9 @@ type NodeView struct {
 	Reserved       creel.ContainerID // zero = not reserved; otherwise the application's attempt and sequence 0
 	Utilization    NodeUse
 	DecommissionBy time.Time
-	Label          string           // "" for none
-	Attributes     []Attribute      // of its host; must not be changed
-	Tags           []sched.TagCount // allocation tags of its containers
+	Label          string                 // "" for none
+	Attributes     []Attribute            // of its host; must not be changed
+	Tags           []constraints.TagCount // allocation tags of its containers
 }
 
 // QueueView is the scheduler's view of a queue, with counts of its applications.

@@ -7,7 +7,7 @@ import (
 
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
 
 // partitionKey is the key of a constraint on a node's label.
@@ -25,19 +25,19 @@ func tagConstraints(list []*pb.PlacementConstraintMapEntryProto) []rm.TagConstra
 
 // constraint parses a placement constraint. A kind that Hadoop's scheduler does not support, such as delayed
 // alternatives, is never satisfied, as in Hadoop.
-func constraint(p *pb.PlacementConstraintProto) *sched.Constraint {
+func constraint(p *pb.PlacementConstraintProto) *constraints.Constraint {
 	if p == nil {
 		return nil
 	}
 	if c := p.GetCompositeConstraint(); c != nil {
-		out := &sched.Constraint{}
+		out := &constraints.Constraint{}
 		switch c.GetCompositeType() {
 		case pb.CompositePlacementConstraintProto_AND:
-			out.Op = sched.AllOf
+			out.Op = constraints.AllOf
 		case pb.CompositePlacementConstraintProto_OR:
-			out.Op = sched.AnyOf
+			out.Op = constraints.AnyOf
 		default:
-			return &sched.Constraint{Wrong: "Unsupported type of constraint: DelayedOr"}
+			return &constraints.Constraint{Wrong: "Unsupported type of constraint: DelayedOr"}
 		}
 		for _, k := range c.GetChildConstraints() {
 			if part := constraint(k); part != nil {
@@ -50,7 +50,7 @@ func constraint(p *pb.PlacementConstraintProto) *sched.Constraint {
 	if c == nil {
 		return nil
 	}
-	out := &sched.Constraint{
+	out := &constraints.Constraint{
 		Rack:     c.GetScope() == "rack",
 		Min:      c.GetMinCardinality(),
 		Max:      c.GetMaxCardinality(),
@@ -66,19 +66,19 @@ func constraint(p *pb.PlacementConstraintProto) *sched.Constraint {
 	return out
 }
 
-func target(t *pb.PlacementConstraintTargetProto) (sched.Target, error) {
-	out := sched.Target{Values: t.GetTargetValues(), Key: t.GetTargetKey()}
+func target(t *pb.PlacementConstraintTargetProto) (constraints.Target, error) {
+	out := constraints.Target{Values: t.GetTargetValues(), Key: t.GetTargetKey()}
 	switch t.GetTargetType() {
 	case pb.PlacementConstraintTargetProto_NODE_ATTRIBUTE:
-		if out.Kind = sched.ByAttribute; out.Key == partitionKey {
-			out.Kind = sched.ByPartition
+		if out.Kind = constraints.ByAttribute; out.Key == partitionKey {
+			out.Kind = constraints.ByPartition
 		} else if !strings.Contains(out.Key, "/") {
 			out.Key = rm.AttributesByCall + "/" + out.Key
 		}
 	case pb.PlacementConstraintTargetProto_ALLOCATION_TAG:
-		return out, sched.ParseNamespace(t.GetTargetKey(), &out)
+		return out, constraints.ParseNamespace(t.GetTargetKey(), &out)
 	default:
-		out.Kind = sched.ByNothing
+		out.Kind = constraints.ByNothing
 	}
 	return out, nil
 }

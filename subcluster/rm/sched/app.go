@@ -8,6 +8,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
 
 // App is the scheduler's part of an application: its asks, its use, its queue and user. Its owner's type embeds it.
@@ -41,7 +42,7 @@ type App struct {
 
 	id     creel.ApplicationID
 	owner  any
-	tags   []string         // of the application; nil in parts
+	tagged constraints.App  // its identity among tagged containers; empty in parts
 	wants  map[wantKey]*Ask // scheduling requests among asks; nil for most applications
 	parts  []*App           // in other partitions, where it asks or has had containers
 	main   *App             // the default partition's App, for a part; nil in the default partition
@@ -67,6 +68,7 @@ type AMPlace struct {
 func (s *Scheduler) AddApp(a *App, id creel.ApplicationID, owner any, am *amounts.Size, priority int32) {
 	s.seq++
 	*a = App{id: id, owner: owner, amSize: am, priority: priority, seq: s.seq, accrued: s.ms()}
+	a.tagged.ID = id
 }
 
 // Refuses returns the reason why an application of a user cannot enter q, "" if it can. The texts are FairScheduler's

@@ -9,6 +9,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
 
 // AnyPlace is the resource name of the entry for containers at any place.
@@ -30,9 +31,9 @@ type Request struct {
 // execution type. The "*" entry determines count and size; places name hosts and racks.
 type Ask struct {
 	app       *App
-	want      *Want         // of a scheduling request: its tags and constraint; nil for other asks
-	size      *amounts.Size // of "*"; nil before that entry
-	stops     *Queue        // queue with the maximum it waits for; no later ask may pass it
+	want      *constraints.Want // of a scheduling request: its tags and constraint; nil for other asks
+	size      *amounts.Size     // of "*"; nil before that entry
+	stops     *Queue            // queue with the maximum it waits for; no later ask may pass it
 	hold      *reservation
 	priority  int32
 	count     int32 // of "*": containers still wanted
@@ -339,7 +340,7 @@ func (s *Scheduler) forgetIfEmpty(w *Ask) bool {
 		a.asks = slices.Delete(a.asks, i, i+1)
 	}
 	if w.want != nil {
-		delete(a.wants, wantKey{w.priority, w.alloc, w.want.key})
+		delete(a.wants, wantKey{w.priority, w.alloc, w.want.Key()})
 		s.constrained = slices.DeleteFunc(s.constrained, func(x *Ask) bool { return x == w })
 	}
 	return true

@@ -12,6 +12,7 @@ import (
 	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 	"pgregory.net/rapid"
 )
 
@@ -31,24 +32,24 @@ type constrainedWorld struct {
 	nodes      []*Node
 	containers []placedContainer
 	attributes map[string]string // os of hosts
-	wants      []*Want
+	wants      []*constraints.Want
 }
 
 // holds checks by every container whether a constraint admits an application on a node. It is a second implementation
-// of Constraint.
-func (w *constrainedWorld) holds(c *Constraint, a *App, n *Node) bool {
+// of constraints.Constraint.
+func (w *constrainedWorld) holds(c *constraints.Constraint, a *App, n *Node) bool {
 	switch {
 	case c == nil:
 		return true
 	case c.Wrong != "":
 		return false
-	case c.Op == AllOf:
-		return !slices.ContainsFunc(c.Parts, func(p *Constraint) bool { return !w.holds(p, a, n) })
-	case c.Op == AnyOf:
-		return slices.ContainsFunc(c.Parts, func(p *Constraint) bool { return w.holds(p, a, n) })
+	case c.Op == constraints.AllOf:
+		return !slices.ContainsFunc(c.Parts, func(p *constraints.Constraint) bool { return !w.holds(p, a, n) })
+	case c.Op == constraints.AnyOf:
+		return slices.ContainsFunc(c.Parts, func(p *constraints.Constraint) bool { return w.holds(p, a, n) })
 	}
 	for _, t := range c.Targets {
-		if t.Kind == ByAttribute {
+		if t.Kind == constraints.ByAttribute {
 			value, has := w.attributes[n.id.Host]
 			if c.NotEqual == (has && value == t.Values[0]) {
 				return false
@@ -73,40 +74,40 @@ func (w *constrainedWorld) holds(c *Constraint, a *App, n *Node) bool {
 	return true
 }
 
-func (w *constrainedWorld) means(t *Target, a, other *App) bool {
+func (w *constrainedWorld) means(t *constraints.Target, a, other *App) bool {
 	switch t.Namespace {
-	case OfSelf:
+	case constraints.OfSelf:
 		return a == other
-	case OfOthers:
+	case constraints.OfOthers:
 		return a != other
-	case OfApp:
+	case constraints.OfApp:
 		return other.id == t.App
-	case OfTagged:
-		return slices.Contains(other.tags, t.AppTag)
+	case constraints.OfTagged:
+		return slices.Contains(other.tagged.Tags, t.AppTag)
 	}
 	return true
 }
 
-func (w *constrainedWorld) drawConstraint(depth int) *Constraint {
+func (w *constrainedWorld) drawConstraint(depth int) *constraints.Constraint {
 	t := w.t
 	if depth > 0 && rapid.IntRange(0, 3).Draw(t, "composite") == 0 {
-		c := &Constraint{Op: rapid.SampledFrom([]ConstraintOp{AllOf, AnyOf}).Draw(t, "op")}
+		c := &constraints.Constraint{Op: rapid.SampledFrom([]constraints.ConstraintOp{constraints.AllOf, constraints.AnyOf}).Draw(t, "op")}
 		for range rapid.IntRange(1, 3).Draw(t, "parts") {
 			c.Parts = append(c.Parts, w.drawConstraint(depth-1))
 		}
 		return c
 	}
 	if rapid.IntRange(0, 4).Draw(t, "attribute") == 0 {
-		return &Constraint{Min: -1, Max: -1, NotEqual: rapid.Bool().Draw(t, "ne"), Targets: []Target{{
-			Kind: ByAttribute, Key: "rm.yarn.io/os", Values: []string{rapid.SampledFrom(systems).Draw(t, "os")},
+		return &constraints.Constraint{Min: -1, Max: -1, NotEqual: rapid.Bool().Draw(t, "ne"), Targets: []constraints.Target{{
+			Kind: constraints.ByAttribute, Key: "rm.yarn.io/os", Values: []string{rapid.SampledFrom(systems).Draw(t, "os")},
 		}}}
 	}
-	target := Target{
-		Namespace: Namespace(rapid.IntRange(0, numSpaces-1).Draw(t, "space")),
+	target := constraints.Target{
+		Namespace: constraints.Namespace(rapid.IntRange(0, int(constraints.OfTagged)).Draw(t, "space")),
 		App:       rapid.SampledFrom(w.apps).Draw(t, "of").id, AppTag: rapid.SampledFrom(teams).Draw(t, "team"),
 		Values: rapid.SliceOfNDistinct(rapid.SampledFrom(tags), 1, 2, rapid.ID).Draw(t, "tags"),
 	}
-	c := &Constraint{Rack: rapid.Bool().Draw(t, "rack"), Targets: []Target{target}}
+	c := &constraints.Constraint{Rack: rapid.Bool().Draw(t, "rack"), Targets: []constraints.Target{target}}
 	switch rapid.IntRange(0, 2).Draw(t, "form") {
 	case 0: // not in
 	case 1:
@@ -144,7 +145,7 @@ func (w *constrainedWorld) settle(what string) {
 					w.t.Fatalf("after %s: %s waits for %d with %v, which %v admits on %s",
 						what, a.id, k.count, k.want.Tags, k.want.Constraint, n.id)
 				}
-				if (w.s.refused(k.want.Constraint, a, n) == nil) != ok {
+				if (w.s.refused(k, n) == nil) != ok {
 					w.t.Fatalf("after %s: the reference says %v of %v on %s", what, ok, k.want.Constraint, n.id)
 				}
 			}
@@ -203,7 +204,7 @@ func TestConstraintsHoldAndBlockNoOthers(t *testing.T) {
 			w.apps = append(w.apps, a)
 		}
 		for range 4 {
-			w.wants = append(w.wants, NewWant(
+			w.wants = append(w.wants, constraints.NewWant(
 				rapid.SliceOfN(rapid.SampledFrom(tags), 0, 2).Draw(rt, "tags"), w.drawConstraint(2), "", nil))
 		}
 		for range rapid.IntRange(1, 40).Draw(rt, "events") {
@@ -265,34 +266,4 @@ func (w *constrainedWorld) end(i int) {
 	w.containers = slices.Delete(w.containers, i, i+1)
 	w.s.Tag(k.app, k.node, k.tags, -1)
 	w.s.Release(k.app, k.node, k.size)
-}
-
-func TestConstraintsAreWrittenAsInPlacementSpecifications(t *testing.T) {
-	tag := func(c Constraint, space, name string) *Constraint {
-		target := Target{Values: []string{name}}
-		if err := ParseNamespace(space, &target); err != nil {
-			t.Fatal(err)
-		}
-		c.Targets = []Target{target}
-		return &c
-	}
-	os := &Constraint{NotEqual: true, Targets: []Target{{Kind: ByAttribute, Key: "rm.yarn.io/os", Values: []string{"bsd"}}}}
-	c := &Constraint{Op: AllOf, Parts: []*Constraint{
-		tag(Constraint{}, "", "x"),
-		{Op: AnyOf, Parts: []*Constraint{
-			tag(Constraint{Rack: true, Min: 1, Max: math.MaxInt32}, "app-tag/red", "y"),
-			tag(Constraint{Min: 2, Max: 3}, "not-self", "z"),
-		}},
-		tag(Constraint{Min: 2, Max: math.MaxInt32}, "app-id/application_1_0002", "z"), os,
-	}}
-	want := "and(notin,node,x:or(in,rack,app-tag/red/y:cardinality,node,not-self/z,2,3):" +
-		"cardinality,node,app-id/application_1_0002/z,2,:rm.yarn.io/os!=bsd)"
-	if c.String() != want {
-		t.Errorf("%s\nwant %s", c, want)
-	}
-	for _, wrong := range []string{"here", "app-tag", "app-id/7"} {
-		if ParseNamespace(wrong, &Target{}) == nil {
-			t.Errorf("%s is taken for a namespace", wrong)
-		}
-	}
 }

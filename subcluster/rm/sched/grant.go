@@ -7,6 +7,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
 
 // Grant is a container that an application gets on a node, or an increase of one there. The amounts are booked; the
@@ -27,8 +28,8 @@ type Grant struct {
 
 // GrantExtra holds fields that few grants need.
 type GrantExtra struct {
-	Want    *Want  // of a scheduling request; nil for other asks
-	Label   string // of the ask; "" also for containers on resources lent by a shared partition
+	Want    *constraints.Want // of a scheduling request; nil for other asks
+	Label   string            // of the ask; "" also for containers on resources lent by a shared partition
 	Insists NamedPlaces
 }
 

@@ -75,6 +75,7 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 		userCaps:      s.userCaps,
 
 		preemptBudgets: s.preemptBudgets,
+		tagState:       tagState{tags: s.tags},
 	}
 	p.init(&spec)
 	if s.containers != nil {

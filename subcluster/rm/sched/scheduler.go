@@ -7,6 +7,7 @@ import (
 	"github.com/creelrm/creel/internal/intrusive"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 	"github.com/creelrm/creel/subcluster/rm/sched/nodeindex"
 )
 
@@ -123,6 +124,7 @@ func New(cfg *Config) (*Scheduler, error) {
 		userCaps:      map[capKey]*userCaps{},
 
 		preemptBudgets: map[capKey]*preemptionBudget{},
+		tagState:       tagState{tags: &constraints.Tags{}},
 	}
 	spec := cfg.Queues
 	s.init(&spec)

@@ -126,7 +126,7 @@ func (s *Scheduler) AppendApp(b []byte, a *App) []byte {
 			b = fmt.Appendf(b, " size=%v", w.size.V)
 		}
 		if w.want != nil {
-			b = fmt.Appendf(b, " tags=%s constraint=%v", w.want.key, w.want.Constraint)
+			b = fmt.Appendf(b, " tags=%s constraint=%v", w.want.Key(), w.want.Constraint)
 		}
 		for _, list := range [][]*askPlace{w.hosts, w.racks} {
 			for _, p := range list {

@@ -5,6 +5,7 @@ package sched
 import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
 
 // mostTallies limits the scans of all nodes by one WaitScan. After that many applications with a blacklist or a
@@ -88,7 +89,7 @@ func (s *Scheduler) waitsNode(a *App, k *Ask, l *WaitScan) Limit {
 	}
 	l.looked++
 	best := amounts.Vec{}
-	t := s.tally(a, k, &best, map[*Constraint]int{})
+	t := s.tally(a, k, &best, map[*constraints.Constraint]int{})
 	if any {
 		if l.tallies == nil {
 			l.tallies = map[tallyKey]nodeTally{}

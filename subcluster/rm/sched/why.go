@@ -8,6 +8,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
 
 // Limit is a reason why an application waits.
@@ -275,7 +276,7 @@ type NodeCounts struct {
 
 // tally checks every node for an ask. best is the largest free amount; refused counts nodes by the clause of a
 // constraint that excludes them.
-func (s *Scheduler) tally(a *App, k *Ask, best *amounts.Vec, refused map[*Constraint]int) (t nodeTally) {
+func (s *Scheduler) tally(a *App, k *Ask, best *amounts.Vec, refused map[*constraints.Constraint]int) (t nodeTally) {
 	for _, n := range s.nodes {
 		if n == nil || n.use != Open {
 			continue
@@ -291,7 +292,7 @@ func (s *Scheduler) tally(a *App, k *Ask, best *amounts.Vec, refused map[*Constr
 		}
 		t.allowed++
 		if k.want != nil {
-			if c := s.refused(k.want.Constraint, a.whole(), n); c != nil {
+			if c := s.refused(k, n); c != nil {
 				refused[c]++
 				continue
 			}
@@ -328,7 +329,7 @@ func (t nodeTally) limit(label string) Limit {
 }
 
 func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
-	best, refused := amounts.Vec{}, map[*Constraint]int{}
+	best, refused := amounts.Vec{}, map[*constraints.Constraint]int{}
 	t := s.tally(a, k, &best, refused)
 	w.Used, w.Count, w.Max = s.sizes.Resource(&best), t.room, t.takes
 	w.Nodes = NodeCounts{

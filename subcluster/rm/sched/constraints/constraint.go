@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package sched
+package constraints
 
 import (
 	"fmt"
@@ -177,71 +177,6 @@ func (c *Constraint) Senseless() bool {
 	return c.Wrong != ""
 }
 
-// refused returns the clause of c that excludes a node for an application, nil if c admits it. For alternatives it
-// returns all of them, because none holds.
-func (s *Scheduler) refused(c *Constraint, a *App, n *Node) *Constraint {
-	switch {
-	case c == nil:
-		return nil
-	case c.Wrong != "":
-		return c
-	case c.Op == AllOf:
-		for _, p := range c.Parts {
-			if r := s.refused(p, a, n); r != nil {
-				return r
-			}
-		}
-		return nil
-	case c.Op == AnyOf:
-		for _, p := range c.Parts {
-			if s.refused(p, a, n) == nil {
-				return nil
-			}
-		}
-		return c
-	}
-	for i := range c.Targets {
-		if !s.meets(c, &c.Targets[i], a, n) {
-			return c
-		}
-	}
-	return nil
-}
-
-// meets reports whether one target of a clause holds on a node.
-func (s *Scheduler) meets(c *Constraint, t *Target, a *App, n *Node) bool {
-	switch t.Kind {
-	case ByTag:
-		// Of several tags, the rarest must reach the minimum, and the most frequent must not exceed the maximum: "in"
-		// requires all of them, "not in" excludes any.
-		if c.Min <= 0 && c.Max == math.MaxInt32 {
-			return true
-		}
-		least, most := s.cardinality(t, a, n, c.Rack)
-		return (c.Min <= 0 || least >= c.Min) && (c.Max == math.MaxInt32 || most <= c.Max)
-	case ByPartition:
-		return n.of.label == first(t.Values)
-	case ByAttribute:
-		value, has := s.whole().attributes[n.id.Host][t.Key]
-		if !has {
-			return c.NotEqual
-		}
-		return (value == first(t.Values)) != c.NotEqual
-	}
-	return true
-}
-
-func first(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return list[0]
-}
-
-// whole returns the default partition's scheduler, which has all nodes.
-func (s *Scheduler) whole() *Scheduler {
-	if s.main != nil {
-		return s.main
-	}
-	return s
+func invalid(what, why, try string) error {
+	return &creel.Error{Kind: creel.ErrInvalidRequest, What: what, Why: why, Try: try}
 }
