@@ -101,7 +101,7 @@ var features = []feature{
 			"e2e/scheduler.TestPlacementMatchesHadoop"}},
 	{"ResourceManager", "queues that mix percent, weight and absolute, type by type (`legacy-queue-mode.enabled=false`)", works, "",
 		[]string{"e2e/rm.TestMixedQueuesMatchHadoop",
-			"subcluster/rm/sched.TestDivisionMatchesSlowRule"}},
+			"subcluster/rm/sched/shares.TestDivisionMatchesSlowRule"}},
 	{"ResourceManager", "queues can be changed at run time by `scheduler-conf` and `yarn schedulerconf`; changes are durable and can be undone", works, "",
 		[]string{"e2e/rm.TestQueuesAreChangedByHadoopsTools", "subcluster/rm/rest.TestQueuesThatCallsChangedOutliveARestart"}},
 	{"ResourceManager", "preemption, in both schedulers and within a queue", partial,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/shares"
 )
 
 // These are fair shares as in FairScheduler. They are the share of each queue if the cluster were divided among
@@ -60,15 +61,11 @@ func (s *Scheduler) divide(q *Queue, set shareSet) {
 		c.sized()
 	}
 	active := (*Queue).active
+	always := func(*Queue) bool { return true }
 	for i := 0; i < s.sizes.N; i++ {
-		s.fill(q, i, active, q.shares[set].share.At(i), func(c *Queue, v int64) { c.shares[set].share.Set(i, v) })
-		s.fill(
-			q,
-			i,
-			func(*Queue) bool { return true },
-			q.shares[set].steady.At(i),
-			func(c *Queue, v int64) { c.shares[set].steady.Set(i, v) },
-		)
+		of := &q.shares[set]
+		q.fill(i, active, of.share.At(i), func(c *Queue, v int64) { c.shares[set].share.Set(i, v) })
+		q.fill(i, always, of.steady.At(i), func(c *Queue, v int64) { c.shares[set].steady.Set(i, v) })
 	}
 	for _, c := range q.children {
 		s.divide(c, set)
@@ -101,35 +98,19 @@ func (q *Queue) appsBelow() int {
 	return n
 }
 
-// fill finds the smallest level R at which weight*R, limited to minimum and maximum and rounded to whole units, adds
-// up to total. It halves as often as Hadoop's ComputeFairShares, so that the shares are equal to the last unit.
-func (s *Scheduler) fill(q *Queue, i int, counts func(*Queue) bool, total int64, set func(*Queue, int64)) {
-	at := func(c *Queue, r float64) int64 {
-		return int64(min(max(c.weight*r, float64(c.minimum.At(i))), float64(c.max.At(i))))
-	}
-	sum := func(r float64) int64 {
-		s := int64(0)
-		for _, c := range q.children {
-			if counts(c) {
-				s += at(c, r)
-			}
-		}
-		return s
-	}
-	lo, hi := 0.0, 1.0
-	for k := 0; sum(hi) < total && k < 64; k++ {
-		hi *= 2
-	}
-	for range 25 {
-		if mid := (lo + hi) / 2; sum(mid) < total {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
+// fill divides total of one resource type among the children that count, and sets that of the others to 0.
+func (q *Queue) fill(i int, counts func(*Queue) bool, total int64, set func(*Queue, int64)) {
+	var list []shares.Claim
 	for _, c := range q.children {
 		if counts(c) {
-			set(c, at(c, hi))
+			list = append(list, shares.Claim{Weight: c.weight, Least: c.minimum.At(i), Most: c.max.At(i)})
+		}
+	}
+	level := shares.Level(total, list)
+	for _, c := range q.children {
+		if counts(c) {
+			set(c, list[0].At(level))
+			list = list[1:]
 		} else {
 			set(c, 0)
 		}

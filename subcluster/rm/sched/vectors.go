@@ -3,102 +3,13 @@
 package sched
 
 import (
-	"math"
-
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/shares"
 )
 
 // Queues with mixed units (queues.Spec.Vectors) divide their parent's amounts all at once, each resource type
-// separately, as in Hadoop's CapacityScheduler without its legacy mode. The rounding is Hadoop's to the unit, so the
-// order of floating-point operations below matters.
-
-// portions is a child's configured part of one resource type.
-type portions struct {
-	unit        queues.Unit // Absolute, Percent or Weight
-	value       float64
-	maximumUnit queues.Unit // Unset, Absolute or Percent
-	maximum     float64
-	nothing     bool // a child without memory gets no other types
-}
-
-// extent is a child's guarantee and maximum.
-type extent struct{ least, most int64 }
-
-// divide divides one resource type of a parent among children. The parent is guaranteed have of it and may use most;
-// the cluster has total. Absolute amounts come first, scaled down if they exceed the total; percentages are of the
-// remainder, weights of the rest. Within a unit the children are served in order, and no child gets more than its
-// maximum or the rest.
-func divide(total, have, most int64, children []portions, out []extent) {
-	var fixed, weights float64
-	for _, c := range children {
-		switch c.unit {
-		case queues.Absolute:
-			fixed += c.value
-		case queues.Weight:
-			weights += c.value
-		}
-	}
-	ofCluster, maxOfCluster := 0.0, 0.0
-	if total > 0 {
-		ofCluster, maxOfCluster = float64(have)/float64(total), float64(most)/float64(total)
-	}
-	left := float64(have)
-	for _, unit := range [...]queues.Unit{queues.Absolute, queues.Percent, queues.Weight} {
-		before, rest := left, 0.0
-		if have > 0 {
-			rest = left / float64(have)
-		}
-		for k := range children {
-			c := &children[k]
-			if c.unit != unit {
-				continue
-			}
-			var part float64
-			switch unit {
-			case queues.Absolute:
-				scale := 1.0
-				if fixed > float64(have) {
-					scale = float64(float32(have) / float32(fixed))
-				}
-				part = math.Floor(scale * rest * c.value)
-			case queues.Percent:
-				part = math.Floor(float64(total) * (ofCluster * rest * c.value / 100))
-			case queues.Weight:
-				switch share := c.value / weights; {
-				case weights == 0:
-				case share == 1:
-					part = before
-				default:
-					part = math.Floor(float64(total)*(ofCluster*rest*share) + 0.5)
-				}
-			}
-			limit := float64(most)
-			switch c.maximumUnit {
-			case queues.Absolute:
-				if c.maximum > 0 {
-					limit = min(limit, c.maximum)
-				}
-			case queues.Percent:
-				limit = min(limit, math.Floor(float64(total)*(maxOfCluster*c.maximum/100)))
-			}
-			if c.nothing {
-				part = 0
-			}
-			part = min(part, limit, left)
-			left -= part
-			out[k] = extent{int64(part), int64(limit)}
-		}
-	}
-}
-
-// asFloat rounds percentages and weights to 32 bits, as Hadoop does.
-func asFloat(unit queues.Unit, value float64) float64 {
-	if unit == queues.Absolute {
-		return value
-	}
-	return float64(float32(value))
-}
+// separately, as in Hadoop's CapacityScheduler without its legacy mode. Package shares has the division.
 
 // sizeVectors computes the parts of q's children, once per version of the tree.
 func (s *Scheduler) sizeVectors(q *Queue) {
@@ -106,7 +17,7 @@ func (s *Scheduler) sizeVectors(q *Queue) {
 		return
 	}
 	q.vectorsOf = s.tree.version
-	asked, got := make([]portions, len(q.children)), make([]extent, len(q.children))
+	asked, got := make([]shares.Portion, len(q.children)), make([]shares.Extent, len(q.children))
 	for _, c := range q.children {
 		c.guaranteed, c.max = amounts.Vec{}, amounts.Vec{}
 	}
@@ -114,18 +25,18 @@ func (s *Scheduler) sizeVectors(q *Queue) {
 		name := s.sizes.Names[i]
 		for k, c := range q.children {
 			p := &asked[k]
-			if p.unit, p.value = c.spec.Capacity.Of(name); p.unit == queues.Unset {
-				p.unit = queues.Absolute
+			if p.Unit, p.Value = c.spec.Capacity.Of(name); p.Unit == queues.Unset {
+				p.Unit = queues.Absolute
 			}
-			p.value = asFloat(p.unit, p.value)
-			p.maximumUnit, p.maximum = c.spec.MaxCapacity.Of(name)
-			p.maximum = asFloat(p.maximumUnit, p.maximum)
-			p.nothing = i > 0 && c.guaranteed.At(0) == 0
+			p.Value = shares.As32Bits(p.Unit, p.Value)
+			p.MaximumUnit, p.Maximum = c.spec.MaxCapacity.Of(name)
+			p.Maximum = shares.As32Bits(p.MaximumUnit, p.Maximum)
+			p.Nothing = i > 0 && c.guaranteed.At(0) == 0
 		}
-		divide(s.total.At(i), q.guaranteed.At(i), q.max.At(i), asked, got)
+		shares.Divide(s.total.At(i), q.guaranteed.At(i), q.max.At(i), asked, got)
 		for k, c := range q.children {
-			c.guaranteed.Set(i, got[k].least)
-			c.max.Set(i, got[k].most)
+			c.guaranteed.Set(i, got[k].Least)
+			c.max.Set(i, got[k].Most)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package sched
+package shares
 
 import (
 	"math"
@@ -14,14 +14,14 @@ import (
 
 // slowly divides by the documented rule, one child after another, in exact fractions: percentages divide the
 // remainder after amounts, weights the rest. Each child gets the range of its part when rounding goes either way.
-func slowly(total, have, most int64, children []portions, got []extent, check func(k int, low, high *big.Rat)) {
+func slowly(total, have, most int64, children []Portion, got []Extent, check func(k int, low, high *big.Rat)) {
 	exact := func(f float64) *big.Rat { return new(big.Rat).SetFloat64(f) }
 	whole := func(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
 	sum := func(unit queues.Unit) *big.Rat {
 		all := new(big.Rat)
 		for _, c := range children {
-			if c.unit == unit {
-				all.Add(all, exact(c.value))
+			if c.Unit == unit {
+				all.Add(all, exact(c.Value))
 			}
 		}
 		return all
@@ -36,10 +36,10 @@ func slowly(total, have, most int64, children []portions, got []extent, check fu
 	for _, unit := range []queues.Unit{queues.Absolute, queues.Percent, queues.Weight} {
 		base, all := new(big.Rat).Set(left), sum(unit)
 		for k, c := range children {
-			if c.unit != unit {
+			if c.Unit != unit {
 				continue
 			}
-			part := exact(c.value)
+			part := exact(c.Value)
 			switch {
 			case unit == queues.Absolute && all.Cmp(whole(have)) > 0:
 				part.Mul(part, whole(have)).Quo(part, all)
@@ -48,14 +48,14 @@ func slowly(total, have, most int64, children []portions, got []extent, check fu
 			case unit == queues.Weight && all.Sign() > 0:
 				part.Mul(part, base).Quo(part, all)
 			}
-			if c.nothing || total == 0 && unit != queues.Absolute {
+			if c.Nothing || total == 0 && unit != queues.Absolute {
 				part = new(big.Rat)
 			}
-			limit := whole(got[k].most)
+			limit := whole(got[k].Most)
 			low := least(least(new(big.Rat).Sub(part, whole(1)), limit), left)
 			high := least(least(new(big.Rat).Add(part, whole(1)), limit), left)
 			check(k, low, high)
-			left.Sub(left, whole(got[k].least))
+			left.Sub(left, whole(got[k].Least))
 		}
 	}
 }
@@ -66,39 +66,39 @@ func TestDivisionMatchesSlowRule(t *testing.T) {
 		total := rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, 1<<40)).Draw(t, "total")
 		most := rapid.Int64Range(0, total).Draw(t, "most")
 		have := rapid.Int64Range(0, most).Draw(t, "have")
-		children := make([]portions, rapid.IntRange(1, 7).Draw(t, "children"))
+		children := make([]Portion, rapid.IntRange(1, 7).Draw(t, "children"))
 		for k := range children {
 			c := &children[k]
-			c.unit = rapid.SampledFrom([]queues.Unit{queues.Absolute, queues.Percent, queues.Weight}).Draw(t, "unit")
-			switch c.unit {
+			c.Unit = rapid.SampledFrom([]queues.Unit{queues.Absolute, queues.Percent, queues.Weight}).Draw(t, "unit")
+			switch c.Unit {
 			case queues.Absolute:
-				c.value = float64(rapid.Int64Range(0, max(1, total)).Draw(t, "amount"))
+				c.Value = float64(rapid.Int64Range(0, max(1, total)).Draw(t, "amount"))
 			case queues.Percent:
-				c.value = asFloat(queues.Percent, rapid.Float64Range(0, 130).Draw(t, "percent"))
+				c.Value = As32Bits(queues.Percent, rapid.Float64Range(0, 130).Draw(t, "percent"))
 			default:
-				c.value = asFloat(queues.Weight, rapid.Float64Range(0, 9).Draw(t, "weight"))
+				c.Value = As32Bits(queues.Weight, rapid.Float64Range(0, 9).Draw(t, "weight"))
 			}
-			c.maximumUnit = rapid.SampledFrom([]queues.Unit{queues.Unset, queues.Absolute, queues.Percent}).Draw(t, "maximum unit")
-			switch c.maximumUnit {
+			c.MaximumUnit = rapid.SampledFrom([]queues.Unit{queues.Unset, queues.Absolute, queues.Percent}).Draw(t, "maximum unit")
+			switch c.MaximumUnit {
 			case queues.Absolute:
-				c.maximum = float64(rapid.Int64Range(0, total+1).Draw(t, "maximum"))
+				c.Maximum = float64(rapid.Int64Range(0, total+1).Draw(t, "maximum"))
 			case queues.Percent:
-				c.maximum = asFloat(queues.Percent, rapid.Float64Range(0, 100).Draw(t, "maximum"))
+				c.Maximum = As32Bits(queues.Percent, rapid.Float64Range(0, 100).Draw(t, "maximum"))
 			}
-			c.nothing = rapid.IntRange(0, 5).Draw(t, "nothing") == 0
+			c.Nothing = rapid.IntRange(0, 5).Draw(t, "nothing") == 0
 		}
-		got := make([]extent, len(children))
-		divide(total, have, most, children, got)
+		got := make([]Extent, len(children))
+		Divide(total, have, most, children, got)
 		sum := int64(0)
 		for k, e := range got {
-			sum += e.least
+			sum += e.Least
 			limit := most
-			if c := children[k]; c.maximumUnit == queues.Absolute && c.maximum > 0 {
-				limit = min(limit, int64(c.maximum))
-			} else if c.maximumUnit == queues.Percent {
-				limit = min(limit, int64(math.Ceil(float64(most)*c.maximum/100)))
+			if c := children[k]; c.MaximumUnit == queues.Absolute && c.Maximum > 0 {
+				limit = min(limit, int64(c.Maximum))
+			} else if c.MaximumUnit == queues.Percent {
+				limit = min(limit, int64(math.Ceil(float64(most)*c.Maximum/100)))
 			}
-			if e.least < 0 || e.least > e.most || e.most > limit || children[k].nothing && e.least > 0 {
+			if e.Least < 0 || e.Least > e.Most || e.Most > limit || children[k].Nothing && e.Least > 0 {
 				t.Fatalf("child %d of %+v: %+v, at most %d", k, children, e, limit)
 			}
 		}
@@ -106,15 +106,15 @@ func TestDivisionMatchesSlowRule(t *testing.T) {
 			t.Fatalf("%d of %d are given away: %+v of %+v", sum, have, got, children)
 		}
 		slowly(total, have, most, children, got, func(k int, low, high *big.Rat) {
-			part := new(big.Rat).SetInt64(got[k].least)
-			if children[k].unit == queues.Absolute { // scaled by a number of 24 bits
+			part := new(big.Rat).SetInt64(got[k].Least)
+			if children[k].Unit == queues.Absolute { // scaled by a number of 24 bits
 				slack := new(big.Rat).SetFrac64(have>>22, 1)
 				low.Sub(low, slack)
 				high.Add(high, slack)
 			}
 			if part.Cmp(low) < 0 || part.Cmp(high) > 0 {
 				t.Fatalf("child %d of %+v in %d of %d (most %d) has %d, not within %s and %s",
-					k, children, have, total, most, got[k].least, low.FloatString(3), high.FloatString(3))
+					k, children, have, total, most, got[k].Least, low.FloatString(3), high.FloatString(3))
 			}
 		})
 	})
