@@ -2,15 +2,11 @@
 
 package sched
 
-import (
-	"math"
-
-	"github.com/creelrm/creel/subcluster/rm/queues"
-)
+import "math"
 
 // ordering is an order of service, among the applications of a leaf and among the children of a parent. Each ordering
 // policy is one value in a separate file (order_*.go); a queue gets one at its creation. To add one, name it in
-// queues/policy.go and write its file.
+// queues/policy.go, write its file, and list it in order_list.go.
 type ordering struct {
 	// apps orders the applications of a leaf. use is the compared value of their use, recomputed after each change;
 	// nil if use is not compared.
@@ -35,9 +31,6 @@ type ordering struct {
 	// byType: FairScheduler divides each type among the children, not only the memory.
 	byType bool
 }
-
-// orderings has all of them by name.
-var orderings = map[queues.Policy]*ordering{}
 
 // rank is the compared value of queues.
 type rank struct {

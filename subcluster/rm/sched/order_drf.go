@@ -2,17 +2,11 @@
 
 package sched
 
-import (
-	"math"
+import "math"
 
-	"github.com/creelrm/creel/subcluster/rm/queues"
-)
-
-// DRF is Dominant Resource Fairness (Ghodsi et al., NSDI 2011).
-func init() {
-	orderings[queues.DRF] = &ordering{
-		apps: fairApps, use: useDominant, children: fairQueues, rank: drfRank, byType: true, sharesUsers: true,
-	}
+// drfOrder is Dominant Resource Fairness (Ghodsi et al., NSDI 2011).
+var drfOrder = &ordering{
+	apps: fairApps, use: useDominant, children: fairQueues, rank: drfRank, byType: true, sharesUsers: true,
 }
 
 // drfRank is Dominant Resource Fairness between queues: the largest share of any resource over the weight, with

@@ -2,18 +2,14 @@
 
 package sched
 
-import "github.com/creelrm/creel/subcluster/rm/queues"
+// fairShareOrder serves by memory used over weight, like FairScheduler's "fair" policy.
+var fairShareOrder = &ordering{
+	apps:     fairApps,
+	use:      func(a *App) float64 { return float64(a.used.Memory) },
+	children: fairQueues,
+	rank:     fairRank,
 
-// FairShare serves by memory used over weight, like FairScheduler's "fair" policy.
-func init() {
-	orderings[queues.FairShare] = &ordering{
-		apps:     fairApps,
-		use:      func(a *App) float64 { return float64(a.used.Memory) },
-		children: fairQueues,
-		rank:     fairRank,
-
-		sharesUsers: true,
-	}
+	sharesUsers: true,
 }
 
 // fairApps orders applications by smallest share over weight, then by submission.

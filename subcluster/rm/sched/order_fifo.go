@@ -2,12 +2,8 @@
 
 package sched
 
-import "github.com/creelrm/creel/subcluster/rm/queues"
-
-// Fifo serves applications in order of priority and submission, queues in configured order.
-func init() {
-	orderings[queues.Fifo] = &ordering{apps: fifoApps, children: fifoQueues}
-}
+// fifoOrder serves applications in order of priority and submission, queues in configured order.
+var fifoOrder = &ordering{apps: fifoApps, children: fifoQueues}
 
 // fifoApps is CapacityScheduler's "fifo" ordering policy and FairScheduler's
 // fifo: by application priority (larger first), then by submission.

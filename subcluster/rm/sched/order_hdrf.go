@@ -5,26 +5,23 @@ package sched
 import (
 	"math"
 
-	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// HDRF is hierarchical DRF (Bhattacharya et al., SoCC 2013). It is the only order that ranks all waiting children of
-// a parent again at each decision. A heap is unsuitable for two reasons. First, a parent's share depends on its least
-// child, so one child's change rescales all its siblings. A running sum would handle that, but sums of floating-point
-// numbers drift from recomputed ones. Equal shares, which are served in configured order, would no longer be equal.
-// Second, whether a child is blocked depends on the free resources of the whole cluster. In a full cluster, the end
-// of one container unblocks every queue that wants one of that size, and the next grant blocks them all again. Any
-// incremental structure would change as many entries as are visited here.
-func init() {
-	orderings[queues.HDRF] = &ordering{
-		apps:     fairApps,
-		use:      useDominant,
-		children: hdrfQueues,
-		rank:     hdrfRank,
-		relative: true,
-		byType:   true,
-	}
+// hdrfOrder is hierarchical DRF (Bhattacharya et al., SoCC 2013). It is the only order that ranks all waiting
+// children of a parent again at each decision. A heap is unsuitable for two reasons. First, a parent's share depends
+// on its least child, so one child's change rescales all its siblings. A running sum would handle that, but sums of
+// floating-point numbers drift from recomputed ones. Equal shares, which are served in configured order, would no
+// longer be equal. Second, whether a child is blocked depends on the free resources of the whole cluster. In a full
+// cluster, the end of one container unblocks every queue that wants one of that size, and the next grant blocks them
+// all again. Any incremental structure would change as many entries as are visited here.
+var hdrfOrder = &ordering{
+	apps:     fairApps,
+	use:      useDominant,
+	children: hdrfQueues,
+	rank:     hdrfRank,
+	relative: true,
+	byType:   true,
 }
 
 // hdrfRank is hierarchical DRF. A parent's share is that of the sum of its children, each first rescaled to the

@@ -2,12 +2,8 @@
 
 package sched
 
-import "github.com/creelrm/creel/subcluster/rm/queues"
-
-// PriorityFirst serves strictly by priority.
-func init() {
-	orderings[queues.PriorityFirst] = &ordering{apps: priorityApps, use: useDominant, children: priorityQueues}
-}
+// priorityFirstOrder serves strictly by priority.
+var priorityFirstOrder = &ordering{apps: priorityApps, use: useDominant, children: priorityQueues}
 
 // priorityApps orders strictly by priority, then by smallest share.
 func priorityApps(a, b *App) bool {

@@ -2,19 +2,15 @@
 
 package sched
 
-import (
-	"math"
+import "math"
 
-	"github.com/creelrm/creel/subcluster/rm/queues"
-)
+// utilizationOrder serves queues by used over guaranteed, like CapacityScheduler, and applications in order of
+// submission.
+var utilizationOrder = &ordering{apps: fifoApps, children: useQueues, rank: useRank}
 
-// Utilization and PriorityUtilization serve queues by used over guaranteed, like CapacityScheduler, and applications
-// in order of submission.
-func init() {
-	orderings[queues.Utilization] = &ordering{apps: fifoApps, children: useQueues, rank: useRank}
-	orderings[queues.PriorityUtilization] = &ordering{
-		apps: fifoApps, children: priorityUseQueues, rank: useRank, priorities: true,
-	}
+// priorityUtilizationOrder is the same within groups of queues; see priorityUseQueues.
+var priorityUtilizationOrder = &ordering{
+	apps: fifoApps, children: priorityUseQueues, rank: useRank, priorities: true,
 }
 
 // useRank is CapacityScheduler's used capacity: used over guaranteed, by the
