@@ -258,7 +258,7 @@ func (s *Scheduler) mayActivate(a *App, set shareSet) (Limit, *Queue) {
 	with := q.leaf.amUsed
 	with.Add(&size.V)
 	// One AM may always start per queue, not per user.
-	if first = first || q.leaf.amUsed.IsZero(); first && s.policy.oneAMAlways() {
+	if first = first || q.leaf.amUsed.IsZero(); first && s.policy.oneAMAlways {
 		return LimitNone, nil
 	}
 	if !s.sizes.Fits(&with, &all) {

@@ -360,7 +360,7 @@ func (c *Audit) leaf(q *Queue) {
 		}
 	}
 	// FairScheduler's limit depends on shares, which a query would recompute.
-	_, capacity := c.s.policy.(*capacityPolicy)
+	_, capacity := c.s.policy.limiter.(*capacityPolicy)
 	if capacity && l.pending.Len() > 0 && c.s.tree.amsDue == 0 && !l.queuedActivate {
 		a := l.pending.Top().pending.Top()
 		if limit, _ := c.s.mayActivate(a, inDecisions); limit == LimitNone {

@@ -12,7 +12,7 @@ package sched
 
 // block records that w, first in order below q, waits for q's maximum.
 func (s *Scheduler) block(q *Queue, w *Ask) {
-	if !s.policy.holdsTheLine() || !s.sizes.Fits(&w.size.V, &q.sized().max) {
+	if !s.policy.holdsTheLine || !s.sizes.Fits(&w.size.V, &q.sized().max) {
 		return
 	}
 	if w.stops == q {

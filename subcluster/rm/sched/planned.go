@@ -93,7 +93,7 @@ func (s *Scheduler) checkCapacities(c *Capacities) error {
 		return invalid("the plan's queue capacities were rejected", fmt.Sprintf(why, args...),
 			"run a rebalancer of the same version; until then the configured capacities apply")
 	}
-	if len(c.Queues) > 0 && !s.policy.guarantees() {
+	if len(c.Queues) > 0 && !s.policy.guarantees {
 		return refuse("FairScheduler has weights, and guarantees no parts of a cluster")
 	}
 	shares, sums := make(map[creel.QueuePath]float64, len(c.Queues)), map[creel.QueuePath]float64{}
@@ -196,7 +196,7 @@ type ConfiguredQueue struct {
 // Configured lists the queues below the root on the nodes of a label, parents before children. The list is empty for
 // an unknown label, or if the scheduler guarantees no parts of a cluster.
 func (s *Scheduler) Configured(label string) []ConfiguredQueue {
-	if s = s.partition(label); s == nil || !s.policy.guarantees() {
+	if s = s.partition(label); s == nil || !s.policy.guarantees {
 		return nil
 	}
 	out := make([]ConfiguredQueue, 0, len(s.tree.all))

@@ -7,52 +7,72 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// policy has the differences between Hadoop's schedulers: the queues' guarantees, the limits, an ask's wait for its
-// place. The whole tree has one policy, chosen when the tree is built; no other code distinguishes schedulers
-// (policy_test.go). policy_capacity.go and policy_fair.go implement it.
-type policy interface {
-	// Queues.
-	defaultOrder(q *Queue) queues.Policy // for a queue that names none
-	inheritsOrder() bool                 // such a queue takes its parent's order
-	amShare() float64                    // default share of a queue that AMs may use
+// policy has the differences between Hadoop's schedulers. The whole tree has one policy, chosen when the tree is built;
+// no other code distinguishes schedulers (policy_test.go). policy_capacity.go and policy_fair.go implement its parts.
+type policy struct {
+	traits
+	divider
+	planter
+	limiter
+	preempter
+	server
+	reporter
+}
+
+// traits are the differences that need no decision.
+type traits struct {
+	inheritsOrder      bool    // a queue that names no order takes its parent's
+	amShare            float64 // default share of a queue that AMs may use
+	makesUndeclared    bool    // a submission may create its queue without a placement rule
+	removesOnlyStopped bool    // a leaf must be stopped before its removal
+	guarantees         bool    // queues have guaranteed parts of the cluster, which a plan's capacities can replace
+	knowsLabels        bool    // node labels make partitions
+	keepsConstraints   bool    // scheduling requests may wait without limit: Hadoop's handler named scheduler
+	oneAMAlways        bool    // a leaf may run one AM, regardless of the limit of all AMs
+	holdsTheLine       bool    // asks may not pass an ask that waits for a queue's maximum; see blocker.go
+	within             bool    // preemption may also be between applications of one leaf
+	byPartition        bool    // use is reported by partition
+}
+
+// divider divides the cluster among the queues.
+type divider interface {
 	// size sets guaranteed, max and their fractions. The parent is sized before; the root has everything.
 	size(s *Scheduler, q *Queue)
-	maxApps(q *Queue, all int) int // a leaf's part of the limit on all applications
-	maxUserApps(q *Queue) int      // one user's part of leafState.maxApps
+	promise(s *Scheduler, q *Queue) float64       // the queue's part of the cluster
+	measure(s *Scheduler, v *amounts.Vec) float64 // an amount as a reported part of the cluster
+}
 
-	// Queues made on demand, and reloads.
-	makesUndeclared() bool // a submission may create its queue without a placement rule
-	template(
-		above *queues.Queue,
-		levels int,
-	) *queues.AutoCreate // the rule for creating so many levels; nil: not permitted
+// planter decides about the shape of the tree: orders, and queues created on demand.
+type planter interface {
+	defaultOrder(q *Queue) queues.Policy // for a queue that names none
+	// template is the rule for creating so many levels; nil: not permitted.
+	template(above *queues.Queue, levels int) *queues.AutoCreate
 	keepsMade(q *queues.Queue) bool // queues created on demand may stay below q
-	removesOnlyStopped() bool       // a leaf must be stopped before its removal
-	// guarantees reports whether queues have guaranteed parts of the cluster, which a plan's capacities can replace.
-	guarantees() bool
-	knowsLabels() bool      // node labels make partitions
-	keepsConstraints() bool // scheduling requests may wait without limit: Hadoop's handler named scheduler
+}
 
-	// Limits.
+// limiter has the limits of users, of AMs and of numbers of applications.
+type limiter interface {
 	userAdmits(s *Scheduler, u *user) bool               // the user may get one more container
 	userLimit(s *Scheduler, u *user) (amounts.Vec, bool) // the user's current limit; false: no limit
 	// amLimit returns the limits of all AMs of a leaf, and of one user's AMs; if u is nil, of a user with weight 1.
 	amLimit(s *Scheduler, q *Queue, u *user, set shareSet) (all, one amounts.Vec)
-	oneAMAlways() bool  // a leaf may run one AM, regardless of the limit of all AMs
-	holdsTheLine() bool // asks may not pass an ask that waits for a queue's maximum; see blocker.go
+	maxApps(q *Queue, all int) int // a leaf's part of the limit on all applications
+	maxUserApps(q *Queue) int      // one user's part of leafState.maxApps
+}
 
-	// Preemption.
+// preempter compares the queues' shares with their use.
+type preempter interface {
 	shortfall(r *round) // computes needs and excess
-	within() bool       // preemption may also be between applications of one leaf
+}
 
-	// Asks.
+// server orders applications and relaxes the places of their asks.
+type server interface {
 	priority(p int32) int32              // of an application that requests this one
 	patience(s *Scheduler, w *Ask) int64 // opportunities to skip before the ask may use the next level
+}
 
-	// Reports.
-	byPartition() bool                            // use is reported by partition
-	promise(s *Scheduler, q *Queue) float64       // the queue's part of the cluster
-	measure(s *Scheduler, v *amounts.Vec) float64 // an amount as a reported part of the cluster
+// reporter completes views of queues.
+type reporter interface {
 	report(s *Scheduler, q *Queue, v *QueueView)
 	// countedAs reports whether a leaf's view counts an application as running or as pending.
 	countedAs(a *App) (running, pending bool)
@@ -61,9 +81,11 @@ type policy interface {
 // policyOf chooses the policy.
 func policyOf(spec *queues.Spec) policy {
 	if spec.Scheduler == queues.FairScheduler {
-		return &fairPolicy{spec}
+		p := &fairPolicy{spec}
+		return policy{fairTraits, p, p, p, p, p, p}
 	}
-	return &capacityPolicy{spec}
+	p := &capacityPolicy{spec}
+	return policy{capacityTraits, p, p, p, p, p, p}
 }
 
 // userRefusal is userAdmits for all limits at once, with the limit and its place.
@@ -75,14 +97,14 @@ func (s *Scheduler) userRefusal(a *App) verdict {
 }
 
 // MakesUndeclared reports whether a submission may create its queue without a placement rule.
-func (s *Scheduler) MakesUndeclared() bool { return s.policy.makesUndeclared() }
+func (s *Scheduler) MakesUndeclared() bool { return s.policy.makesUndeclared }
 
 // KnowsLabels reports whether node labels make partitions: under FairScheduler they do not.
-func (s *Scheduler) KnowsLabels() bool { return s.policy.knowsLabels() }
+func (s *Scheduler) KnowsLabels() bool { return s.policy.knowsLabels }
 
 // ByPartition reports whether applications' use is reported by partition.
-func (s *Scheduler) ByPartition() bool { return s.policy.byPartition() }
+func (s *Scheduler) ByPartition() bool { return s.policy.byPartition }
 
 // KeepsConstraints reports whether Hadoop's handler named scheduler serves scheduling
 // requests: under FairScheduler only its placement-processor does.
-func (s *Scheduler) KeepsConstraints() bool { return s.policy.keepsConstraints() }
+func (s *Scheduler) KeepsConstraints() bool { return s.policy.keepsConstraints }

@@ -13,19 +13,25 @@ import (
 // a maximum. Users of a leaf share it by a minimum percent and a factor.
 type capacityPolicy struct{ spec *queues.Spec }
 
+var capacityTraits = traits{
+	amShare:            0.1,
+	makesUndeclared:    true, // below a queue whose template permits it
+	removesOnlyStopped: true,
+	guarantees:         true,
+	knowsLabels:        true,
+	keepsConstraints:   true,
+	oneAMAlways:        true, // otherwise a small queue would never run anything
+	holdsTheLine:       true, // since Hadoop's blocked headroom
+	within:             true,
+	byPartition:        true,
+}
+
 func (p *capacityPolicy) defaultOrder(q *Queue) queues.Policy {
 	if q.leaf != nil {
 		return queues.Fifo
 	}
 	return queues.Utilization
 }
-
-func (p *capacityPolicy) inheritsOrder() bool { return false }
-
-func (p *capacityPolicy) amShare() float64 { return 0.1 }
-
-// oneAMAlways: otherwise a small queue would never run anything.
-func (p *capacityPolicy) oneAMAlways() bool { return true }
 
 func (p *capacityPolicy) measure(s *Scheduler, v *amounts.Vec) float64 {
 	return s.sizes.Dominant(v, &s.total)
@@ -60,9 +66,6 @@ func (p *capacityPolicy) maxUserApps(q *Queue) int {
 	return most
 }
 
-// makesUndeclared: yes, below a queue whose template permits it.
-func (p *capacityPolicy) makesUndeclared() bool { return true }
-
 func (p *capacityPolicy) template(above *queues.Queue, levels int) *queues.AutoCreate {
 	if t := above.AutoCreate; t != nil && levels <= max(t.Depth, 1) {
 		return t
@@ -71,15 +74,6 @@ func (p *capacityPolicy) template(above *queues.Queue, levels int) *queues.AutoC
 }
 
 func (p *capacityPolicy) keepsMade(q *queues.Queue) bool { return !q.IsLeaf() }
-
-func (p *capacityPolicy) removesOnlyStopped() bool { return true }
-
-func (p *capacityPolicy) knowsLabels() bool      { return true }
-func (p *capacityPolicy) guarantees() bool       { return true }
-func (p *capacityPolicy) keepsConstraints() bool { return true }
-
-// holdsTheLine: yes, since Hadoop's blocked headroom.
-func (p *capacityPolicy) holdsTheLine() bool { return true }
 
 func (p *capacityPolicy) priority(want int32) int32 {
 	return max(0, min(want, p.spec.MaxClusterPriority))
@@ -112,10 +106,6 @@ func (p *capacityPolicy) patience(s *Scheduler, w *Ask) int64 {
 	}
 	return int64(math.Floor(beyond)) + 1
 }
-
-func (p *capacityPolicy) within() bool { return true }
-
-func (p *capacityPolicy) byPartition() bool { return true }
 
 func (p *capacityPolicy) promise(s *Scheduler, q *Queue) float64 {
 	return s.sizes.Dominant(&q.sized().guaranteed, &s.total)

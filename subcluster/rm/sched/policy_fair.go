@@ -15,17 +15,15 @@ import (
 // more, and none exceeds its maximum. There are no limits on users and no priorities of applications.
 type fairPolicy struct{ spec *queues.Spec }
 
+// fairTraits: without oneAMAlways a queue whose AM limit is less than one AM runs none, and without holdsTheLine the
+// next ask in order is always tried.
+var fairTraits = traits{inheritsOrder: true, amShare: 0.5, makesUndeclared: true}
+
 func (p *fairPolicy) defaultOrder(*Queue) queues.Policy { return queues.FairShare }
-
-func (p *fairPolicy) inheritsOrder() bool { return true }
-
-func (p *fairPolicy) amShare() float64 { return 0.5 }
 
 func (p *fairPolicy) maxApps(_ *Queue, all int) int { return all }
 
 func (p *fairPolicy) maxUserApps(q *Queue) int { return q.leaf.maxApps }
-
-func (p *fairPolicy) makesUndeclared() bool { return true }
 
 func (p *fairPolicy) template(above *queues.Queue, _ int) *queues.AutoCreate {
 	if above.AutoCreate == nil {
@@ -36,18 +34,9 @@ func (p *fairPolicy) template(above *queues.Queue, _ int) *queues.AutoCreate {
 
 func (p *fairPolicy) keepsMade(*queues.Queue) bool { return true }
 
-func (p *fairPolicy) removesOnlyStopped() bool { return false }
-
-func (p *fairPolicy) knowsLabels() bool      { return false }
-func (p *fairPolicy) guarantees() bool       { return false }
-func (p *fairPolicy) keepsConstraints() bool { return false }
-
 func (p *fairPolicy) userAdmits(*Scheduler, *user) bool { return true }
 
 func (p *fairPolicy) userLimit(*Scheduler, *user) (amounts.Vec, bool) { return amounts.Vec{}, false }
-
-// holdsTheLine: no, the next ask in order is tried in any case.
-func (p *fairPolicy) holdsTheLine() bool { return false }
 
 func (p *fairPolicy) priority(int32) int32 { return 0 }
 
@@ -77,9 +66,6 @@ func (p *fairPolicy) amLimit(s *Scheduler, q *Queue, _ *user, set shareSet) (all
 	return scaleUp(&base, written(q.maxAM), &amounts.Vec{}, s.sizes.N), amounts.Unlimited
 }
 
-// oneAMAlways: no, a queue whose AM limit is less than one AM runs none.
-func (p *fairPolicy) oneAMAlways() bool { return false }
-
 // dividedAmong returns the part of a share that the parent's policy divides: the fair policy divides only memory.
 func (q *Queue) dividedAmong(share amounts.Vec) amounts.Vec {
 	if p := q.parent; p != nil && !p.ordering.byType {
@@ -87,10 +73,6 @@ func (q *Queue) dividedAmong(share amounts.Vec) amounts.Vec {
 	}
 	return share
 }
-
-func (p *fairPolicy) within() bool { return false }
-
-func (p *fairPolicy) byPartition() bool { return false }
 
 // measure returns the share of memory, whatever the queues' policy.
 func (p *fairPolicy) measure(s *Scheduler, v *amounts.Vec) float64 {

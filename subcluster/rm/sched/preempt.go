@@ -420,7 +420,7 @@ func (s *Scheduler) Preempting() (queues.Preemption, bool) {
 
 // Negotiates reports whether AMs may release other containers in place of the victims. Rounds compare amounts, so such
 // a release pardons the victims.
-func (s *Scheduler) Negotiates() bool { return s.policy.within() }
+func (s *Scheduler) Negotiates() bool { return s.policy.within }
 
 // ForQueue returns the queue that gets the victim's resources.
 func (v *Victim) ForQueue() creel.QueuePath { return v.claim.queue.path }

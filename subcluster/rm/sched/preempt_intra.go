@@ -13,7 +13,7 @@ import (
 // within takes containers back between users and applications of one leaf, if intra-queue preemption is on.
 func (r *round) within() {
 	s, cfg := r.s, &r.p.cfg
-	if !cfg.IntraQueue || !s.policy.within() {
+	if !cfg.IntraQueue || !s.policy.within {
 		return
 	}
 	for _, q := range s.tree.all {

@@ -88,7 +88,7 @@ func (q *Queue) under(of *Queue) bool {
 // timeouts decide.
 func (s *Scheduler) NextRound(q *Queue) (at int64, lacks creel.Resource, has bool) {
 	p := s.preempt
-	if p == nil || p.cfg.ObserveOnly || !s.policy.within() {
+	if p == nil || p.cfg.ObserveOnly || !s.policy.within {
 		return 0, lacks, false
 	}
 	v := above(s, &q.sized().entitled, &q.used)
@@ -104,7 +104,7 @@ func (s *Scheduler) NextRound(q *Queue) (at int64, lacks creel.Resource, has boo
 func (v *Victim) Over() creel.Resource {
 	q := v.App.queue
 	own := &q.entitled
-	if !q.s.policy.within() {
+	if !q.s.policy.within {
 		own = &q.shares[inDecisions].share
 	}
 	over := above(q.s, &q.used, own)

@@ -301,7 +301,7 @@ func (q *Queue) configure() {
 		if q.nodes == queues.NodeOrderDefault {
 			q.nodes = q.parent.nodes
 		}
-		if q.orderBy == queues.PolicyDefault && s.policy.inheritsOrder() {
+		if q.orderBy == queues.PolicyDefault && s.policy.inheritsOrder {
 			q.orderBy = q.parent.orderBy
 		}
 		if q.maxAM == 0 {
@@ -312,7 +312,7 @@ func (q *Queue) configure() {
 		q.nodes = queues.Spread
 	}
 	if q.maxAM == 0 {
-		q.maxAM = s.policy.amShare()
+		q.maxAM = s.policy.amShare
 	}
 	if !spec.MaxAllocation.IsZero() {
 		v := s.sizes.Vec(spec.MaxAllocation)

@@ -101,7 +101,7 @@ func (q *Queue) staysInUse(listed map[creel.QueuePath]*queues.Queue, policy poli
 		}
 	case spec == nil && q.leaf != nil && (q.leaf.apps > 0 || q.containers > 0):
 		return fmt.Sprintf("it has %d applications", q.leaf.apps)
-	case spec == nil && q.leaf != nil && policy.removesOnlyStopped() && q.state == creel.QueueRunning:
+	case spec == nil && q.leaf != nil && policy.removesOnlyStopped && q.state == creel.QueueRunning:
 		return "it is not stopped"
 	case spec != nil && q.leaf != nil && !spec.IsLeaf() && q.leaf.apps > 0:
 		return "it would become a parent and has applications"

@@ -231,7 +231,7 @@ func (s *Scheduler) View(q *Queue) QueueView {
 	s.policy.report(s, q, &v)
 	v.AllContainers = q.containers
 	v.Labels = []string{queues.AnyLabel}
-	if s.main == nil && s.policy.knowsLabels() {
+	if s.main == nil && s.policy.knowsLabels {
 		v.Labels, v.DefaultLabel = q.Labels(), q.DefaultLabel()
 	}
 	for _, p := range s.parts {

@@ -70,7 +70,7 @@ func (s *Scheduler) mostOfUser(q *Queue, weight float64) amounts.Vec {
 	}
 	most.Min(&s.total)
 	of := q.base()
-	if !s.policy.guarantees() || q.leaf.factor < 0 || of.IsZero() {
+	if !s.policy.guarantees || q.leaf.factor < 0 || of.IsZero() {
 		return most
 	}
 	if s.planned != nil {
