@@ -50,7 +50,7 @@
 // and their end); tags.go (scheduling requests); preempt.go, then preempt_*.go (preemption);
 // charge.go, queue_sizes.go, fairshare.go (sums); reload.go, dynamic.go, move.go (changes of the tree); partition.go,
 // lend.go (node labels); why.go, whatif.go, report.go, audit.go (queries). prefetch.go reads memory ahead; amounts,
-// nodeindex, constraints and shares are separate packages.
+// nodeindex, constraints, shares and runtimes are separate packages.
 //
 // Sources: sharing follows Hadoop's documented CapacityScheduler and FairScheduler keys, Dominant Resource Fairness
 // (Ghodsi et al., NSDI 2011), hierarchical DRF (Bhattacharya et al., SoCC 2013) and delay scheduling (Zaharia et al.,

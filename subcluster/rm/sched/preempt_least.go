@@ -4,15 +4,15 @@ package sched
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/runtimes"
 )
 
 // With LeastWork the cost of a container is the expected loss of work. It is the product of four factors: run time at
 // the kill, dominant share of the cluster, the application's declared weight, and the chance of still running then.
-// That chance is derived from the run times of its queue's containers (runtimes). So a container about
+// That chance is derived from the run times of its queue's containers (package runtimes). So a container about
 // to end is chosen before a new one, and one new container before two small ones.
 
 // choice records the reason for choosing a victim.
@@ -36,7 +36,7 @@ func (r *round) weigh(c *Container, a *App, weight float64) choice {
 	age := max(s.ms()-c.Created, 0)
 	k.least = a.queue.losesLeast()
 	if t := a.queue.leaf.runtimes; t != nil && !c.AM {
-		k.stays = float32(t.stays(age, wait))
+		k.stays = float32(t.Stays(age, wait))
 	}
 	k.loss = float64(age+max(wait, 1)) * s.sizes.Dominant(&c.Size.V, &s.total) * weight * float64(k.stays)
 	return k
@@ -146,56 +146,6 @@ func (ch *chooser) search(from int, free amounts.Vec, so cost) {
 	}
 }
 
-// runtimes is a histogram of a leaf's container run times, by half powers of two. It counts containers that ended by
-// themselves, and old ones count less and less. Its size is 200 bytes for any number of containers. It is not restored
-// after a restart.
-type runtimes struct {
-	ended [runtimeBuckets]uint32
-	all   uint32
-}
-
-const (
-	runtimeBuckets = 48
-	runtimeFirst   = 250  // ms: start of bucket 0; each next one starts at √2 times that, the last at 34 days
-	runtimeMemory  = 8192 // number of ends after which all earlier ones count half
-	runtimeDoubt   = 1    // added to both counts: a few ends are not conclusive
-)
-
-// place returns the bucket of a time, and the position within it as a fraction.
-func (t *runtimes) place(ms int64) (int, float64) {
-	x := 2 * math.Log2(float64(max(ms, runtimeFirst))/runtimeFirst)
-	i := min(int(x), runtimeBuckets-1)
-	return i, min(x-float64(i), 1)
-}
-
-func (t *runtimes) add(ms int64) {
-	i, _ := t.place(ms)
-	t.ended[i]++
-	if t.all++; t.all < runtimeMemory {
-		return
-	}
-	t.all = 0
-	for i := range t.ended {
-		t.ended[i] /= 2
-		t.all += t.ended[i]
-	}
-}
-
-// beyond returns the number of containers that ran longer than a time.
-func (t *runtimes) beyond(ms int64) float64 {
-	i, part := t.place(ms)
-	sum := float64(t.ended[i]) * (1 - part)
-	for _, n := range t.ended[i+1:] {
-		sum += float64(n)
-	}
-	return sum
-}
-
-// stays returns the chance that a container of an age runs on for a wait, both in ms.
-func (t *runtimes) stays(age, wait int64) float64 {
-	return (t.beyond(age+wait) + runtimeDoubt) / (t.beyond(age) + runtimeDoubt)
-}
-
 // Learns reports whether the scheduler uses Ended.
 func (s *Scheduler) Learns() bool { return s.preempt != nil }
 
@@ -212,7 +162,7 @@ func (s *Scheduler) Ended(a *App, n *Node, ms int64) {
 	}
 	l := a.queue.leaf
 	if l.runtimes == nil {
-		l.runtimes = &runtimes{}
+		l.runtimes = &runtimes.Histogram{}
 	}
-	l.runtimes.add(ms)
+	l.runtimes.Add(ms)
 }

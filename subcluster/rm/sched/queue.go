@@ -7,6 +7,7 @@ import (
 	"github.com/creelrm/creel/internal/intrusive"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/runtimes"
 )
 
 // tree is the live queue tree.
@@ -167,7 +168,7 @@ type leafState struct {
 	begun                int32                 // of those, applications that have had a container
 	pending              intrusive.Heap[*user] // users with applications that are not activated
 	maxApps, maxUserApps int                   // -1 = no bound
-	runtimes             *runtimes             // nil before the first end; see preempt_least.go
+	runtimes             *runtimes.Histogram   // nil before the first end; see preempt_least.go
 }
 
 // user is one user of one leaf.

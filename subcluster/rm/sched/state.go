@@ -68,7 +68,7 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 			continue
 		}
 		if t := q.leaf.runtimes; t != nil {
-			b = fmt.Appendf(b, "  ran %v\n", t.ended)
+			b = fmt.Appendf(b, "  ran %v\n", t.Ended())
 		}
 		for _, u := range q.leaf.userList {
 			b = fmt.Appendf(
