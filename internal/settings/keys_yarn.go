@@ -172,7 +172,8 @@ var hadoopKeys = []Setting{
 		Key:  "hadoop.security.auth_to_local",
 		Type: String,
 		Doc: "Rules that map login names such as alice@REALM to users; unset, the user is the first component. " +
-			"DEFAULT accepts the default_realm of /etc/krb5.conf. A daemon with rules that it cannot read refuses to start.",
+			"DEFAULT accepts the default_realm of /etc/krb5.conf and its included files. " +
+			"A daemon with rules that it cannot read refuses to start.",
 	},
 	{
 		Key:     "hadoop.security.auth_to_local.mechanism",

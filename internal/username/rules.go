@@ -308,14 +308,19 @@ func (r *Rules) HasDefault() bool {
 
 // DefaultRealm returns the default_realm in the [libdefaults] of a krb5.conf, "" if it has none.
 func DefaultRealm(conf string) string {
-	section := ""
+	section, blocks := "", 0
 	for line := range strings.Lines(conf) {
 		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			section = line
+		switch {
+		case strings.HasPrefix(line, "["):
+			section, blocks = line, 0
+		case strings.HasPrefix(line, "}"):
+			blocks = max(0, blocks-1)
+		case strings.HasSuffix(line, "{") && line[0] != '#' && line[0] != ';':
+			blocks++
 		}
 		key, value, ok := strings.Cut(line, "=")
-		if ok && section == "[libdefaults]" && strings.TrimSpace(key) == "default_realm" {
+		if ok && blocks == 0 && section == "[libdefaults]" && strings.TrimSpace(key) == "default_realm" {
 			return strings.Trim(strings.TrimSpace(value), `"`)
 		}
 	}
