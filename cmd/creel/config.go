@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -87,11 +88,12 @@ func configExplain() *cobra.Command {
 func configCheck() *cobra.Command {
 	var f confFlags
 	var role string
+	var strict bool
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "check a configuration directory and list the settings in force",
 		Long: `Reads the settings and lists which are in force, without effect, not yet in force
-or unknown. With --role it also reads every file that this daemon would read at
+or unknown. --strict fails for a misspelt name. With --role it also reads every file that this daemon would read at
 its start (queue files, lists of hosts, policies, secrets), and reports the error
 that would stop the daemon.`,
 		Args: noArguments,
@@ -100,8 +102,20 @@ that would stop the daemon.`,
 			if err != nil {
 				return err
 			}
-			if _, err = s.Check().WriteTo(c.OutOrStdout()); err != nil || role == "" {
+			report := s.Check()
+			if _, err = report.WriteTo(c.OutOrStdout()); err != nil {
 				return err
+			}
+			if strict && len(report.Misspelt) > 0 {
+				return usage(errors.New(strings.Join(report.Misspelt, "\n")))
+			}
+			if role == "" {
+				return nil
+			}
+			if overStores(settings.Role(role)) {
+				if err := requireStore(s); err != nil {
+					return err
+				}
 			}
 			if err := daemonrole.Check(s, settings.Role(role)); err != nil {
 				return err
@@ -111,6 +125,7 @@ that would stop the daemon.`,
 		},
 	}
 	f.register(c)
+	c.Flags().BoolVar(&strict, "strict", false, "fail if a key is misspelt: unknown, but nearly the name of a known one")
 	c.Flags().StringVar(&role, "role", "", "also read the files of this `DAEMON`: rm, nm, router, proxy, rebalancer or agent")
 	for key, name := range map[string]string{
 		"creel.rm.data": "data", "creel.subcluster.id": "subcluster",

@@ -5,10 +5,12 @@ package main
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/logs"
 	"github.com/creelrm/creel/internal/app/daemon/role"
@@ -181,6 +183,9 @@ func overStore(
 	s *settings.Settings,
 	build func(statestore.Store) (*daemon.Service, error),
 ) (*daemon.Service, error) {
+	if err := requireStore(s); err != nil {
+		return nil, err
+	}
 	store, closeStore, err := role.OpenStore(ctx, s)
 	if err != nil {
 		return nil, err
@@ -196,7 +201,30 @@ func overStore(
 	return d, nil
 }
 
-const storeUsage = "state store `URL`: memory, redis://, rediss://, redis-sentinel://, redis-cluster://"
+// overStores reports whether daemons of a role need a state store.
+func overStores(r settings.Role) bool {
+	return slices.Contains([]settings.Role{settings.Router, settings.Proxy, settings.Rebalancer, settings.Agent}, r)
+}
+
+// requireStore rejects a daemon without a named store: in a store of its own it would be alone.
+func requireStore(s *settings.Settings) error {
+	if v, ok := s.Lookup("creel.store.url"); ok && v.Origin.Source != "default" {
+		return nil
+	}
+	return usage(&creel.Error{
+		What: "no state store is named", Why: "a daemon with a store of its own is alone in its federation",
+		Try: "--store redis://HOST:PORT, $CREEL_STORE or creel.store.url; --store memory for one process alone",
+	})
+}
+
+// requireStoreFlag adds --store to a daemon that needs a store.
+func (f *confFlags) requireStoreFlag(fl *pflag.FlagSet) {
+	fl.Func("store", "state store `URL`: memory, redis://, rediss://, redis-sentinel://, redis-cluster:// "+
+		"(default $CREEL_STORE, then creel.store.url; required)", func(value string) error {
+		f.flags = append(f.flags, settings.Flag{Name: "--store", Key: "creel.store.url", Value: value})
+		return nil
+	})
+}
 
 func routerCommand() *cobra.Command {
 	var f daemonFlags
@@ -214,7 +242,7 @@ func routerCommand() *cobra.Command {
 				return &r.Service, nil
 			})
 		})
-	f.setting(c.Flags(), "store", "creel.store.url", storeUsage)
+	f.requireStoreFlag(c.Flags())
 	return c
 }
 
@@ -234,7 +262,7 @@ func proxyCommand() *cobra.Command {
 				return &p.Service, nil
 			})
 		})
-	f.setting(c.Flags(), "store", "creel.store.url", storeUsage)
+	f.requireStoreFlag(c.Flags())
 	return c
 }
 
@@ -250,7 +278,7 @@ func agentCommand() *cobra.Command {
 				return role.NewAgent(conf, store), nil
 			})
 		})
-	f.setting(c.Flags(), "store", "creel.store.url", storeUsage)
+	f.requireStoreFlag(c.Flags())
 	f.setting(c.Flags(), "subcluster", "creel.subcluster.id", "the member's `ID`")
 	f.takeOver(c.Flags())
 	return c

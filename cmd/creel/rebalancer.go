@@ -41,7 +41,7 @@ func rebalancerCommand() *cobra.Command {
 				return &r.Service, nil
 			})
 		})
-	f.setting(c.Flags(), "store", "creel.store.url", storeUsage)
+	f.requireStoreFlag(c.Flags())
 	c.AddCommand(rebalancerPlan(), rebalancerEscrow(), rebalancerWhy(), rebalancerHistory(), rebalancerPause(true),
 		rebalancerPause(false), rebalancerMoves(), rebalancerAudit(), rebalancerRollback())
 	return c

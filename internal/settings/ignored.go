@@ -525,6 +525,8 @@ func (s *Settings) withoutEffect(v *Value, row *Setting, role Role) (passedOver,
 	return passedOver{v, r}, true
 }
 
+const didYouMean = "did you mean "
+
 // unlisted makes the row of a key without another row. A misspelt name of a key about safety stops the start: its right
 // name would be in force, or would stop the start.
 func unlisted(key string) ignoredRow {
@@ -535,7 +537,10 @@ func unlisted(key string) ignoredRow {
 	row.why = "creel does not know it"
 	near := Nearest(key)
 	if near != "" {
-		row.try = "did you mean " + near + "?"
+		row.try = didYouMean + near + "?"
+	}
+	if near != "" && distance(key, near, 3) < 3 {
+		row.effect = Warns // a misspelt name
 	}
 	if !safetyWords.MatchString(strings.ToLower(key)) {
 		return row
@@ -640,7 +645,8 @@ func ignoredReference(b *strings.Builder) {
 		"A value other than Hadoop's default *stops* a daemon if ignoring the key would make the cluster less safe than " +
 		"its operator asked for. Otherwise it *warns* at each start with the reason, or *is listed* in the start's one " +
 		"warning about such keys. The first row that applies decides. All other keys of `yarn.*`, `hadoop.*`, `ipc.*` " +
-		"and `net.*` are listed. An unknown key about safety warns, and stops if it resembles one that is in force.\n\n" +
+		"and `net.*` are listed. A misspelt key warns with the nearest name, and `creel config check --strict` fails for it. " +
+		"An unknown key about safety warns, and stops if it resembles one that is in force.\n\n" +
 		"| keys | start | |\n|---|---|---|\n")
 	for _, row := range ignoredRows {
 		text := row.why

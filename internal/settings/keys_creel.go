@@ -9,7 +9,8 @@ var creelStoreKeys = []Setting{
 		Key:     "creel.store.url",
 		Type:    URL,
 		Default: "memory",
-		Doc:     "The state store: memory (one process), redis://, rediss://, redis-sentinel:// or redis-cluster://.",
+		Doc: "The state store: memory (one process), redis://, rediss://, redis-sentinel:// or redis-cluster://. " +
+			"$CREEL_STORE sets it over the files. Routers, proxies, rebalancers and agents need it.",
 	},
 	{
 		Key:  "creel.store.password-file",

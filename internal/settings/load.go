@@ -89,6 +89,9 @@ type Settings struct {
 	masked   []*regexp.Regexp // of keys with secret values
 }
 
+// storeVariable is the environment variable with the URL of the state store. -D and flags override it.
+const storeVariable = "CREEL_STORE"
+
 // Load reads the sources and checks the value of every registered key. It reports all errors at once, joined:
 // unreadable files, unparsable values, unknown creel.* keys, each with its file and line. With an error the returned
 // Settings contains the readable part, for `creel config check`; a daemon must not start with it.
@@ -135,6 +138,9 @@ func Load(src Sources) (*Settings, error) {
 			s.capacity = props
 			errs = append(errs, err)
 		}
+	}
+	if url, ok := s.env(storeVariable); ok && url != "" {
+		s.set("creel.store.url", url, Origin{Source: "$" + storeVariable}, false)
 	}
 	for _, define := range src.Defines {
 		key, value, ok := strings.Cut(define, "=")

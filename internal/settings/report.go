@@ -275,6 +275,7 @@ type Report struct {
 	Ignored    []Entry       `json:"ignored"`
 	Unknown    []Misspelling `json:"unknown"`
 	Warnings   []string
+	Misspelt   []string `json:"-"` // unknown keys whose names nearly are those of known ones
 }
 
 // Misspelling is an unknown key, with the nearest known name if one is close.
@@ -303,8 +304,12 @@ func (s *Settings) Check() Report {
 	for _, p := range s.passedOver("") {
 		effect, ok := map[Effect]string{Stops: "stops a daemon", Warns: "has no effect"}[p.effect]
 		if ok {
-			r.Warnings = append(r.Warnings,
-				fmt.Sprintf("%s: %s %s: %s", short(p.Origin.String()), p.Key, effect, p.why))
+			text := fmt.Sprintf("%s: %s %s: %s", short(p.Origin.String()), p.Key, effect, p.why)
+			if strings.HasPrefix(p.try, didYouMean) {
+				text += "; " + p.try
+				r.Misspelt = append(r.Misspelt, fmt.Sprintf("%s: unknown setting %s; %s", p.Origin, p.Key, p.try))
+			}
+			r.Warnings = append(r.Warnings, text)
 		}
 	}
 	return r
