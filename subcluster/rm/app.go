@@ -60,7 +60,8 @@ type app struct {
 	before   appState // the state hidden by KILLING and FINAL_SAVING
 	target   appState // the state after FINAL_SAVING
 	progress float32
-	refused  bool // rejected by its queue: it counts nowhere
+	refused  bool  // rejected by its queue: it counts nowhere
+	issued   int64 // highest container number of an earlier UAM with this id
 
 	id    creel.ApplicationID
 	sub   *Submission

@@ -111,7 +111,9 @@ func (m *Machine) keepEnded(most int) {
 		a := m.ended[0]
 		m.ended = m.ended[1:]
 		m.forgetApp(a)
-		if !a.refused && !a.uam() {
+		if a.uam() {
+			m.rememberIssued(a)
+		} else if !a.refused {
 			m.disownEnded(a.id)
 		}
 	}

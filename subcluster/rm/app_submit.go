@@ -96,6 +96,11 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 		am = m.sizes.Of(v)
 	}
 	a := &app{id: s.ID, sub: s, path: path, rule: rule, unmapped: unmapped, submitted: m.now}
+	if s.Unmanaged && !known {
+		a.issued = m.issued.numbers[a.id]
+	} else if known {
+		a.issued = before.issued
+	}
 	if since := nanos(s.Since); since > 0 && since < m.now && s.Claim > 0 {
 		a.submitted = since
 	}

@@ -181,6 +181,7 @@ func (m *Machine) newAttempt(a *app) {
 		started:    m.now,
 		responseID: -1,
 		exit:       creel.ExitInvalid,
+		lastSeq:    a.issued,
 	}
 	if prev := a.current; prev != nil {
 		prev.avoided = a.Avoided()

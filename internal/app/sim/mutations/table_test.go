@@ -87,9 +87,16 @@ var table = []mutation{
 	{
 		name:     "a ResourceManager that forgets an ended application runs its repeat",
 		file:     "subcluster/rm/app_end.go",
-		old:      "		if !a.refused && !a.uam() {\n",
-		wrong:    "		if !MUTANT && !a.refused && !a.uam() {\n",
+		old:      "		} else if !a.refused {\n",
+		wrong:    "		} else if !MUTANT && !a.refused {\n",
 		caughtBy: "subcluster/rm TestRepeatOfForgottenApplicationIsRejected",
+	},
+	{
+		name:     "a UAM that is not listed any more gets the same container ids again",
+		file:     "subcluster/rm/app_end.go",
+		old:      "			m.rememberIssued(a)\n",
+		wrong:    "			if !MUTANT {\n				m.rememberIssued(a)\n			}\n",
+		caughtBy: "subcluster/rm TestUAMAfterItsListingGetsNewContainerIDs",
 	},
 	{
 		name:     "an ended application that is not listed any more is not refused",
