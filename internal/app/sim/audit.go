@@ -42,6 +42,7 @@ type auditor struct {
 	budgeted int                             // checks of budgets
 	followed int64                           // rounds in which a plan's capacities were in force
 	granters map[creel.ContainerID]*cluster  // the process of the ResourceManager that granted it
+	unproven map[creel.ApplicationID]bool    // whose acceptance a router failed to record
 	dropped  map[creel.AttemptID]bool        // attempts whose UAM record was dropped
 	did      map[intentKey]time.Time         // last time at which a member carried out an intent
 	set      map[intentSubject]time.Time     // last time at which a member got a new value for an application
@@ -113,6 +114,7 @@ func (a *auditor) init(w *World) {
 		granters:   map[creel.ContainerID]*cluster{},
 		onWay:      map[creel.ContainerID]grant{},
 		lost:       map[creel.ContainerID]string{},
+		unproven:   map[creel.ApplicationID]bool{},
 		dropped:    map[creel.AttemptID]bool{},
 		did:        map[intentKey]time.Time{},
 		set:        map[intentSubject]time.Time{},
@@ -169,7 +171,9 @@ func (a *auditor) accepted(s *submission, home creel.SubclusterID) {
 	a.submits = append(a.submits, a.w.now.Sub(s.due))
 	if c := a.w.cluster(home); c != nil {
 		_, kept := c.kept.app(s.app)
-		a.check(kept || a.apps[s.app].moves, "%s is taken by %s, and its journal does not know", s.app, home)
+		a.acceptedIn(s.app, c)
+		over := !a.apps[s.app].ended.IsZero() // its home may not list it any more
+		a.check(kept || over || a.apps[s.app].moves, "%s is taken by %s, and its journal does not know", s.app, home)
 	}
 	if !a.apps[s.app].moves { // it may move while the answer is in flight
 		a.homeOf(s.app, home, "a router")

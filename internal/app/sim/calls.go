@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"errors"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -35,7 +36,13 @@ func (c *cluster) submit(
 			}
 		}
 		_, known := m.App(s.ID)
-		if err = m.Submit(now, &s); err == nil {
+		err = m.Submit(now, &s)
+		if c.hadoop && errors.Is(err, creel.ErrEnded) {
+			// Hadoop's runs it again; here that run has no effect.
+			c.w.audit.fault("ended applications that run again in a member that cannot disown")
+			return func() { reply(true, nil) }
+		}
+		if err == nil {
 			c.w.audit.takes(c, &s, known)
 			c.users[s.ID] = user
 			c.w.mark("submitted", int64(s.ID.ID), c.number)

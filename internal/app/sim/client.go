@@ -80,6 +80,8 @@ func (s *submission) submit() {
 			s.w.mark("accepted", int64(s.app.ID), int64(s.job))
 			s.w.audit.accepted(s, o.Home)
 			s.accepted, s.w.taken = s.w.now, append(s.w.taken, s)
+		case errors.Is(err, creel.ErrEnded) && !s.w.audit.apps[s.app].ended.IsZero():
+			s.w.say("%s has ended, and its acceptance never reached its user", s.app)
 		case errors.Is(err, creel.ErrInvalidRequest),
 			errors.Is(err, creel.ErrNotPermitted),
 			errors.Is(err, creel.ErrInvalidResource):
@@ -120,13 +122,24 @@ func (w *World) repeatEnded(which uint64, _ time.Duration) {
 		err := w.store.Forget(w.storeClock(), s.app, w.audit.apps[s.app].home.id, endKept)
 		w.audit.check(err == nil, "the end of %s is not recorded: %v", s.app, err)
 	}
+	home := w.audit.apps[s.app].home.index
+	before := w.clusters[home]
+	run, proven := before.start, w.audit.provesEnd(s.app, before)
 	w.audit.fault("submissions repeated after the end")
+	if proven {
+		w.audit.fault("repeats in the run that accepted them")
+	}
 	w.say("%s is submitted again after its end", s.app)
 	r := s.router()
 	call(w, w.user, r.host, submitTime+5*time.Second, func(reply func(router.Outcome, error)) {
 		r.submit(s, s.app, func(o router.Outcome) { reply(o, o.Err) })
 	}, func(o router.Outcome, err error) {
-		w.audit.check(err != nil || w.audit.forgetful(), "%s has ended and is accepted again by %s", s.app, o.Home)
+		c := w.clusters[home]
+		v, listed := c.m.App(s.app)
+		listed = listed && v.State.Ended()                     // a restart may lose the end of the listing
+		mayRun := c.hadoop && (!proven || !c.start.Equal(run)) // it may have lost the application
+		w.audit.check(err != nil || listed || mayRun || w.audit.forgetful(), "%s has ended and is accepted again by %s",
+			s.app, o.Home)
 		if errors.Is(err, creel.ErrEnded) {
 			w.audit.fault("repeats rejected since their application has ended")
 		}

@@ -59,6 +59,7 @@ type cluster struct {
 	nextApp   int32
 	box       []turn.Event                  // events waiting for the owner
 	held      bool                          // the owner is delayed, or in a turn
+	began     time.Time                     // start of the process, by the world's clock
 	tick      int64                         // due time of the next turn without an event, 0 for none
 	tx        transaction                   // of this turn
 	flying    []commit                      // writes in flight to the disk, in order
@@ -127,7 +128,7 @@ func (c *cluster) open() error {
 	}
 	var err error
 	c.start = rm.StartOf(c.clock(), c.conf.Epoch, c.kept.started).UTC()
-	c.kept.started, c.excused, c.setBack = c.start, w.now, false
+	c.kept.started, c.excused, c.setBack, c.began = c.start, w.now, false, w.now
 	conf := c.conf
 	conf.ClusterTimestamp, conf.FirstEpoch, conf.Epoch = c.start.UnixMilli(), conf.Epoch, conf.Epoch+c.kept.epochs
 	c.kept.epochs++

@@ -172,7 +172,9 @@ var namedFaults = map[string]func(f *Faults){
 	"loses":      func(f *Faults) { f.Loses = time.Minute },
 	"paths":      func(f *Faults) { f.SlowPath, f.Orphans = 2*time.Minute, true },
 	"sleepers":   func(f *Faults) { f.Sleepers = 0.05 },
-	"repeats":    func(f *Faults) { f.Repeats, f.Subcluster, f.Down = 10*time.Second, 5*time.Minute, time.Minute },
+	"repeats": func(f *Faults) {
+		f.Repeats, f.Unfenced, f.Subcluster, f.Down = 10*time.Second, 0.5, 5*time.Minute, time.Minute
+	},
 }
 
 // FaultNames returns the kinds of NamedFaults, sorted.

@@ -31,6 +31,7 @@ type gateway struct {
 	tries   uint64
 	memory  *router.Memory
 	assumed router.AssumedLoad
+	runs    map[creel.SubclusterID]memberRun // of members that cannot disown
 }
 
 func newRouter(w *World, index int) *gateway {
@@ -44,6 +45,7 @@ const remembered = 64
 
 func (r *gateway) start() {
 	r.memory, r.assumed = router.NewMemory(remembered), router.AssumedLoad{}
+	r.runs = map[creel.SubclusterID]memberRun{}
 	r.watcher.start()
 	r.moveLoop()
 	r.intentLoop()
@@ -67,18 +69,20 @@ func (r *gateway) newApplication(reply func(creel.ApplicationID, error)) {
 type task struct {
 	r    *gateway
 	flow *flow
+	app  creel.ApplicationID
 }
 
 // submit starts a submission.
 func (r *gateway) submit(s *submission, app creel.ApplicationID, reply func(router.Outcome)) {
 	r.tries++
-	seed, t := r.tries, &task{r: r}
+	seed, t := r.tries, &task{r: r, app: app}
 	core := router.Submitter{
-		View:   func() *subcluster.View { return r.view },
-		Policy: func(_ *subcluster.View, q creel.QueuePath) policies.Policy { return r.policy(q) },
-		Homes:  homes{t},
-		Disown: t.disown,
-		Rand:   func() *rand.Rand { return rand.New(rand.NewPCG(r.w.cfg.Seed+uint64(r.number), seed)) },
+		View:        func() *subcluster.View { return r.view },
+		Policy:      func(_ *subcluster.View, q creel.QueuePath) policies.Policy { return r.policy(q) },
+		Homes:       homes{t},
+		Disown:      t.disown,
+		Acceptances: homes{t}, Life: t.life,
+		Rand: func() *rand.Rand { return rand.New(rand.NewPCG(r.w.cfg.Seed+uint64(r.number), seed)) },
 
 		UnclearWait: router.UnclearWait,
 		Now:         func() time.Time { return r.w.now },

@@ -36,6 +36,20 @@ var table = []mutation{
 		caughtBy: "router TestRepeatOfEndedApplicationDoesNotRun",
 	},
 	{
+		name:     "a router does not record the run that accepted an application",
+		file:     "router/accepted.go",
+		old:      "		if verdict == Accepted && life > 0 {",
+		wrong:    "		if !MUTANT && verdict == Accepted && life > 0 {",
+		caughtBy: "internal/app/sim TestRepeatAfterTheEndRunsNothing",
+	},
+	{
+		name:     "a router forwards a repeat in the run that accepted its application",
+		file:     "router/accepted.go",
+		old:      "	case life != accepted:\n",
+		wrong:    "	case MUTANT || life != accepted:\n",
+		caughtBy: "internal/app/sim TestRepeatAfterTheEndRunsNothing",
+	},
+	{
 		name:     "an attempt that ends leaves a late record of an earlier one",
 		file:     "amrmproxy/recording.go",
 		old:      "		r.addEarlier(entries)\n		// This attempt's entry",
