@@ -153,6 +153,9 @@ func sortedUnique(ids []creel.SubclusterID) []creel.SubclusterID {
 // Reclaim writes rebuilt homes into a store. The store may already have another home: it went back to an earlier state,
 // or a router claimed one while the store had lost the record. Then the ResourceManagers' reports win, and the conflict
 // is returned. Repeat it until it returns no error.
+//
+// No written home keeps the number 1. The store may have lost a claim with that number, whose router still believes
+// that no other router has acted on it.
 func Reclaim(
 	ctx context.Context,
 	store interface {
@@ -174,7 +177,10 @@ func Reclaim(
 	homes []Home,
 ) (conflicts []Conflict, err error) {
 	for _, h := range homes {
-		is, _, e := store.Claim(ctx, h.Application, h.Home, nil)
+		is, number, e := store.Claim(ctx, h.Application, h.Home, nil)
+		if e == nil && number == 1 {
+			is, _, e = store.Claim(ctx, h.Application, h.Home, nil)
+		}
 		if e == nil && is != h.Home {
 			conflicts = append(
 				conflicts,

@@ -64,6 +64,10 @@ type Homes interface {
 	// record, and that no other caller can have acted on it before. A repeat has a higher number, even for the same
 	// member, and even if the store repeated the call by itself. placement records why the member was chosen, in the
 	// caller's own form; nil: no reason. The claim that makes the record stores it in the same step.
+	//
+	// A store that went back issues the numbers of lost claims again, except 1 for an application that a member
+	// reports (Reclaim). Submissions that were on their way then know a lost number, and members that disowned the
+	// application. Such a member rejects a later claim up to that number too, and its router tries another member.
 	Claim(
 		ctx context.Context,
 		app creel.ApplicationID,
@@ -279,6 +283,9 @@ type Keys interface {
 	// RotateKey makes secret the current key, with a number one higher, if the current one is
 	// expect (0: none). The previous key stays valid for keep. creel.ErrConflict if another process
 	// rotated first: read Keys again. The same secret again is success.
+	//
+	// A store that went back may issue the id of a lost key again, for another secret. That is harmless: the id only
+	// selects the secret, and values that the lost key sealed or signed fail the check with the other one.
 	RotateKey(ctx context.Context, ring string, expect int32, secret []byte, keep time.Duration) (Key, error)
 }
 

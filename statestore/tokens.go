@@ -17,6 +17,9 @@ type Tokens interface {
 	// IssueToken stores a new token of owner, renewer and real user, and sets its number and times. It expires after
 	// life; renewals extend it to at most most. Numbers rise. A repeat after a lost answer may leave an unused token
 	// behind, which expires.
+	//
+	// A store that went back may issue the number of a lost token again. So callers must compare owner, renewer, real
+	// user and times of the stored token too, as router/tokens does.
 	IssueToken(ctx context.Context, t Token, life, most time.Duration) (Token, error)
 	// Token returns a live token, or creel.ErrInvalidToken.
 	Token(ctx context.Context, number int32) (Token, error)

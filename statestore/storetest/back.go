@@ -4,6 +4,7 @@ package storetest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"testing"
 	"time"
@@ -28,7 +29,8 @@ func GoesBack(t *testing.T, d Deployment) {
 	copies := []newerCopy{
 		epochThatWentBack(), leaseThatWentBack(), sameHolderThatWentBack(), policyThatWentBack(),
 		documentThatWentBack(), uamRecordThatWentBack(), newUAMRecordThatWentBack(), drainThatWentBack(),
-		moveThatWentBack(), claimThatWentBack(), endThatWentBack(), keyThatWentBack(), tokenThatWentBack(),
+		moveThatWentBack(), claimThatWentBack(), endThatWentBack(), keyThatWentBack(), replacedKeyThatWentBack(),
+		tokenThatWentBack(),
 	}
 	var homes []statestore.Home
 	for _, c := range copies {
@@ -292,7 +294,13 @@ func claimThatWentBack() newerCopy {
 		newer: func(t *testing.T, s statestore.Store) {
 			claimed[int64](t)(s.Claim(t.Context(), app, "sc-1", nil))
 		},
-		back: func(t *testing.T, s statestore.Store) { keepsHome(t, s, app, "sc-1") },
+		back: func(t *testing.T, s statestore.Store) {
+			// The router of the lost claim, which had number 1, may believe that it is alone. Another router's
+			// submission has reached the home since.
+			_, err := s.Move(t.Context(), app, "sc-1", "sc-3", 1, nil)
+			refused(t, err, creel.ErrConflict)
+			keepsHome(t, s, app, "sc-1")
+		},
 	}
 }
 
@@ -342,6 +350,31 @@ func keyThatWentBack() newerCopy {
 			ring := must[[]statestore.Key](t)(s.Keys(t.Context(), "back"))
 			if len(ring) != 2 || string(ring[0].Secret) != "two" {
 				t.Errorf("the ring is %+v", ring)
+			}
+		},
+	}
+}
+
+// replacedKeyThatWentBack: another process makes the next key, which has the id of the lost one.
+func replacedKeyThatWentBack() newerCopy {
+	var sealed []byte
+	bound := []byte("owner")
+	rotate := func(t *testing.T, s statestore.Store, expect int32, secret string) statestore.Key {
+		t.Helper()
+		return must[statestore.Key](t)(s.RotateKey(t.Context(), "replaced", expect, []byte(secret), time.Hour))
+	}
+	return newerCopy{
+		record: "key that another replaces",
+		older:  func(t *testing.T, s statestore.Store) { rotate(t, s, 0, "one") },
+		newer: func(t *testing.T, s statestore.Store) {
+			sealed = must[[]byte](t)(statestore.Seal(rand.Reader, rotate(t, s, 1, "two"), bound, []byte("plain")))
+		},
+		back: func(t *testing.T, s statestore.Store) {
+			same(t, "id of the next key", rotate(t, s, 1, "three").ID, 2)
+			ring := must[[]statestore.Key](t)(s.Keys(t.Context(), "replaced"))
+			plain, err := statestore.Open(ring, bound, sealed)
+			if !errors.Is(err, creel.ErrInvalidToken) {
+				t.Errorf("a value that the lost key sealed is read as %q: %v", plain, err)
 			}
 		},
 	}
