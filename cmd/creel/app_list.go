@@ -133,9 +133,6 @@ func appState(text string) (string, error) {
 	return upper, nil
 }
 
-// listPatience is the longest wait for a list that is newer than the command.
-const listPatience = 2 * time.Second
-
 // apps reads the pages of a router's list, or YARN's list of a server without pages. The header names missing members.
 func (f *clientFlags) apps(ctx context.Context, by appQuery) ([]rest.AppRow, http.Header, error) {
 	q := url.Values{"limit": {"1000"}, "user": {by.user}, "queue": {by.queue}, "type": {by.kind}, "q": {by.name},
@@ -146,11 +143,10 @@ func (f *clientFlags) apps(ctx context.Context, by appQuery) ([]rest.AppRow, htt
 	}
 	var all []rest.AppRow
 	seen := map[string]bool{} // an application may change its place between two pages
-	for began := time.Now(); ; {
+	for {
 		var page struct {
 			Apps    []rest.AppRow `json:"apps"`
 			Next    string        `json:"next"`
-			Age     float64       `json:"age_s"` // rounded to a tenth
 			Missing []struct {
 				Member string `json:"member"`
 			} `json:"missing"`
@@ -161,16 +157,6 @@ func (f *clientFlags) apps(ctx context.Context, by appQuery) ([]rest.AppRow, htt
 		}
 		if err != nil {
 			return nil, head, err
-		}
-		// Routers share a list for a second. A command must see what an earlier command has done.
-		passed := time.Since(began)
-		if q.Get("cursor") == "" && page.Age+0.05 > passed.Seconds() && passed < listPatience {
-			select {
-			case <-ctx.Done():
-				return nil, head, ctx.Err()
-			case <-time.After(30 * time.Millisecond):
-			}
-			continue
 		}
 		for _, a := range page.Apps {
 			if !seen[a.ID] && strings.Contains(a.Name, by.name) && a.Started >= since {

@@ -3,9 +3,6 @@
 package main
 
 import (
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -69,23 +66,5 @@ func TestHeadlineIsTheSameEverywhere(t *testing.T) {
 	}
 	if _, out := ends(t, "queue list -o name --server "+s.server); !strings.HasPrefix(out, "root") {
 		t.Errorf("names alone: %s", out)
-	}
-}
-
-// A router shares its list for a second. A list from before the command is read again.
-func TestAppListIsNewerThanCommand(t *testing.T) {
-	const id = "application_1700000000000_0001"
-	requests := 0
-	router := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if requests++; requests == 1 {
-			fmt.Fprint(w, `{"apps":[],"missing":[],"age_s":0.8}`)
-			return
-		}
-		fmt.Fprintf(w, `{"apps":[{"id":%q,"state":"KILLED"}],"missing":[],"age_s":0}`, id)
-	}))
-	defer router.Close()
-	defer http.DefaultClient.CloseIdleConnections()
-	if out := (cliClient{t, router.URL}).run(exitOK, "app", "list", "-o", "name"); out != id+"\n" {
-		t.Errorf("after %d requests: %q", requests, out)
 	}
 }

@@ -102,6 +102,7 @@ func (f *clientFlags) call(
 		return nil, usage(fmt.Errorf("server %q: %w", f.server, err))
 	}
 	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Cache-Control", "no-cache") // a list shows all that earlier commands reported
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

@@ -180,7 +180,7 @@ func guarded(a *AppRow) *AppRow {
 // applications returns the applications of all members, and the viewer.
 func (h *Handler) applications(r *http.Request) ([]*AppRow, []listShare[*AppRow], *viewer, error) {
 	if h.feed.usable() && !actsForAnother(r) {
-		rows, parts, err := h.fedApps.get(r.Context(), "")
+		rows, parts, err := h.fedApps.list(r.Context(), "", wantsCurrent(r))
 		if err == nil && h.feed.usable() {
 			user := caller(r)
 			if user == "" {
@@ -189,9 +189,13 @@ func (h *Handler) applications(r *http.Request) ([]*AppRow, []listShare[*AppRow]
 			return rows, parts, &viewer{user, h.conf.Allows(user), map[string]bool{}}, nil
 		}
 	}
-	rows, parts, err := h.shownApps.get(r.Context(), identity(r))
+	rows, parts, err := h.shownApps.list(r.Context(), identity(r), wantsCurrent(r))
 	return rows, parts, nil, err
 }
+
+// wantsCurrent reports whether a client wants no list from before its request (RFC 9111, section 5.2.1.4). Scripts
+// rely on it: after `creel app wait` the list has the awaited state.
+func wantsCurrent(r *http.Request) bool { return r.Header.Get("Cache-Control") == "no-cache" }
 
 // actsForAnother reports whether the caller acts for another user, which only the members can allow.
 func actsForAnother(r *http.Request) bool {

@@ -67,12 +67,18 @@ const (
 	sharedUsers = 32                     // limit of stored lists
 	sharedIdle  = time.Minute            // a list without requests for this time is dropped
 	sharedWait  = 300 * time.Millisecond // longest wait for a refresh if there is a list
+	currentWait = 5 * time.Second        // longest wait for a current list if there is an older one
 	sharedTime  = 15 * time.Second       // bounds a refresh
 )
 
 // get returns the list for an identity: a fresh one, or one that arrives within sharedWait, or else the last one.
 // Only the first viewer waits longer.
 func (s *shared[T]) get(ctx context.Context, who string) (rows []T, parts []listShare[T], err error) {
+	return s.list(ctx, who, false)
+}
+
+// list is get. A current list was requested from the members after the call began; it is awaited for currentWait.
+func (s *shared[T]) list(ctx context.Context, who string, current bool) (rows []T, parts []listShare[T], err error) {
 	now := time.Now()
 	s.mu.Lock()
 	l := s.lists[who]
@@ -81,7 +87,7 @@ func (s *shared[T]) get(ctx context.Context, who string) (rows []T, parts []list
 		s.admit(who, l, now)
 	}
 	l.asked = now
-	changed := s.changed != nil && s.changed() != l.changes
+	changed := current || s.changed != nil && s.changed() != l.changes
 	if !l.at.IsZero() && !changed && s.isFresh(l, now) {
 		defer s.mu.Unlock()
 		return l.rows, l.parts, refusal(l.parts)
@@ -89,7 +95,10 @@ func (s *shared[T]) get(ctx context.Context, who string) (rows []T, parts []list
 	var enough <-chan time.Time
 	if !l.at.IsZero() {
 		most := cmp.Or(s.wait, sharedWait)
-		if changed {
+		switch {
+		case current:
+			most = currentWait
+		case changed:
 			most = sharedWait
 		}
 		t := time.NewTimer(most)

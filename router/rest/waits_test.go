@@ -3,9 +3,11 @@
 package rest_test
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/creelrm/creel/router"
@@ -54,5 +56,41 @@ func TestRunningApplicationWithOpenAsksWaits(t *testing.T) {
 	fetch(t, web.URL+"/api/v1/subclusters", &members)
 	if a := members.Subclusters[0].Apps; a.Waiting != 3 || members.Subclusters[1].Apps.Waiting != 0 {
 		t.Errorf("by member: %+v", members.Subclusters)
+	}
+}
+
+// A client that wants a current list (Cache-Control: no-cache) sees every change that was made before its request.
+func TestCurrentListHasEarlierChanges(t *testing.T) {
+	var state atomic.Value
+	state.Store("RUNNING")
+	web := overMembers(t, func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"now":500000,"apps":[{"id":"application_1_0001","state":"`+state.Load().(string)+`","started":3}]}`)
+	})
+	list := func() string {
+		q, err := http.NewRequest(http.MethodGet, web.URL+"/api/v1/apps", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Cache-Control", "no-cache")
+		resp, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var page rest.AppsDoc
+		if err := json.NewDecoder(resp.Body).Decode(&page); err != nil || len(page.Applications) != 1 {
+			t.Fatalf("%+v: %v", page, err)
+		}
+		var row rest.AppRow
+		if err := json.Unmarshal(page.Applications[0], &row); err != nil {
+			t.Fatal(err)
+		}
+		return row.State
+	}
+	for _, want := range []string{"RUNNING", "KILLED", "RUNNING", "FINISHED"} {
+		state.Store(want)
+		if got := list(); got != want {
+			t.Errorf("the list has %s, want %s", got, want)
+		}
 	}
 }
