@@ -49,6 +49,7 @@ const (
 // the home of an application is lost. Each of them answers within longest. Reads of a router that knows the application
 // are complete but for the parts that only the store has. No surface has the text of a Go error.
 func TestPagesAnswerWithoutTheStore(t *testing.T) {
+	operatorsSee(t)
 	server := redistest.Start(t)
 	path := redistest.NewProxy(t, server.Addr)
 	t.Cleanup(path.Close)

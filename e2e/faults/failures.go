@@ -162,6 +162,15 @@ var failures = []failure{
 		promise: "the router stays up, and is ready when a replica is there",
 	},
 	{
+		test:    "TestPagesAnswerWithoutTheStore",
+		what:    "the state store is stopped, killed or slow, or the home of an application is lost, while people read pages",
+		users:   "the last values with their age, and a list of the parts that are unknown",
+		log:     "state store: it does not answer",
+		metric:  "creel_store_reachable",
+		alert:   "CreelStoreUnreachable",
+		promise: "each page and document answers within a second or two",
+	},
+	{
 		test:    "TestACopiedDataDirectoryIsRefused",
 		what:    "a copy of a member's data directory is started beside the living member",
 		users:   "nothing",
