@@ -255,6 +255,18 @@ func (f *federation) awaitState(router, id, state string) {
 	})
 }
 
+// awaitApplication waits until a router reaches the home of an application. After a fault the breaker of its calls opens
+// for some seconds more.
+func (f *federation) awaitApplication(router, id string) {
+	f.t.Helper()
+	web := f.address(router, "8089")
+	f.until(router+" reaches the home of "+id, func() (bool, string) {
+		var doc struct{ App struct{ ID string } }
+		seen := f.get(web+"/ws/v1/cluster/apps/"+id, &doc)
+		return doc.App.ID == id, seen
+	})
+}
+
 // failures makes parts fail, one after the other, and works all the while.
 func (f *federation) failures() {
 	f.t.Helper()
@@ -274,6 +286,7 @@ func (f *federation) failures() {
 	f.sh("router-2", work)
 	f.run(f.docker, "network", "connect", "--alias", "sc-3", "creel_default", container)
 	f.awaitState("router-2", "sc-3", "active")
+	f.awaitApplication("router-2", id)
 
 	f.up("kill", "router-1")
 	f.sh("router-2", work+"creel app status "+id)
