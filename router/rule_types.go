@@ -31,6 +31,10 @@ var restTypes = []Type{
 		fields(First, "user", "subClusterId"),
 		[]Field{{Name: "diagnostics", Rule: Prefer, Of: ""}},
 	)},
+	{"bulk activities document", merged("BulkActivitiesInfo", "bulkActivities")},
+	{"BulkActivitiesInfo", []Field{
+		joined("activities", ""), {Name: "subClusterId", Rule: First},
+	}},
 	{"node labels document", []Field{joined("nodeLabelInfo", "NodeLabelInfo", "name")}},
 	{"NodeLabelInfo", slices.Concat(
 		fields(First, "name", "exclusivity"), fields(Sum, "activeNMs"), merged("PartitionInfo", "partitionInfo"),

@@ -14,11 +14,35 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 )
 
+// Reasons of differences.
+const (
+	unknownType  = "Hadoop grants a container without the type; ours rejects an ask for a type that the cluster lacks"
+	plainAmounts = "the same amount: ours names no unit, and Hadoop the unit of the type"
+	wrongAmount  = "Hadoop reads a fraction as 0 and ignores a wrong unit; ours rejects the change"
+)
+
 // callsDiffer are the calls that creel is known to answer differently, with the reason.
 var callsDiffer = map[string]string{
 	"submit empty":         "an application id without its parts is no id",
 	"heartbeat of nothing": "an unknown node, with or without a name, is asked to register again",
 	"unregister nothing":   "the removal of an unknown node is no error, with or without its name",
+
+	"allocate tape=5":      unknownType,
+	"asks for tape=5":      unknownType,
+	"submit by RPC tape=5": unknownType,
+	"largest bandwidth":    plainAmounts,
+	"largest disk":         plainAmounts,
+
+	"POST bandwidth=5 and a half":       wrongAmount,
+	"POST bandwidth=3 G and a half":     wrongAmount,
+	"POST bandwidth=5 X":                wrongAmount,
+	"POST disk=1 g":                     wrongAmount,
+	"POST yarn.io/gpu=5 and a half":     wrongAmount,
+	"POST tape=5 and a half":            wrongAmount,
+	`POST {"memory":8192.5,"vCores":8}`: wrongAmount,
+	`POST {"memory":8192,"vCores":8.5}`: wrongAmount,
+	`POST {"memory":8192.0,"vCores":8}`: wrongAmount,
+	`POST {"memory":-1,"vCores":8}`:     wrongAmount,
 }
 
 // compareCalls compares the outcomes of calls by name.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
@@ -244,10 +245,10 @@ var constraintCases = []constraintCase{
 	}},
 	{name: "less than none", wishes: []placementAsk{
 		with(pinned("one", "x", "a"), func(r *pb.SchedulingRequestProto) { r.ResourceSizing.NumAllocations = proto.Int32(-1) }).
-			but("scheduler", "Hadoop says nothing, ever").but("placement-processor", "Hadoop says nothing, ever"),
+			but("scheduler", saysNothing).but("placement-processor", saysNothing),
 	}},
 	{name: "without a tag", wishes: []placementAsk{
-		pinned("one", "", "b").but("placement-processor", "Hadoop says nothing, ever"),
+		pinned("one", "", "b").but("placement-processor", saysNothing),
 	}},
 }
 
@@ -288,6 +289,9 @@ const (
 	borrowsNothing = "Hadoop's processor chooses nodes of shared labels and cannot book there; ours borrows with both handlers"
 	choosesFirst   = "Hadoop's processor chooses nodes of all labels and then cannot book there; ours says that no node is suitable"
 )
+
+// saysNothing is the reason of a wish that Hadoop neither grants nor rejects.
+const saysNothing = "Hadoop says nothing, ever"
 
 const refusedInGeneral = "Hadoop's class is the general one; ours says which feature is off, and how to switch it on"
 
@@ -360,8 +364,11 @@ func (w *placementAsk) request(key int, ids *strings.Replacer) *pb.SchedulingReq
 }
 
 // askBy sends a list of wishes in one call, under keys from first on. It reports the outcome of each until nothing
-// more happens: containers by node, rejections with their reason, or the refused call.
-func (s *configuredSystem) askBy(a *placedApp, first int, list []placementAsk, ids *strings.Replacer) (out []string) {
+// more happens: containers by node, rejections with their reason, or the refused call. The placement processor grants
+// or rejects every wish, by threads of its own, so its outcomes are awaited.
+func (s *configuredSystem) askBy(
+	handler string, a *placedApp, first int, list []placementAsk, ids *strings.Replacer,
+) (out []string) {
 	s.t.Helper()
 	var asks []*pb.SchedulingRequestProto
 	hosts, refused := make([]map[string]int, len(list)), make([]string, len(list))
@@ -372,8 +379,11 @@ func (s *configuredSystem) askBy(a *placedApp, first int, list []placementAsk, i
 		asks, hosts[i] = append(asks, r), map[string]int{}
 	}
 	of := func(key int64) int { return int(key) - first } // Hadoop's scheduler repeats its earlier rejections
-	// Hadoop places by threads of its own: quiet is a while in which nothing comes.
-	for quiet := 0; quiet < 20 && got < wanted; quiet++ {
+	ends := handler == "popular tags" || handler == "placement-processor" &&
+		!slices.ContainsFunc(list, func(w placementAsk) bool { return w.differs[handler] == saysNothing })
+	deadline := time.Now().Add(process.Guard)
+	// With the scheduler's handler a wish may wait for ever: quiet is a while in which nothing comes.
+	for quiet := 0; got < wanted && (quiet < 20 || ends && time.Now().Before(deadline)); quiet++ {
 		s.heartbeats()
 		out, err := a.am.Allocate(s.t.Context(), &pb.AllocateRequestProto{ResponseId: &a.response, SchedulingRequests: asks})
 		if err != nil {
@@ -427,7 +437,7 @@ func named(c *constraint, ids *strings.Replacer) {
 }
 
 // plays returns the outcome of each wish of a case.
-func (s *configuredSystem) plays(c *constraintCase) (out []string) {
+func (s *configuredSystem) plays(handler string, c *constraintCase) (out []string) {
 	s.t.Helper()
 	apps := map[string]*placedApp{"one": s.starts("one", c.registered), "two": s.starts("two", nil)}
 	ids := strings.NewReplacer("{one}", apps["one"].id.String(), "{two}", apps["two"].id.String())
@@ -440,7 +450,7 @@ func (s *configuredSystem) plays(c *constraintCase) (out []string) {
 		step = len(c.wishes)
 	}
 	for i := 0; i < len(c.wishes); i += step {
-		for _, said := range s.askBy(apps[c.wishes[i].app], i+1, c.wishes[i:i+step], ids) {
+		for _, said := range s.askBy(handler, apps[c.wishes[i].app], i+1, c.wishes[i:i+step], ids) {
 			out = append(out, back.Replace(said))
 		}
 	}
@@ -504,7 +514,7 @@ func (d *duo) playCases(t *testing.T, handler string, cases []constraintCase) (w
 	for i := range cases {
 		c := &cases[i]
 		t.Run(c.name, func(t *testing.T) {
-			theirs, ours := d.theirs.plays(c), d.ours.plays(c)
+			theirs, ours := d.theirs.plays(handler, c), d.ours.plays(handler, c)
 			wishes += len(theirs)
 			for k, w := range c.wishes {
 				why := w.differs[handler]

@@ -424,6 +424,17 @@ func (h *Handler) forwardAny(w http.ResponseWriter, r *http.Request, q *request)
 // applicationID matches an application id in an answer of any format.
 var applicationID = regexp.MustCompile(`application_\d+_\d+`)
 
+// namedOr forwards to the member that the call names in its query, or else to all.
+func (h *Handler) namedOr(all http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("subClusterId") {
+			h.named(w, r)
+			return
+		}
+		all(w, r)
+	}
+}
+
 // named forwards to the member that the call names in its query or body, such as a change of one scheduler's
 // configuration.
 func (h *Handler) named(w http.ResponseWriter, r *http.Request) {

@@ -156,7 +156,7 @@ func overHomes(
 func TestDocumentsMissingInReleaseAreNotRequested(t *testing.T) {
 	const overview, bulk = base + "/scheduler-overview", base + "/scheduler/bulk-activities"
 	documents := map[string]string{
-		overview: `{"schedulerType":"Capacity Scheduler","schedulerBusy":-1}`, bulk: `{"bulkActivities":{}}`,
+		overview: `{"schedulerType":"Capacity Scheduler","schedulerBusy":-1}`, bulk: `{"bulkActivities":{"activities":[{"nodeId":"a"},{"nodeId":"b"}]}}`,
 	}
 	var old, recent, vendor, plain asked
 	over := func(versions []string, members ...*asked) string {
@@ -181,6 +181,10 @@ func TestDocumentsMissingInReleaseAreNotRequested(t *testing.T) {
 	if r := call(t, both, "GET", bulk+"?subClusterId=sc-01", ""); r.status != 200 {
 		t.Errorf("of the member that has it: %+v", r)
 	}
+	if r := call(t, both, "GET", bulk, ""); r.status != 200 || len(at(t, r.body, "bulkActivities", "activities").([]any)) != 2 ||
+		!strings.Contains(r.head.Get("X-Missing-SubClusters"), "sc-00") {
+		t.Errorf("of all members: %+v", r)
+	}
 	alone := call(t, over([]string{"hadoop-3.3.6"}, &old), "GET", overview, "")
 	if alone.status != 404 || !strings.Contains(alone.body, "not in Hadoop 3.3.6") {
 		t.Errorf("where nobody has it: %+v", alone)
@@ -188,7 +192,7 @@ func TestDocumentsMissingInReleaseAreNotRequested(t *testing.T) {
 	if paths := old.take(); len(paths) > 0 {
 		t.Errorf("a member of 3.3.6 was asked for %q", paths)
 	}
-	if paths := recent.take(); !slices.Equal(paths, []string{overview, bulk}) {
+	if paths := recent.take(); !slices.Equal(paths, []string{overview, bulk, bulk}) {
 		t.Errorf("a member of 3.4.0 was asked for %q", paths)
 	}
 	// For a release that is not Apache's, or not known, no call is known to be missing.

@@ -135,6 +135,8 @@ func (h *Handler) handler(doc router.Document) http.HandlerFunc {
 		return h.nodes
 	case "GET /nodes/{nodeId}":
 		return h.node
+	case "GET /scheduler/bulk-activities":
+		return h.namedOr(h.merged(doc.Type))
 	case "GET /apps/{appid}/appattempts/{attemptid}/containers":
 		return h.containers
 	case "GET /apps/{appid}/appattempts/{attemptid}/containers/{containerid}":

@@ -133,7 +133,7 @@ func TestSchedulerDocumentsAreNotARandomMembers(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/scheduler/activities", "/scheduler/bulk-activities", "/scheduler-conf", "/scheduler-conf/version"} {
+	for _, path := range []string{"/scheduler/activities", "/scheduler-conf", "/scheduler-conf/version"} {
 		if r := get(path + "?user.name=alice"); r.status != 400 || !strings.Contains(r.body, "subClusterId") {
 			t.Errorf("%s of nobody: %d %s", path, r.status, r.body)
 		}

@@ -101,7 +101,8 @@ func (m *Machine) sizeRefused(r *RegisterNode, v *amounts.Vec) string {
 		)
 	}
 	for i := 0; i < m.sizes.N; i++ {
-		if v.At(i) < 0 || i < m.sizes.Check && v.At(i) < m.sizes.Least.At(i) {
+		// As in Hadoop, other types have no minimum here: most nodes have none of them.
+		if v.At(i) < 0 || i < 2 && v.At(i) < m.sizes.Least.At(i) {
 			return fmt.Sprintf(
 				"NodeManager from  %s doesn't satisfy minimum allocations, Sending SHUTDOWN signal to the NodeManager. Node capabilities are %s; minimums are %s",
 				r.ID.Host,

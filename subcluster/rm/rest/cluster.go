@@ -4,6 +4,7 @@ package rest
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -145,7 +146,12 @@ func (h *Handler) resourceFields(w *writer, v creel.Resource, minMB, maxMB, minC
 				name, unit, least, most, value = creel.VCoresName, "", minCores, maxCores, v.VCores
 			case i > 1:
 				t := h.conf.Resources[i-2]
-				name, unit, least, most, value = t.Name, t.Unit, t.Min, t.Max, t.InUnit(v.Get(t.Name))
+				name, unit, least, most = t.Name, t.Unit, t.Min, t.Max
+				if plain := v.Get(name); plain >= 1<<62 { // no bound
+					value = math.MaxInt64
+				} else {
+					value = t.InUnit(plain)
+				}
 			}
 			w.Object("attributes", func(*writer) {})
 			w.Int("maximumAllocation", most)
@@ -235,6 +241,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 			}
 			types = append(types, t.Name)
 		}
+		slices.Sort(types)
 		w.Text("schedulingResourceType", strings.Join(types, ","))
 		h.resource(w, "minimumAllocation", least)
 		h.resource(w, "maximumAllocation", most)

@@ -46,7 +46,7 @@ func TestAmountsAreShownInTheTypesUnit(t *testing.T) {
 	}
 	check(node, 5000, "node", "totalResource")
 	if types := c.get(base+"/scheduler-overview", "schedulingResourceType"); types !=
-		"memory-mb (unit=Mi),vcores,bandwidth (unit=M),gpu" {
+		"bandwidth (unit=M),gpu,memory-mb (unit=Mi),vcores" {
 		t.Errorf("types %v", types)
 	}
 	for value, want := range map[string]float64{

@@ -389,6 +389,8 @@ func (h *Handler) setNodeResource(w http.ResponseWriter, r *http.Request) {
 	_, err = do(h, r, h.s.UpdateNodeResource(h.caller(r), id, size))
 	if err == nil {
 		err = find()
+	} else if errors.Is(err, creel.ErrInvalidRequest) {
+		err = badRequest(cause + err.Error())
 	} else if !errors.Is(err, creel.ErrNotPermitted) && !errors.Is(err, creel.ErrNodeNotFound) {
 		err = &refusal{http.StatusServiceUnavailable, classYarn, err.Error()}
 	}
