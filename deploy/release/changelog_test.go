@@ -112,3 +112,10 @@ func TestWrittenFragmentsAreRemoved(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
+
+// An entry that breaks the rules fails here, not at the next release.
+func TestEntriesOfNextReleaseAreValid(t *testing.T) {
+	if _, err := fragments(os.DirFS("../../.changelog")); err != nil {
+		t.Error(err)
+	}
+}
