@@ -60,6 +60,8 @@ func loadRebalancer(c *pages.Call) (any, error) {
 			p.Sentence += ": " + p.Paused.Reason
 		}
 		p.Sentence += "."
+	case plan == nil && p.Rebalancer.Note != "":
+		p.Sentence = "The plan is unknown now."
 	case plan == nil:
 		p.Sentence = "No rebalancer has published a plan: every member follows its own files."
 	case p.InForce:
