@@ -104,7 +104,7 @@ func (h *Handler) containerOfUAM(
 	r *http.Request, app creel.ApplicationID, q *request, home *remote.Member,
 ) (reply, bool) {
 	id, err := creel.ParseContainerID(chi.URLParam(r, "containerid"))
-	if err != nil || !h.mayBeUnder(r, app, q, home, id) {
+	if err != nil || !mayBeUnder(r, app, q, home, id) {
 		return reply{}, false
 	}
 	idAt, there := h.server.IDs(r.Context(), app), q.elsewhere(r, containersOf(id.Attempt)+"/"+id.String())
@@ -124,7 +124,7 @@ func (h *Handler) containerOfUAM(
 
 // mayBeUnder reports whether the attempt in the path may have the container. The attempt must be the container's, or
 // a past or present attempt of the application at home. If home is unavailable the check passes.
-func (h *Handler) mayBeUnder(
+func mayBeUnder(
 	r *http.Request, app creel.ApplicationID, q *request, home *remote.Member, id creel.ContainerID,
 ) bool {
 	attempt, err := creel.ParseAttemptID(chi.URLParam(r, "attemptid"))

@@ -78,7 +78,7 @@ func unrooted(body []byte, root string) []byte {
 func (h *Handler) reservation(w http.ResponseWriter, r *http.Request) {
 	if q, id, ok := h.aboutReservation(w, r); ok {
 		answer, err := server.AtReservation(r.Context(), h.server, id, q.at)
-		h.passOr(w, r, answer, err)
+		passOr(w, r, answer, err)
 	}
 }
 
@@ -86,7 +86,7 @@ func (h *Handler) reservation(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) unreserve(w http.ResponseWriter, r *http.Request) {
 	if q, id, ok := h.aboutReservation(w, r); ok {
 		answer, err := server.Unreserve(r.Context(), h.server, id, q.at)
-		h.passOr(w, r, answer, err)
+		passOr(w, r, answer, err)
 	}
 }
 
@@ -110,7 +110,7 @@ func (h *Handler) reservations(w http.ResponseWriter, r *http.Request) {
 }
 
 // passOr writes a member's answer to the client, or the error.
-func (h *Handler) passOr(w http.ResponseWriter, r *http.Request, answer reply, err error) {
+func passOr(w http.ResponseWriter, r *http.Request, answer reply, err error) {
 	if err != nil {
 		fail(w, r, err)
 		return

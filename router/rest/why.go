@@ -198,7 +198,7 @@ func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.M
 	ctx, cancel := context.WithTimeout(r.Context(), waitsTime)
 	defer cancel()
 	ask := func(ctx context.Context, m *remote.Member) (*subcluster.AppWait, error) {
-		return h.standing(ctx, r, app, m)
+		return standing(ctx, r, app, m)
 	}
 	at, m, err := server.AtHome(ctx, h.server, app, ask)
 	if m != nil {
@@ -217,7 +217,7 @@ func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.M
 		if m.ID == home.ID {
 			return nil, nil
 		}
-		at, err := h.standing(ctx, r, idAt(m.ID), m)
+		at, err := standing(ctx, r, idAt(m.ID), m)
 		if notFound(err) {
 			return nil, nil // the member has no part of it
 		}
@@ -237,7 +237,7 @@ func (h *Handler) waits(r *http.Request, app creel.ApplicationID, home *remote.M
 
 // standing asks one member for creel's document about the wait. Hadoop's ResourceManagers do not have it and are
 // asked for the application's report: its diagnostics have the reason of the wait.
-func (h *Handler) standing(
+func standing(
 	ctx context.Context,
 	r *http.Request,
 	app creel.ApplicationID,
