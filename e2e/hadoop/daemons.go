@@ -242,7 +242,8 @@ func StartNM(t testing.TB, o NM) *NodeManager {
 		"mapreduce.shuffle.port": strconv.Itoa(
 			process.FreePort(t, o.Host),
 		),
-		"yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "98",
+		// A full disk of the machine must not end a node in the middle of a test.
+		"yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "100",
 		"yarn.nodemanager.opportunistic-containers-max-queue-length":                    "10",
 		"yarn.log-aggregation-enable":                                                   "true",
 		"yarn.nodemanager.remote-app-log-dir": filepath.Join(
