@@ -287,3 +287,22 @@ func TestAgentKeepsItsEpochBeforeItRegisters(t *testing.T) {
 		t.Errorf("kept %v", kept)
 	}
 }
+
+// Errors of calls are logged in words.
+func TestAgentLogsAnUnreachableManagerInWords(t *testing.T) {
+	web := &WebMember{Web: NewWebPort(closedAddress)}
+	log := play(t, func(a *Agent) {
+		a.Probe = func(context.Context) ([]byte, error) {
+			_, err := web.Probe(context.Background())
+			return nil, err
+		}
+	}, func(*recorder, <-chan error) { time.Sleep(500 * time.Millisecond) })
+	if !strings.Contains(log, "connection refused: no server listens there") {
+		t.Errorf("the log lacks the cause: %s", log)
+	}
+	for _, raw := range []string{"Get ", "http://", "dial tcp"} {
+		if strings.Contains(log, raw) {
+			t.Errorf("the log has %q: %s", raw, log)
+		}
+	}
+}

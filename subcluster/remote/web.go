@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/network"
 	"github.com/creelrm/creel/subcluster/failover"
 )
 
@@ -120,6 +121,9 @@ type noAnswer struct {
 	error
 	sent bool // it may have been served
 }
+
+// Error is the cause in words, without the address and the query that net/http repeats: agents log it.
+func (n *noAnswer) Error() string { return network.InWords(n.error).Error() }
 
 // MayBeServed is called by package failover.
 func (n *noAnswer) MayBeServed() bool { return n.sent }
