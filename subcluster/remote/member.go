@@ -117,11 +117,13 @@ func (p *Pool) Member(m *subcluster.Status) *Member {
 	known := p.members[m.ID]
 	p.mu.RUnlock()
 	if known.is(m) {
+		known.heard(m)
 		return known
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if known = p.members[m.ID]; known.is(m) {
+		known.heard(m)
 		return known
 	}
 	made := &Member{
@@ -134,7 +136,7 @@ func (p *Pool) Member(m *subcluster.Status) *Member {
 	}
 	for k := range made.breakers {
 		kind := Kind(k)
-		made.breakers[k] = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+		made.breakers[k] = newBreaker(gobreaker.Settings{
 			Name:    fmt.Sprintf("%s/%s", m.ID, kind),
 			Timeout: p.conf.OpenFor,
 			ReadyToTrip: func(c gobreaker.Counts) bool {
@@ -154,6 +156,7 @@ func (p *Pool) Member(m *subcluster.Status) *Member {
 			},
 		})
 	}
+	made.heard(m)
 	p.members[m.ID] = made
 	return made
 }
@@ -190,7 +193,9 @@ type Member struct {
 	byAgent   bool
 	release   string        // of its Hadoop, "" if unknown
 	lacks     []ReleaseCall // calls that this release lacks
-	breakers  [kinds]*gobreaker.CircuitBreaker[struct{}]
+	breakers  [kinds]*breaker
+	silent    atomic.Bool  // its last known lease had expired
+	epoch     atomic.Int64 // latest of its records
 
 	// stalled: the last call used its whole deadline, so the member accepts calls and hangs
 	stalled [kinds]atomic.Bool
@@ -205,6 +210,22 @@ type Member struct {
 // is reports whether an existing client fits the member's present record.
 func (m *Member) is(now *subcluster.Status) bool {
 	return m != nil && m.addresses == now.Addresses && m.version == now.Version
+}
+
+// heard lets open breakers try again when the heartbeats of a silent member return, or it has started again: a call
+// then need not wait until a breaker's time is over.
+func (m *Member) heard(now *subcluster.Status) {
+	if now.State == subcluster.StateSuspect || now.State == subcluster.StateLost {
+		m.silent.Store(true)
+		return
+	}
+	before := m.epoch.Load()
+	restarted := now.Epoch > before && m.epoch.CompareAndSwap(before, now.Epoch) && before > 0
+	if restarted || m.silent.Load() && m.silent.CompareAndSwap(true, false) {
+		for _, b := range m.breakers {
+			b.Retry()
+		}
+	}
 }
 
 // ByAgent reports whether an agent acts for the member: its ResourceManager is Hadoop's, and lacks creel's own

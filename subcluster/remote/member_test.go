@@ -220,6 +220,67 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 	}
 }
 
+// The heartbeats of a silent member return: the next call reaches it, although the breaker's time is not over. One that
+// still does not answer costs one call.
+func TestBreakerRetriesWhenHeartbeatsReturn(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.78:0") // no other program takes a port of this host
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	l.Close()
+	var noted changes
+	p := pool(t, Config{Trips: 2, OpenFor: time.Hour, Changed: noted.record})
+	status := &subcluster.Status{State: subcluster.StateActive}
+	status.ID, status.Addresses, status.Epoch = "sc-1", subcluster.Addresses{Client: at}, 1
+	call := func() error {
+		_, err := p.Member(status).Client(t.Context(), Read, "ann", "getClusterMetrics", nil)
+		return err
+	}
+	cut := func() bool { return strings.Contains(call().Error(), "calls are rejected") }
+	for range 2 {
+		if cut() {
+			t.Fatal("it opened too early")
+		}
+	}
+	if !cut() {
+		t.Fatal("no call was cut off")
+	}
+	for _, change := range []func(){
+		func() {
+			status.State = subcluster.StateLost
+			if !cut() {
+				t.Error("a lost member is called")
+			}
+			status.State = subcluster.StateActive
+		},
+		func() { status.Epoch++ }, // it started again within its lease
+	} {
+		change()
+		if cut() {
+			t.Error("no call passes after its return")
+		}
+		if !cut() {
+			t.Error("one more failure did not open the breaker")
+		}
+	}
+	rpcServer(t, at, clientProtocol, "getClusterMetrics",
+		func(context.Context, []byte) ([]byte, error) { return []byte{}, nil })
+	status.Epoch++
+	for range 3 {
+		if err := call(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if open := p.Member(status).Open(); len(open) != 0 {
+		t.Errorf("open after an answer: %v", open)
+	}
+	all := noted.seen()
+	if n := len(all); n < 2 || all[n-2] != "sc-1 read half-open" || all[n-1] != "sc-1 read closed" {
+		t.Errorf("noted %q", all)
+	}
+}
+
 // A refusal is an answer: it opens no breaker, however often it comes. A caller that goes away proves nothing about
 // the member either.
 func TestRefusalsAndCallersGoneOpenNothing(t *testing.T) {
