@@ -31,6 +31,7 @@ type clientFlags struct {
 	context string
 	timeout time.Duration
 	printer printer
+	verbose bool
 }
 
 func (f *clientFlags) register(c *cobra.Command) {
@@ -41,6 +42,7 @@ func (f *clientFlags) register(c *cobra.Command) {
 	fl.StringVar(&f.context, "context", "", "the `NAME` of a context, see creel context (default $CREEL_CONTEXT)")
 	fl.DurationVar(&f.timeout, "request-timeout", 30*time.Second, "give up a request after this long")
 	fl.StringVarP(&f.printer.format, "output", "o", "table", outputUsage)
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the code and the request id of an error")
 }
 
 // defaultServer is the default web address of `creel up` and of a router on YARN's ports.
@@ -143,14 +145,25 @@ var javaName = regexp.MustCompile(`\b(?:[a-z]\w*\.)+(?:[A-Z]\w*)?(?:Exception|Er
 var missingObject = regexp.MustCompile(
 	`^Unknown queue: |^The specified Queue: \S+ doesn't exist|\bthere is no subcluster "`)
 
+// problemError is an error of the native API: its text as printed, and what identifies it.
+type problemError struct {
+	Title     string `json:"title"`
+	Detail    string `json:"detail"`
+	Code      string `json:"code"`
+	RequestID string `json:"request_id"`
+	Page      string `json:"type"`
+	text      string
+}
+
+func (p *problemError) Error() string { return p.text }
+
 // answerError converts an HTTP response to an error with its exit code.
 func answerError(status int, body []byte) error {
 	var doc struct {
 		RemoteException struct {
 			Message string `json:"message"`
 		}
-		Title  string `json:"title"`
-		Detail string `json:"detail"`
+		problemError
 	}
 	text := strings.TrimSpace(string(body))
 	if json.Unmarshal(body, &doc) == nil {
@@ -166,6 +179,10 @@ func answerError(status int, body []byte) error {
 		text = text[:2000] + "..."
 	}
 	err := fmt.Errorf("%s (HTTP %d)", text, status)
+	if doc.Code != "" {
+		doc.text = err.Error()
+		err = &doc.problemError
+	}
 	if missingObject.MatchString(text) {
 		return &exitError{exitNotFound, err}
 	}

@@ -41,18 +41,29 @@ func run(ctx context.Context, args []string) int {
 
 // printError writes an error in the command's output format: as a line, or with -o json as a document.
 func printError(w io.Writer, ran *cobra.Command, err error) {
+	var p problemError
+	if at := (*problemError)(nil); errors.As(err, &at) {
+		p = *at
+	}
+	verbose := false
 	if ran != nil {
+		verbose, _ = ran.Flags().GetBool("verbose") // false for a command without the flag
 		if o := ran.Flags().Lookup("output"); o != nil && o.Value.String() == "json" {
 			type failure struct {
-				Message  string `json:"message"`
-				ExitCode int    `json:"exit_code"`
+				Message   string `json:"message"`
+				ExitCode  int    `json:"exit_code"`
+				Code      string `json:"code,omitempty"`
+				RequestID string `json:"request_id,omitempty"`
 			}
 			// An error of standard error cannot be reported anywhere.
-			json.NewEncoder(w).Encode(map[string]failure{"error": {err.Error(), exitCode(err)}})
+			json.NewEncoder(w).Encode(map[string]failure{"error": {err.Error(), exitCode(err), p.Code, p.RequestID}})
 			return
 		}
 	}
 	fmt.Fprintln(w, "creel:", err)
+	if verbose && p.Code != "" {
+		fmt.Fprintf(w, "creel: code %s, request %s, see %s\n", p.Code, p.RequestID, p.Page)
+	}
 }
 
 func rootCommand() *cobra.Command {

@@ -107,6 +107,30 @@ func TestErrorIsJSONOnRequest(t *testing.T) {
 	}
 }
 
+// An error of the native API shows its code and its request id in JSON, and as text only on request.
+func TestErrorShowsCodeAndRequest(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusConflict)
+		fmt.Fprint(w, `{"type":"https://docs/#conflict","title":"conflict","status":409,"detail":"version 3 is newer",`+
+			`"code":"conflict","request_id":"r7"}`)
+	}))
+	t.Cleanup(web.Close)
+	for flags, want := range map[string]string{
+		"":           "creel: conflict: version 3 is newer (HTTP 409)\n",
+		"-v":         "creel: conflict: version 3 is newer (HTTP 409)\ncreel: code conflict, request r7, see https://docs/#conflict\n",
+		"-o json -v": `{"error":{"message":"conflict: version 3 is newer (HTTP 409)","exit_code":6,"code":"conflict","request_id":"r7"}}` + "\n",
+	} {
+		root := rootCommand()
+		root.SetArgs(append(strings.Fields("policy list --server "+web.URL), strings.Fields(flags)...))
+		ran, err := root.ExecuteC()
+		var out bytes.Buffer
+		printError(&out, ran, err)
+		if out.String() != want || exitCode(err) != exitConflict {
+			t.Errorf("%q: %s, exit code %d, want %s", flags, out.String(), exitCode(err), want)
+		}
+	}
+}
+
 func TestQueuesAndListsByTheirFlags(t *testing.T) {
 	fed := small(t)
 	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}

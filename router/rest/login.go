@@ -121,9 +121,5 @@ func failLogin(w http.ResponseWriter, r *http.Request, err error) {
 
 // problemLogin rejects a token in the form of the native API.
 func problemLogin(w http.ResponseWriter, _ *http.Request, err error) {
-	if errors.Is(err, creel.ErrInvalidToken) {
-		problem(w, http.StatusForbidden, "not permitted", err.Error())
-		return
-	}
 	problemOf(w, err)
 }

@@ -34,7 +34,7 @@ func (h *Handler) undoMoves(w http.ResponseWriter, r *http.Request) {
 	for _, text := range in.Applications {
 		id, err := creel.ParseApplicationID(text)
 		if err != nil {
-			problem(w, http.StatusBadRequest, "invalid request", err.Error())
+			problem(w, invalidRequest, err.Error())
 			return
 		}
 		apps = append(apps, id)

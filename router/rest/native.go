@@ -29,7 +29,7 @@ var openapi []byte
 // native mounts creel's API.
 func (h *Handler) native(r chi.Router) {
 	r.Route("/api/v1", func(r chi.Router) {
-		r.Use(secure, h.login(problemLogin), h.audit, h.patient, middleware.GetHead)
+		r.Use(secure, identified, h.login(problemLogin), h.audit, h.patient, middleware.GetHead)
 		r.Get("/subclusters", h.subclusters)
 		r.Get("/overview", h.overview)
 		r.Get("/system", h.system)
@@ -48,7 +48,10 @@ func (h *Handler) native(r chi.Router) {
 		r.Get("/schemas/policy.json", constant("application/schema+json", []byte(policies.Schema)))
 		r.Get("/schemas/queues.json", constant("application/schema+json", []byte(rebalancer.Schema)))
 		r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-			problem(w, http.StatusNotFound, "no such path", "see /api/v1/openapi.json")
+			problem(w, noSuchPath, "see /api/v1/openapi.json")
+		})
+		r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+			problem(w, noSuchMethod, r.Method+" is not a method of "+r.URL.Path+"; see /api/v1/openapi.json")
 		})
 	})
 }
@@ -84,19 +87,10 @@ func (h *Handler) operate(r chi.Router) {
 	r.Post("/moves/undo", h.undoMoves)
 }
 
-// problem writes an error of the native API (RFC 9457).
-func problem(w http.ResponseWriter, status int, title, detail string) {
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	json.NewEncoder(w).
-		Encode(map[string]any{"type": "about:blank", "title": title, "status": status, "detail": detail})
-	// an error means that the client has gone
-}
-
 func answer(w http.ResponseWriter, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		problem(w, http.StatusInternalServerError, "cannot be encoded", err.Error())
+		problem(w, internalError, err.Error())
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -130,7 +124,7 @@ type SubclustersDoc struct {
 func (h *Handler) subclusters(w http.ResponseWriter, r *http.Request) {
 	view := h.server.View()
 	if view == nil {
-		problem(w, http.StatusServiceUnavailable, "no view yet", "the router has not read the state store")
+		problem(w, noView, "the router has not read the state store")
 		return
 	}
 	doc := SubclustersDoc{Serial: view.Serial, At: view.At, Subclusters: []SubclusterDoc{}}

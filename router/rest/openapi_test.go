@@ -52,6 +52,12 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 		}
 		follows(t, doc, path, answer, map[string]any{"$ref": "#/components/schemas/" + schema})
 	}
+	// An error's code and request id are there for every method.
+	r := call(t, web, "POST", "/api/v1/counts", "{}")
+	if r.status != http.StatusMethodNotAllowed || at(t, r.body, "code") != "method_not_allowed" ||
+		r.head.Get("X-Request-Id") == "" || at(t, r.body, "request_id") != r.head.Get("X-Request-Id") {
+		t.Errorf("POST of a path that is only read: %d %s", r.status, r.body)
+	}
 }
 
 // follows checks a value against the part of JSON Schema that the document uses.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"mime"
 	"net/http"
 	"net/url"
@@ -29,43 +28,11 @@ import (
 // maxOrder bounds the body of a change: a policy document and its envelope.
 const maxOrder = 1 << 20
 
-// problemStatus has the HTTP status of each kind of error in the native API.
-var problemStatus = []struct {
-	kind   error
-	status int
-	title  string
-}{
-	{creel.ErrNotPermitted, http.StatusForbidden, "not permitted"},
-	{creel.ErrConflict, http.StatusConflict, "conflict"},
-	{creel.ErrStale, http.StatusConflict, "conflict"},
-	{creel.ErrNotRegistered, http.StatusConflict, "conflict"},
-	{creel.ErrQueueNotFound, http.StatusNotFound, "not found"},
-	{creel.ErrSubclusterNotFound, http.StatusNotFound, "not found"},
-	{creel.ErrApplicationNotFound, http.StatusNotFound, "not found"},
-	{creel.ErrInvalidRequest, http.StatusBadRequest, "invalid request"},
-}
-
-// problemOf writes an error of the native API.
-func problemOf(w http.ResponseWriter, err error) {
-	var full *creel.Error
-	if errors.As(err, &full) && full.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(full.RetryAfter.Seconds())))))
-	}
-	for _, p := range problemStatus {
-		if errors.Is(err, p.kind) {
-			problem(w, p.status, p.title, err.Error())
-			return
-		}
-	}
-	problem(w, http.StatusServiceUnavailable, "unavailable", err.Error())
-}
-
 // order reads the body of a change, {} for none. A change must be JSON: browsers let a form of another site send JSON
 // only after a preflight request.
 func order(w http.ResponseWriter, r *http.Request, into any) bool {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		problem(w, http.StatusUnsupportedMediaType, "not JSON",
-			"send a change with Content-Type: application/json, {} if it has no fields")
+		problem(w, notJSON, "send a change with Content-Type: application/json, {} if it has no fields")
 		return false
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxOrder))
@@ -77,7 +44,7 @@ func order(w http.ResponseWriter, r *http.Request, into any) bool {
 		err = strictjson.Unmarshal(body, into)
 	}
 	if err != nil {
-		problem(w, http.StatusBadRequest, "invalid request", "invalid body: "+err.Error())
+		problem(w, invalidRequest, "invalid body: "+err.Error())
 	}
 	return err == nil
 }
@@ -86,7 +53,7 @@ func order(w http.ResponseWriter, r *http.Request, into any) bool {
 // missing field must not remove the document.
 func given(w http.ResponseWriter, document *json.RawMessage) bool {
 	if *document == nil {
-		problem(w, http.StatusBadRequest, "invalid request", "the order's document is missing; null removes it")
+		problem(w, invalidRequest, "the order's document is missing; null removes it")
 		return false
 	}
 	if string(*document) == "null" {
@@ -198,7 +165,7 @@ func ViewDocOf(view *subcluster.View) (ViewDoc, error) {
 func (h *Handler) view(w http.ResponseWriter, _ *http.Request) {
 	view := h.server.View()
 	if view == nil {
-		problem(w, http.StatusServiceUnavailable, "no view yet", "the router has not read the state store")
+		problem(w, noView, "the router has not read the state store")
 		return
 	}
 	doc, err := ViewDocOf(view)
@@ -268,7 +235,7 @@ func queueParam(w http.ResponseWriter, r *http.Request) (creel.QueuePath, bool) 
 	}
 	q, err := creel.ParseQueuePath(text)
 	if err != nil || !q.IsFull() {
-		problem(w, http.StatusBadRequest, "invalid queue", "policies are written for whole paths, such as root.prod, or *")
+		problem(w, invalidRequest, "policies are written for whole paths, such as root.prod, or *")
 		return "", false
 	}
 	return q, true

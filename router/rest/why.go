@@ -34,17 +34,13 @@ type MemberWait struct {
 func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	app, err := creel.ParseApplicationID(chi.URLParam(r, "appid"))
 	if err != nil {
-		problem(w, http.StatusBadRequest, "invalid application id", err.Error())
+		problem(w, invalidRequest, err.Error())
 		return
 	}
 	out, known := h.server.Decision(app)
 	home, err := h.server.Home(r.Context(), app)
 	if err != nil && !known {
-		status := http.StatusServiceUnavailable
-		if errors.Is(err, creel.ErrApplicationNotFound) {
-			status = http.StatusNotFound
-		}
-		problem(w, status, "application not found", err.Error())
+		problemOf(w, err)
 		return
 	}
 	doc := WhyDoc{Application: app, Home: out.Home, Tries: []TryDoc{}, Waits: []MemberWait{}}
@@ -98,7 +94,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 			notes = append(notes, "the choice is shown only to users who may view the application, and its home, "+
 				"which knows them, does not answer now: "+err.Error())
 		case !may:
-			problem(w, http.StatusForbidden, "not permitted",
+			problem(w, notPermitted,
 				"the choice of a home is shown only to the application's user and to users who may view it")
 			return
 		case kept:
