@@ -75,8 +75,21 @@ func fedBy(t testing.TB, members ...http.HandlerFunc) (web *httptest.Server, war
 
 func serve(t testing.TB, members []subcluster.Status, c rest.Config) (*rest.Handler, *httptest.Server) {
 	t.Helper()
+	h, mux := handlerOver(t, members, c, remote.Config{User: "creel", KindOf: yarnrpc.KindOf})
+	web := httptest.NewServer(mux)
+	t.Cleanup(web.Close)
+	return h, web
+}
+
+// handlerOver makes a router's web service that asks the members by such a pool.
+func handlerOver(
+	t testing.TB,
+	members []subcluster.Status,
+	c rest.Config,
+	calls remote.Config,
+) (*rest.Handler, http.Handler) {
 	view := subcluster.NewView(time.Now(), members, nil)
-	pool := remote.NewPool(remote.Config{User: "creel", KindOf: yarnrpc.KindOf})
+	pool := remote.NewPool(calls)
 	t.Cleanup(func() { pool.Close() })
 	core := server.New(server.Config{
 		View: func() *subcluster.View { return view }, Pool: pool,
@@ -85,9 +98,7 @@ func serve(t testing.TB, members []subcluster.Status, c rest.Config) (*rest.Hand
 	mux := chi.NewRouter()
 	h := rest.New(core, c)
 	h.Mount(mux)
-	web := httptest.NewServer(mux)
-	t.Cleanup(web.Close)
-	return h, web
+	return h, mux
 }
 
 // Members send a router the changes of their applications since its last request. It shows each viewer the whole

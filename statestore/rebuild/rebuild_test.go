@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/rebuild"
 	"github.com/creelrm/creel/statestore/redis"
@@ -110,6 +111,19 @@ func (l *looks) await(t *testing.T) {
 	t.Helper()
 	n := l.began.Load()
 	until(t, "a look at the store", func() bool { return l.began.Load() >= n+2 })
+}
+
+// held is a clock that stands still until it is released. Then each reading is a tenth of a second later.
+type held struct {
+	released atomic.Bool
+	ticks    atomic.Int64
+}
+
+func (h *held) read() time.Time {
+	if h.released.Load() {
+		h.ticks.Add(1)
+	}
+	return time.Unix(1_700_000_000, 0).Add(time.Duration(h.ticks.Load()) * 100 * time.Millisecond)
 }
 
 func until(t *testing.T, what string, cond func() bool) {
@@ -294,15 +308,16 @@ func TestNewRouterUsesOthersKnownMembers(t *testing.T) {
 			"sc-2": {{ID: storetest.App(2), Attempt: 1, Submitted: time.Unix(1_700_000_000, 0)}},
 		},
 	}
-	router := func(s *redis.Store, log *text) (stop func(), view func() *subcluster.View) {
+	router := func(s *redis.Store, log *text, clock *pauseclock.Clock) (stop func()) {
 		ctx, cancel := context.WithCancel(ctx)
 		w := watch.New(s, watch.Config{Poll: 20 * time.Millisecond})
 		r := rebuild.New(s, rebuild.Config{View: w.View, Ask: rms.ask, End: rms.end, Name: "router",
-			Every: 20 * time.Millisecond, Settle: 2 * time.Second, Log: slog.New(slog.NewTextHandler(log, nil))})
+			Every: 20 * time.Millisecond, Settle: 2 * time.Second, Clock: clock,
+			Log: slog.New(slog.NewTextHandler(log, nil))})
 		var mine sync.WaitGroup
 		mine.Go(func() { _ = w.Run(ctx) })
 		mine.Go(func() { _ = r.Run(ctx) })
-		return func() { cancel(); mine.Wait() }, w.View
+		return func() { cancel(); mine.Wait() }
 	}
 	register := func(s *redis.Store, ids ...creel.SubclusterID) {
 		for _, id := range ids {
@@ -314,7 +329,7 @@ func TestNewRouterUsesOthersKnownMembers(t *testing.T) {
 	// A new federation: no router serves homes until its members were asked.
 	first, member := open(), open()
 	var log text
-	stop, _ := router(first, &log)
+	stop := router(first, &log, nil)
 	if _, _, err := first.Claim(ctx, storetest.App(1), "sc-1", nil); !errors.Is(err, creel.ErrUnavailable) ||
 		!strings.Contains(err.Error(), "is new or came back empty") {
 		t.Fatalf("in a store that nobody confirmed a claim gave %v", err)
@@ -329,7 +344,7 @@ func TestNewRouterUsesOthersKnownMembers(t *testing.T) {
 	if strings.Contains(log.String(), "state store rebuilt") {
 		t.Errorf("a new store is taken for one that was lost: %s", log.String())
 	}
-	if n := strings.Count(log.String(), "asking the ResourceManagers"); n > 2 { // without a member, and with one
+	if n := strings.Count(log.String(), "reading applications from"); n < 1 || n > 2 { // without a member, and with one
 		t.Errorf("that members are asked was told %d times", n)
 	}
 	stop()
@@ -360,8 +375,14 @@ func TestNewRouterUsesOthersKnownMembers(t *testing.T) {
 	register(member, "sc-1")
 	second := open()
 	log = text{}
-	stop, _ = router(second, &log)
+	var settle held
+	stop = router(second, &log, pauseclock.NewClock(settle.read, nil))
 	defer stop()
+	until(t, "the witness reports the members that it knew", func() bool {
+		members, _, err := second.Remembered(ctx)
+		return err == nil && slices.ContainsFunc(members, func(m subcluster.Member) bool { return m.ID == "sc-gone" })
+	})
+	settle.released.Store(true)
 	asked := func(id creel.SubclusterID) int { rms.mu.Lock(); defer rms.mu.Unlock(); return rms.asked[id] }
 	until(
 		t,
@@ -374,7 +395,8 @@ func TestNewRouterUsesOthersKnownMembers(t *testing.T) {
 	rms.mu.Lock()
 	rms.silent["sc-2"] = false
 	rms.mu.Unlock()
-	time.Sleep(200 * time.Millisecond)
+	tries := asked("sc-gone")
+	until(t, "sc-gone is asked again", func() bool { return asked("sc-gone") > tries+1 })
 	if strings.Contains(log.String(), "state store rebuilt") {
 		t.Fatal("it was rebuilt without sc-gone")
 	}

@@ -119,12 +119,34 @@ func TestAPrimaryWithoutReplicasIsNamed(t *testing.T) {
 	}
 }
 
+// overdue is a context whose deadline is the end of the one in it.
+type overdue struct{ context.Context }
+
+func (o overdue) Err() error {
+	if o.Context.Err() == nil {
+		return nil
+	}
+	return context.DeadlineExceeded
+}
+
 // Without the replica that each change waits for nothing is acknowledged: that stops, and is
 // an error of its own.
 func TestAMissingReplicaThatChangesWaitForStops(t *testing.T) {
 	server := redistest.Start(t)
-	s := open(t, redis.Config{URL: server.URL() + "?wait=1&wait_timeout=50ms&max_wait=500ms"})
-	if err := s.CheckSchema(t.Context()); !errors.Is(err, redis.ErrNoReplicas) || !errors.Is(err, creel.ErrUnavailable) {
+	s := open(t, redis.Config{URL: server.URL() + "?wait=1&wait_timeout=50ms&timeout=1h&max_wait=1h"})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- s.CheckSchema(overdue{ctx}) }()
+	for s.Stats().Retries == 0 { // the first try has ended without them
+		select {
+		case err := <-ended:
+			t.Fatalf("a change without its replica ended at once: %v", err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, redis.ErrNoReplicas) || !errors.Is(err, creel.ErrUnavailable) {
 		t.Errorf("a change without its replica was answered %v", err)
 	}
 	if stops, warnings := health(t, s); !slices.Contains(stops, statestore.FewReplicas) {
