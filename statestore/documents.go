@@ -34,11 +34,11 @@ type Documents interface {
 	DocumentsSince(ctx context.Context, class string, before DocumentSet) (DocumentSet, error)
 	// DocumentOf reads the head of a document and its rows of queues with these leaf names (DocumentWrite.Parts), all
 	// of the newest version. subcluster.JoinParts joins the data. It returns the whole document if the writer did not
-	// cut it; it may do so if another document of the class is newer. The version is 0 if there is no document. Author
-	// and comment are left out.
+	// cut it; it may do so if another document of the class is newer. The version is 0 if there is no document. Author,
+	// comment and text are left out.
 	DocumentOf(ctx context.Context, class, name string, queues []string) (Document, error)
 	// DocumentHistory returns stored versions of a document, newest first, below before (0: from the newest), at most
-	// limit.
+	// limit. Recomputed data (DocumentWrite.Revises) is in no version of the history.
 	DocumentHistory(ctx context.Context, class, name string, before int64, limit int) ([]Document, error)
 }
 
@@ -56,6 +56,18 @@ type Document struct {
 	Comment string    `json:"comment,omitempty"`
 	// Replaced is the version that this one replaced, 0 for none.
 	Replaced int64 `json:"replaced,omitempty"`
+	// Text is the document as its author wrote it, with comments; empty if that is Data.
+	Text []byte `json:"text,omitempty"`
+	// Revises is the author's version, if a program recomputed values in its data; 0: this is the author's version.
+	Revises int64 `json:"revises,omitempty"`
+}
+
+// Authored is the version that the author wrote.
+func (d *Document) Authored() int64 {
+	if d.Revises > 0 {
+		return d.Revises
+	}
+	return d.Version
 }
 
 // DocumentWrite asks for a new version.
@@ -64,6 +76,8 @@ type DocumentWrite struct {
 	Expect          int64 // the document's current version, 0 for none
 	Data            []byte
 	Author, Comment string
+	Text            []byte // Document.Text
+	Revises         int64  // Document.Revises; the history stays unchanged, and Keep is ignored
 	Keep            int    // number of versions that stay in the history, 0 to KeptVersions
 	Most            int    // limit of documents in the class, for a new document; 0: no limit
 	Source          string // DocumentSet.Source that the decision was based on, or ""
@@ -116,6 +130,11 @@ func CheckDocument(w *DocumentWrite) error {
 	switch {
 	case len(w.Data) > MaxDocument:
 		return bad("document refused", "it has %d bytes, more than %d", len(w.Data), MaxDocument)
+	case len(w.Text) > MaxDocument:
+		return bad("document refused", "its text has %d bytes, more than %d", len(w.Text), MaxDocument)
+	case w.Revises < 0 || w.Revises > 0 && (len(w.Data) == 0 || w.Revises > w.Expect):
+		return bad("document refused", "version %d of %d bytes does not revise version %d",
+			w.Expect, len(w.Data), w.Revises)
 	case len(w.Author) > 256 || len(w.Comment) > 4096:
 		return bad("document refused", "author is longer than 256 bytes or comment longer than 4096")
 	case w.Expect < 0:
@@ -196,7 +215,8 @@ func (t *State) PutDocument(now time.Time, w DocumentWrite) (Document, error) {
 	}
 	switch {
 	case current != w.Expect && k.Version != 0 && k.Replaced == w.Expect &&
-		bytes.Equal(k.Data, w.Data) && k.Author == w.Author && k.Comment == w.Comment:
+		bytes.Equal(k.Data, w.Data) && bytes.Equal(k.Text, w.Text) && k.Revises == w.Revises &&
+		k.Author == w.Author && k.Comment == w.Comment:
 		return k.clone(), nil // the repeat of a lost answer
 	case current != w.Expect:
 		return k.clone(), OtherDocument(w.Class, w.Name, current, w.Expect)
@@ -206,8 +226,11 @@ func (t *State) PutDocument(now time.Time, w DocumentWrite) (Document, error) {
 	c.version = max(c.version+1, now.UnixMilli())
 	k.Version, k.Replaced, k.Time, k.Data = c.version, w.Expect, now, slices.Clone(w.Data)
 	k.Author, k.Comment, k.Parts = w.Author, w.Comment, cloneParts(w.Parts)
-	h := append(slices.Clip(k.History), k.clone())
-	k.History = slices.Clone(h[max(0, len(h)-w.Keep):])
+	k.Text, k.Revises = slices.Clone(w.Text), w.Revises
+	if k.Revises == 0 {
+		h := append(slices.Clip(k.History), k.clone())
+		k.History = slices.Clone(h[max(0, len(h)-w.Keep):])
+	}
 	c.of[w.Name] = k
 	if len(k.Data) == 0 && len(k.History) == 0 {
 		delete(c.of, w.Name)
@@ -227,7 +250,7 @@ func (c *documentClass) size() (n int) {
 
 func (d *Document) clone() Document {
 	c := *d
-	c.Data = slices.Clone(d.Data)
+	c.Data, c.Text = slices.Clone(d.Data), slices.Clone(d.Text)
 	return c
 }
 
@@ -249,7 +272,7 @@ func (t *State) DocumentOf(class, name string, queues []string) (Document, error
 	}
 	k := c.of[name]
 	d := k.Document
-	d.Author, d.Comment = "", ""
+	d.Author, d.Comment, d.Text = "", "", nil
 	if len(k.Parts) == 0 {
 		return d.clone(), nil
 	}

@@ -336,15 +336,18 @@ func nodeShow() *cobra.Command {
 // queueShow prints one queue and its descendants.
 func queueShow() *cobra.Command {
 	var f clientFlags
-	var federation bool
+	var federation, document bool
 	c := &cobra.Command{
 		Use: "show QUEUE", Short: "show one queue and its descendants, or the federation-wide queue settings",
 		Args:              between(0, 1, "at most one queue"),
 		ValidArgsFunction: f.queues,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if federation == (len(args) == 1) {
-			return usage(errors.New("give one of: a queue, --federation"))
+		if len(args) == 1 && (federation || document) || len(args) == 0 && federation == document {
+			return usage(errors.New("give one of: a queue, --federation, --document"))
+		}
+		if document {
+			return f.showDocument(c)
 		}
 		if federation {
 			return f.showTree(c)
@@ -373,5 +376,6 @@ func queueShow() *cobra.Command {
 	}
 	f.register(c)
 	c.Flags().BoolVar(&federation, "federation", false, "federation-wide queue settings")
+	c.Flags().BoolVar(&document, "document", false, "the document of these settings, as it was applied")
 	return c
 }

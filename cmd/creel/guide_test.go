@@ -23,7 +23,7 @@ func TestTheGuideShowsAQueueTreeThatHolds(t *testing.T) {
 		t.Fatal("it shows none")
 	}
 	for _, b := range blocks {
-		if _, err := readTree("-", strings.NewReader(b[1])); err != nil {
+		if _, _, err := readTree("-", strings.NewReader(b[1])); err != nil {
 			t.Errorf("%s: %v", b[1], err)
 		}
 	}

@@ -248,7 +248,7 @@ func TestMistakesOfTheCommandLine(t *testing.T) {
 		t.Errorf("what is no time: %s", out)
 	}
 	for _, command := range []string{
-		"app list --limit -1", "policy get root.prod --version -7", "queue rollback --to -7", "policy set root.prod {} --expect -1",
+		"app list --limit -1", "policy get root.prod --version -7", "policy set root.prod {} --expect -1",
 		"app submit --memory -5 -- true",
 	} {
 		s.shows(exitUsage, command, "is below 0")

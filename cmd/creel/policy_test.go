@@ -92,7 +92,11 @@ func policyStory(t *testing.T, try func(want int, args ...string) string) {
 		versions[1].Comment != "spread by name" {
 		t.Fatalf("history: %+v", versions)
 	}
-	has(try(exitOK, "rollback", "root.a"), "is at version")
+	has(try(exitOK, "rollback", "root.a"), "is at version", `+ {"home":{"policy":"hash"`, `- {"home":{"policy":"load"`, "holds for root.a")
+	has(try(exitOK, "rollback", "root.a"), `+ {"home":{"policy":"load"`)
+	has(try(exitOK, "rollback", "root.a", "--to", "-1"), `+ {"home":{"policy":"hash"`)
+	has(try(exitUsage, "rollback", "root.a", "--to", "0"), "-1 for the one before")
+	has(try(exitNotFound, "rollback", "root.a", "--to", "7"), "no version 7")
 	has(try(exitOK, "get", "root.a"), `"policy": "hash"`)
 	try(exitOK, "rollback", "root.a", "--to", strconv.FormatInt(versions[0].Version, 10))
 	has(try(exitOK, "get", "root.a"), `"policy": "load"`)
@@ -103,7 +107,7 @@ func policyStory(t *testing.T, try func(want int, args ...string) string) {
 	has(try(exitOK, "history", "root.a"), "(removed)", "rollback to version")
 
 	try(exitOK, "set", "root.b", `{}`)
-	try(exitOK, "rollback", "root.b")
+	has(try(exitOK, "rollback", "root.b"), "+ (none)", "no document holds")
 	try(exitNotFound, "get", "root.b")
 }
 

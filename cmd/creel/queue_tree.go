@@ -113,17 +113,22 @@ func (f *clientFlags) queueTreeVersion(ctx context.Context, version int64) (rest
 }
 
 // readTree reads a document in YAML, which includes JSON. It makes all checks that are possible without the federation.
-func readTree(file string, in io.Reader) (json.RawMessage, error) {
+func readTree(file string, in io.Reader) (document json.RawMessage, text string, err error) {
 	var data []byte
-	var err error
 	if file == "-" {
 		data, err = io.ReadAll(io.LimitReader(in, 1<<20))
 	} else {
 		data, err = os.ReadFile(file)
 	}
 	if err != nil {
-		return nil, usage(err)
+		return nil, "", usage(err)
 	}
+	document, err = parseTreeText(file, data)
+	return document, string(data), err
+}
+
+// parseTreeText converts the text of a document to JSON.
+func parseTreeText(file string, data []byte) (json.RawMessage, error) {
 	var doc any
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	if err := d.Decode(&doc); err != nil && err != io.EOF {
@@ -246,7 +251,7 @@ Values left out are the sums of the members' files.`,
 		}
 		if !remove {
 			var err error
-			if order.Document, err = readTree(file, c.InOrStdin()); err != nil {
+			if order.Document, order.Text, err = readTree(file, c.InOrStdin()); err != nil {
 				return err
 			}
 		}
@@ -298,6 +303,21 @@ func (f *clientFlags) showTree(c *cobra.Command) error {
 	return err
 }
 
+// showDocument prints the document as its author applied it.
+func (f *clientFlags) showDocument(c *cobra.Command) error {
+	doc, err := f.queueTree(c.Context())
+	if err == nil && doc.Version == 0 {
+		err = &exitError{exitNotFound, errors.New("there is no document: all is derived from the members' own files")}
+	}
+	if err != nil {
+		return err
+	}
+	return printOne(c.OutOrStdout(), f.printer, doc, strconv.FormatInt(doc.Version, 10), func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, documentText(doc.Text, doc.Document)) // older releases stored no text
+		return err
+	})
+}
+
 func queueHistory() *cobra.Command {
 	var f clientFlags
 	var limit int
@@ -335,7 +355,7 @@ func queueDiff() *cobra.Command {
 		var document json.RawMessage
 		switch {
 		case file != "" && len(args) == 0:
-			document, err = readTree(file, c.InOrStdin())
+			document, _, err = readTree(file, c.InOrStdin())
 		case file == "" && len(args) == 1:
 			version, bad := strconv.ParseInt(args[0], 10, 64)
 			if bad != nil || version < 1 {
@@ -367,45 +387,5 @@ func queueDiff() *cobra.Command {
 	}
 	f.register(c)
 	c.Flags().StringVarP(&file, "file", "f", "", "compare with the document in `FILE`, - for standard input")
-	return c
-}
-
-func queueRollback() *cobra.Command {
-	var f clientFlags
-	var to int64
-	c := &cobra.Command{
-		Use:   "rollback",
-		Short: "put an earlier version of the federation's queue tree in force again, as a new one",
-		Args:  noArguments,
-	}
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		now, err := f.queueTree(c.Context())
-		if err != nil {
-			return err
-		}
-		found, err := f.queueTrees(c.Context(), 0, 2)
-		if err != nil {
-			return err
-		}
-		if len(found) == 0 {
-			return &exitError{exitNotFound, errors.New("the document never existed")}
-		}
-		order := rest.QueueTreeOrder{Expect: now.Version, Comment: "rollback to none"}
-		var old rest.QueueTreeDoc
-		switch {
-		case to != 0:
-			if old, err = f.queueTreeVersion(c.Context(), to); err != nil {
-				return err
-			}
-		case len(found) > 1:
-			old = found[1]
-		}
-		if old.Version != 0 {
-			order.Document, order.Comment = old.Document, fmt.Sprintf("rollback to version %d", old.Version)
-		}
-		return f.putTree(c, order, now.Queues)
-	}
-	f.register(c)
-	c.Flags().Int64Var(&to, "to", 0, "the `VERSION` to return to (default: the one before)")
 	return c
 }

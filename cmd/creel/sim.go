@@ -212,7 +212,7 @@ func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error
 		}
 	}
 	if f.tree != "" {
-		document, err := readTree(f.tree, strings.NewReader(""))
+		document, _, err := readTree(f.tree, strings.NewReader(""))
 		if err != nil {
 			return sim.Config{}, err
 		}

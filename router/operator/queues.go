@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -14,6 +15,7 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
+	"go.yaml.in/yaml/v3"
 )
 
 // QueueTree is the federation's queue tree: the document, and the present state of the queues. If there is no
@@ -26,7 +28,8 @@ type QueueTree struct {
 // QueueTreeWrite requests a new version of the document.
 type QueueTreeWrite struct {
 	Document []byte // empty removes it
-	Expect   int64  // the version to be replaced, 0 for none
+	Text     []byte // the document as the user wrote it, in YAML; empty: Document
+	Expect   int64  // the user's version to be replaced, 0 for none
 	Comment  string
 	DryRun   bool // check, but write nothing
 }
@@ -112,7 +115,7 @@ func (o *Operator) PutQueueTree(ctx context.Context, user string, w QueueTreeWri
 	}
 	data := w.Document
 	if len(data) > 0 {
-		tree, err := rebalancer.ParseTree(data, 0)
+		tree, err := readTree(&w)
 		if err != nil {
 			return QueueTree{}, err
 		}
@@ -130,24 +133,60 @@ func (o *Operator) PutQueueTree(ctx context.Context, user string, w QueueTreeWri
 			return QueueTree{}, err
 		}
 	}
-	if w.DryRun {
+	for try := 1; ; try++ {
 		is, err := o.document(ctx, rebalancer.TreeClass, rebalancer.TreeName)
-		if err == nil && is.Version != w.Expect {
-			err = statestore.OtherDocument(rebalancer.TreeClass, rebalancer.TreeName, is.Version, w.Expect)
+		if err == nil && is.Authored() != w.Expect && (w.DryRun || is.Revises > 0) {
+			err = statestore.OtherDocument(rebalancer.TreeClass, rebalancer.TreeName, is.Authored(), w.Expect)
 		}
 		if err != nil {
 			return QueueTree{}, err
 		}
-		return o.compare(statestore.Document{Data: data, Version: is.Version})
+		if w.DryRun {
+			return o.compare(statestore.Document{Data: data, Version: is.Authored()})
+		}
+		expect := w.Expect
+		if is.Authored() == w.Expect {
+			expect = is.Version // the rebalancer may have recomputed its percentages
+		}
+		made, err := o.conf.Store.PutDocument(ctx, statestore.DocumentWrite{
+			Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Expect: expect, Data: data, Text: w.Text,
+			Author: user, Comment: w.Comment, Keep: statestore.KeptVersions,
+		})
+		if errors.Is(err, creel.ErrConflict) && made.Authored() == w.Expect && try < 3 {
+			continue // recomputed meanwhile
+		}
+		if err != nil {
+			return QueueTree{}, err
+		}
+		return o.compare(made)
 	}
-	made, err := o.conf.Store.PutDocument(ctx, statestore.DocumentWrite{
-		Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Expect: w.Expect, Data: data,
-		Author: user, Comment: w.Comment, Keep: statestore.KeptVersions,
-	})
+}
+
+// readTree reads the document of a write. It rejects a text that is another document.
+func readTree(w *QueueTreeWrite) (*rebalancer.Tree, error) {
+	tree, err := rebalancer.ParseTree(w.Document, 0)
+	if err != nil || len(w.Text) == 0 {
+		w.Text = w.Document
+		return tree, err
+	}
+	var doc any
+	err = yaml.Unmarshal(w.Text, &doc)
+	if err == nil {
+		var data []byte
+		if data, err = json.Marshal(doc); err == nil {
+			var same *rebalancer.Tree
+			if same, err = rebalancer.ParseTree(data, 0); err == nil && !reflect.DeepEqual(same, tree) {
+				err = errors.New("its queues differ")
+			}
+		}
+	}
 	if err != nil {
-		return QueueTree{}, err
+		return nil, &creel.Error{
+			Kind: creel.ErrInvalidRequest, What: "the text of the queue tree is not its document", Why: err.Error(),
+			Try: "send the document as text, or no text",
+		}
 	}
-	return o.compare(made)
+	return tree, nil
 }
 
 // resolved rejects percentages of nodes that do not exist.

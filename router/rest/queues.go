@@ -26,6 +26,7 @@ type QueueTreeDoc struct {
 	Comment  string                  `json:"comment,omitempty"`
 	Time     time.Time               `json:"time"`
 	Document json.RawMessage         `json:"document,omitempty"`
+	Text     string                  `json:"text,omitempty"` // the document as its author applied it
 	Queues   []rebalancer.QueueState `json:"queues,omitempty"`
 	Note     string                  `json:"note,omitempty"` // set if the state store does not answer
 }
@@ -93,13 +94,16 @@ type QueueTreesDoc struct {
 // QueueTreeOrder requests a new version of the document. A null document removes it.
 type QueueTreeOrder struct {
 	Document json.RawMessage `json:"document"`
-	Expect   int64           `json:"expect"` // the version to be replaced, 0 for none
+	Text     string          `json:"text,omitempty"` // the document in YAML, as its author wrote it
+	Expect   int64           `json:"expect"`         // the version to be replaced, 0 for none
 	Comment  string          `json:"comment"`
 	DryRun   bool            `json:"dry_run"`
 }
 
 func queueTreeDoc(d statestore.Document) QueueTreeDoc {
-	doc := QueueTreeDoc{Version: d.Version, Author: d.Author, Comment: d.Comment, Time: d.Time}
+	doc := QueueTreeDoc{
+		Version: d.Authored(), Author: d.Author, Comment: d.Comment, Time: d.Time, Text: string(d.Text),
+	}
 	if json.Valid(d.Data) {
 		doc.Document = d.Data
 	}
@@ -163,7 +167,7 @@ func (h *Handler) putQueueTree(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t, err := h.conf.Operator.PutQueueTree(r.Context(), caller(r), operator.QueueTreeWrite{
-		Document: in.Document, Expect: in.Expect, Comment: in.Comment, DryRun: in.DryRun,
+		Document: in.Document, Text: []byte(in.Text), Expect: in.Expect, Comment: in.Comment, DryRun: in.DryRun,
 	})
 	answerTree(w, t, "", err)
 }

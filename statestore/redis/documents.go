@@ -33,9 +33,9 @@ end
 `
 
 var (
-	// KEYS documents history parts; ARGV[5] name, [6] expected version, [7] record or "", [8]
-	// versions kept, [9] source or "", [10] channel or "", [11] message, [12] most documents of the
-	// class or 0. A cut document adds its head, then leaf names with their rows.
+	// KEYS documents history parts; ARGV[5] name, [6] expected version, [7] record or "", [8] versions kept, - if it
+	// revises a version, [9] source or "", [10] channel or "", [11] message, [12] most documents of the class or 0. A
+	// cut document adds its head, then leaf names with their rows.
 	putDocumentScript = newScript("put_document", guard+clock+runID+`
 if ARGV[9] ~= '' and source() ~= ARGV[9] then touch() return {'SOURCE'} end
 local cur = redis.call('HGET', KEYS[2], ARGV[5])
@@ -60,7 +60,8 @@ end
 local v = string.format('%d', math.max(tonumber(redis.call('HGET', KEYS[2], '') or '0') + 1, ms))
 local new = v .. ' ' .. is .. ' ' .. string.format('%d', us) .. ' ' .. ARGV[7]
 redis.call('HSET', KEYS[2], ARGV[5], new, '', v)
-if ARGV[8] ~= '0' then redis.call('LPUSH', KEYS[3], new) redis.call('LTRIM', KEYS[3], 0, tonumber(ARGV[8]) - 1)
+if ARGV[8] == '-' then -- the history stays
+elseif ARGV[8] ~= '0' then redis.call('LPUSH', KEYS[3], new) redis.call('LTRIM', KEYS[3], 0, tonumber(ARGV[8]) - 1)
 else
   redis.call('UNLINK', KEYS[3])
   if ARGV[7] == '' then redis.call('HDEL', KEYS[2], ARGV[5]) end
@@ -86,6 +87,8 @@ type documentRecord struct {
 	Data    []byte `json:"data"`
 	Author  string `json:"author,omitempty"`
 	Comment string `json:"comment,omitempty"`
+	Text    []byte `json:"text,omitempty"`
+	Revises int64  `json:"revises,omitempty"`
 }
 
 // PutDocument implements statestore.Documents.
@@ -96,7 +99,7 @@ func (s *Store) PutDocument(ctx context.Context, w statestore.DocumentWrite) (st
 	var record []byte
 	if len(w.Data) > 0 {
 		var err error
-		if record, err = json.Marshal(documentRecord{w.Data, w.Author, w.Comment}); err != nil {
+		if record, err = json.Marshal(documentRecord{w.Data, w.Author, w.Comment, w.Text, w.Revises}); err != nil {
 			return statestore.Document{}, err
 		}
 	}
@@ -104,8 +107,12 @@ func (s *Store) PutDocument(ctx context.Context, w statestore.DocumentWrite) (st
 	if w.Quiet {
 		channel = ""
 	}
+	keep := strconv.Itoa(w.Keep)
+	if w.Revises > 0 {
+		keep = "-"
+	}
 	args := []any{
-		w.Name, strconv.FormatInt(w.Expect, 10), record, strconv.Itoa(w.Keep), w.Source, channel, "d " + w.Class + " ",
+		w.Name, strconv.FormatInt(w.Expect, 10), record, keep, w.Source, channel, "d " + w.Class + " ",
 		strconv.Itoa(w.Most),
 	}
 	for i, p := range w.Parts {
@@ -160,7 +167,7 @@ func parseDocument(class, name, text string) (statestore.Document, error) {
 			Try:  "write it again, or check that no other program writes under this prefix",
 		}
 	}
-	d.Data, d.Author, d.Comment = r.Data, r.Author, r.Comment
+	d.Data, d.Author, d.Comment, d.Text, d.Revises = r.Data, r.Author, r.Comment, r.Text, r.Revises
 	return d, nil
 }
 
@@ -243,7 +250,7 @@ func (s *Store) wholeDocument(ctx context.Context, class, name string) (statesto
 		return none, err
 	}
 	d, err := parseDocument(class, name, text)
-	d.Author, d.Comment = "", ""
+	d.Author, d.Comment, d.Text = "", "", nil
 	return d, err
 }
 

@@ -118,6 +118,44 @@ func documents(t *testing.T, d Deployment) {
 	same(t, "version heard", c.Version, p.Version)
 }
 
+// revision: recomputed data replaces a document's data, and its history keeps the author's versions.
+func revision(t *testing.T, d Deployment) {
+	s, ctx := d.Store, t.Context()
+	wrote, history := must[statestore.Document](t), must[[]statestore.Document](t)
+	w := document("queues", "revised", 0, "40%")
+	w.Text = []byte("40% # of all")
+	first := wrote(s.PutDocument(ctx, w))
+	w.Expect, w.Revises, w.Data = first.Version, first.Version, []byte("40% = 4")
+	second := wrote(s.PutDocument(ctx, w))
+	same(t, "version of a repeated revision", wrote(s.PutDocument(ctx, w)).Version, second.Version)
+	w.Expect, w.Data = second.Version, []byte("40% = 8")
+	third := wrote(s.PutDocument(ctx, w))
+	set := must[statestore.DocumentSet](t)(s.Documents(ctx, "queues"))
+	is, _ := set.Find("revised")
+	if string(is.Data) != "40% = 8" || string(is.Text) != "40% # of all" || is.Author != "alice" ||
+		is.Version != third.Version || is.Authored() != first.Version {
+		t.Fatalf("revised document is %+v", is)
+	}
+	h := history(s.DocumentHistory(ctx, "queues", "revised", 0, 10))
+	if len(h) != 1 || h[0].Version != first.Version || string(h[0].Text) != "40% # of all" ||
+		string(h[0].Data) != "40%" {
+		t.Fatalf("history after revisions is %+v", h)
+	}
+	w.Revises, w.Expect, w.Data = 0, third.Version, []byte("50%")
+	last := wrote(s.PutDocument(ctx, w))
+	h = history(s.DocumentHistory(ctx, "queues", "revised", 0, 10))
+	same(t, "versions after a write", len(h), 2)
+	same(t, "version by an author", h[0].Authored(), last.Version)
+	for _, bad := range []statestore.DocumentWrite{
+		{Class: "queues", Name: "revised", Expect: last.Version, Revises: last.Version + 1, Data: []byte("x")},
+		{Class: "queues", Name: "revised", Expect: last.Version, Revises: -1, Data: []byte("x")},
+		{Class: "queues", Name: "revised", Expect: last.Version, Revises: last.Version},
+	} {
+		_, err := s.PutDocument(ctx, bad)
+		refused(t, err, creel.ErrInvalidRequest)
+	}
+}
+
 // documentRemoved: the removal of a document without history leaves no trace, except that its class's versions do not
 // go back.
 func documentRemoved(t *testing.T, d Deployment) {

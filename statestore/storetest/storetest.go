@@ -84,6 +84,7 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"a bad policy never replaces a good one", badPolicies},
 		{"a policy version never falls", policyVersions},
 		{"documents have versions, history and removal", documents},
+		{"recomputed data is no version of a document", revision},
 		{"a removed document leaves nothing", documentRemoved},
 		{"a class of documents is bounded by its writer", documentBound},
 		{"a document that was cut is read in part", documentParts},

@@ -310,7 +310,8 @@ func (k *Keeper) keep(of subcluster.QueueOn, maximum creel.Resource, tree int64)
 func (k *Keeper) restoreTree(ctx context.Context, set *statestore.DocumentSet) (statestore.Document, error) {
 	d, err := k.Store.PutDocument(ctx, statestore.DocumentWrite{
 		Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Data: k.tree.Data, Author: string(k.ID),
-		Comment: "the state store came back without it", Keep: statestore.KeptVersions, Source: set.Source,
+		Comment: "the state store came back without it", Text: k.tree.Text, Keep: statestore.KeptVersions,
+		Source: set.Source,
 	})
 	if err == nil {
 		k.Log.Warn("state store lost the federation's queue tree; writing it back",

@@ -357,8 +357,7 @@ func (l *Leader) tree(ctx context.Context) (*rebalancer.Tree, error) {
 	}
 	made, err := l.Store.PutDocument(ctx, statestore.DocumentWrite{
 		Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Expect: d.Version, Data: data,
-		Author: l.Name, Comment: "percentages of a federation of " + rebalancer.Total(l.view).String(),
-		Keep: statestore.KeptVersions,
+		Author: d.Author, Comment: d.Comment, Text: d.Text, Revises: d.Authored(),
 	})
 	tree.Version = made.Version
 	return tree, err

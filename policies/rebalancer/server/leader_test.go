@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,6 +105,56 @@ func TestOneLeadsAndTheOtherTakesOver(t *testing.T) {
 		}
 		stopB()
 	})
+}
+
+// A leader recomputes the percentages of a queue tree; the history has only the operator's version.
+func TestRecomputedPercentagesAreNoVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFederation(t, 2, 8*1024, quick)
+		defer f.close()
+		f.remove(f.storedTree().Version)
+		applied, err := f.store.PutDocument(t.Context(), statestore.DocumentWrite{
+			Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Author: "ann", Comment: "half", Keep: 10,
+			Data: []byte(`{"queues":[{"queue":"root.default","maximum":"50%"}]}`), Text: []byte("# half"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &Leader{
+			Name: "a", Store: f.store, Every: time.Second, Lease: 3 * time.Second, Terms: quick,
+			Log: slog.New(slog.DiscardHandler),
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		f.wg.Go(func() {
+			if err := l.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		for _, x := range f.members {
+			x.report(t, f.store)
+		}
+		time.Sleep(3 * time.Second)
+		cancel()
+		d := f.storedTree()
+		if !strings.Contains(string(d.Data), `"memory":65536`) || d.Author != "ann" || d.Comment != "half" ||
+			string(d.Text) != "# half" || d.Version <= applied.Version || d.Authored() != applied.Version {
+			t.Fatalf("recomputed tree: %+v, %s", d, d.Data)
+		}
+		h, err := f.store.DocumentHistory(t.Context(), rebalancer.TreeClass, rebalancer.TreeName, 0, 1)
+		if err != nil || len(h) != 1 || h[0].Version != applied.Version {
+			t.Fatalf("history: %+v, %v", h, err)
+		}
+	})
+}
+
+func (f *federation) storedTree() statestore.Document {
+	f.t.Helper()
+	set, err := f.store.Documents(f.t.Context(), rebalancer.TreeClass)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	d, _ := set.Find(rebalancer.TreeName)
+	return d
 }
 
 // A change after a quiet time gets a plan at the leader's next look; the plan for a change soon after that is not
