@@ -28,6 +28,7 @@ type loadFlags struct {
 	options load.Options
 	queue   string
 	profile string
+	shown   *progress
 }
 
 func (f *loadFlags) register(c *cobra.Command, inFlight, connections int) {
@@ -48,6 +49,19 @@ func (f *loadFlags) register(c *cobra.Command, inFlight, connections int) {
 		"write where the load itself spends its time to `FILE`, for go tool pprof",
 	)
 	o.IntSliceVar(&f.options.PIDs, "pid", nil, "report the processor time and memory of process `PID` too")
+}
+
+// start sets the options that are known when the command runs.
+func (f *loadFlags) start(c *cobra.Command) {
+	f.options.Logger = slog.Default()
+	f.shown = newProgress(c.ErrOrStderr(), progressEvery)
+	f.options.Plan.Progress = func(recorded int64, after time.Duration) {
+		end := ""
+		if d := f.options.Plan.Duration; d > 0 {
+			end = " of " + d.String()
+		}
+		f.shown.show(fmt.Sprintf("%v%s, %d requests recorded", after.Round(time.Second), end, recorded))
+	}
 }
 
 func (f *loadFlags) rate(c *cobra.Command, what string) {
@@ -95,6 +109,7 @@ func runLoad(c *cobra.Command, f *loadFlags, run func(ctx context.Context) (*loa
 	ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	r, err := run(ctx)
+	f.shown.clear()
 	if r != nil {
 		out, e := json.MarshalIndent(r, "", "  ")
 		if e != nil {
@@ -129,7 +144,7 @@ func loadNodes() *cobra.Command {
 		Short: "nodes that register and send heartbeats",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			f.options.Logger = slog.Default()
+			f.start(c)
 			o.Options, o.Total = f.options, creel.NewResource(memory, cores)
 			return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.Nodes(ctx, o) })
 		},
@@ -155,7 +170,7 @@ func loadAlloc() *cobra.Command {
 		Short: "AMs that ask in waves, on nodes that send heartbeats",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			f.options.Logger = slog.Default()
+			f.start(c)
 			o.Options, o.Queue, o.Size = f.options, f.queue, creel.NewResource(memory, cores)
 			if o.Wave > 0 {
 				o.Plan.Rate = containers / float64(o.Wave)
@@ -192,7 +207,7 @@ func loadSubmit() *cobra.Command {
 		Short: "submissions",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			f.options.Logger = slog.Default()
+			f.start(c)
 			o.Options, o.Queue = f.options, f.queue
 			return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.Submit(ctx, o) })
 		},
@@ -215,7 +230,7 @@ func loadReport() *cobra.Command {
 		Short: "reading calls of clients",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			f.options.Logger = slog.Default()
+			f.start(c)
 			o.Options, o.Queue = f.options, f.queue
 			return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.Report(ctx, o) })
 		},
@@ -239,7 +254,7 @@ func loadREST() *cobra.Command {
 		Short: "HTTP requests, one at a time on each connection",
 		Args:  exactly(1, "a URL"),
 		RunE: func(c *cobra.Command, args []string) error {
-			f.options.Logger = slog.Default()
+			f.start(c)
 			o.Options, o.URL = f.options, args[0]
 			return runLoad(c, &f, func(ctx context.Context) (*load.Result, error) { return load.REST(ctx, o) })
 		},

@@ -48,7 +48,8 @@ failed container makes the application FAILED, after all have completed.
 Several words are a program and its arguments, verbatim; one word with spaces is a
 line for the shell. The command's output is in the containers' logs.
 
-creel run prints a line when something changes, with the reason while it waits.
+creel run prints a line when something changes, with the reason while it waits; on
+a terminal it rewrites one line.
 Ctrl-C kills the application. It exits with 0 if the application succeeded, 8 if
 it failed or was killed, 5 if the server became unreachable.
 
@@ -142,9 +143,9 @@ func (f *runFlags) run(c *cobra.Command, args []string) error {
 		return printOne(c.OutOrStdout(), f.printer, map[string]string{"id": id.String()}, id.String(),
 			func(w io.Writer) error { _, err := fmt.Fprintln(w, id); return err })
 	}
-	w := runWatch{f: f, id: id, out: c.OutOrStdout(), lines: c.OutOrStdout()}
+	w := runWatch{f: f, id: id, out: c.OutOrStdout(), lines: newProgress(c.OutOrStdout(), 0)}
 	if f.printer.format != "table" && f.printer.format != "wide" {
-		w.lines = c.ErrOrStderr() // only the document goes to standard output
+		w.lines = newProgress(c.ErrOrStderr(), 0) // only the document goes to standard output
 	}
 	w.say("%s is submitted to queue %s", id, f.queue)
 	return w.watch(ctx, c.Context(), stop)

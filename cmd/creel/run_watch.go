@@ -22,7 +22,7 @@ import (
 type runWatch struct {
 	f     *runFlags
 	id    creel.ApplicationID
-	lines io.Writer // output for changes, one a line
+	lines *progress // output for changes
 	out   io.Writer // output for the end
 	began time.Time
 	last  string    // the last line
@@ -46,7 +46,28 @@ func (w *runWatch) say(format string, values ...any) {
 		return
 	}
 	w.last = text
-	fmt.Fprintln(w.lines, text)
+	w.lines.line(text)
+}
+
+// show reports a change of the application: its line is rewritten on a terminal, with its age.
+func (w *runWatch) show(state, waits string) {
+	switch {
+	case w.f.quiet:
+	case w.lines.terminal:
+		line := fmt.Sprintf("%s %s, %.0f s", w.id, state, time.Since(w.began).Seconds())
+		if waits != "" {
+			line += ": " + waits
+		}
+		w.lines.show(line)
+	default:
+		if state != w.state {
+			w.say("%s %s", w.id, state)
+		}
+		if waits != w.waits && waits != "" {
+			w.say("%s", waits)
+		}
+	}
+	w.state, w.waits = state, waits
 }
 
 // watch returns when the application has ended. When ctx ends it kills the application. stop restores the signal's
@@ -59,6 +80,7 @@ func (w *runWatch) watch(ctx, outer context.Context, stop func()) error {
 		due = time.After(w.f.timeout)
 	}
 	signalled := ctx.Done()
+	defer w.lines.clear()
 	for {
 		a, err := w.f.app(outer, w.id)
 		switch {
@@ -102,10 +124,8 @@ func (w *runWatch) tell(ctx context.Context, a appDoc, state creel.ApplicationSt
 	if w.killed {
 		return
 	}
-	if text := fmt.Sprintf("%s, %d of %d containers ended", a.State, done, w.f.spec.Containers); text != w.state {
-		w.state = text
-		w.say("%s %s", w.id, text)
-	}
+	text := fmt.Sprintf("%s, %d of %d containers ended", a.State, done, w.f.spec.Containers)
+	w.show(text, w.waits)
 	if time.Since(w.began) < runPatient || time.Since(w.shown) < runPatient {
 		return
 	}
@@ -114,11 +134,7 @@ func (w *runWatch) tell(ctx context.Context, a appDoc, state creel.ApplicationSt
 	if err != nil {
 		return // the report already names the absent server
 	}
-	if lines := strings.Join(why.waits(), "\n"); lines != w.waits {
-		if w.waits = lines; lines != "" {
-			w.say("%s", lines)
-		}
-	}
+	w.show(text, strings.Join(why.waits(), "\n"))
 }
 
 func (w *runWatch) kill(ctx context.Context, why string) {
@@ -140,6 +156,7 @@ type runResult struct {
 }
 
 func (w *runWatch) ended(a appDoc) error {
+	w.lines.clear()
 	r := runResult{a.ID, a.State, a.FinalStatus, strings.TrimSpace(a.Diagnostics), time.Since(w.began).Seconds()}
 	err := printOne(w.out, w.f.printer, r, r.ID, func(out io.Writer) error {
 		end := r.State

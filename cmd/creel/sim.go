@@ -53,6 +53,7 @@ type simFlags struct {
 	corpus      string
 	log         string
 	summary     string
+	shown       *progress // nil: none
 }
 
 func simCommand() *cobra.Command {
@@ -80,6 +81,7 @@ and work lost to preemption are compared for each queue and member.`,
   creel sim --view live --against new.json --hours 9-10 --html report.html
   creel sim --hours 9-10 --nodes 20 --against-define yarn.resourcemanager.scheduler.monitor.enable=true`,
 		RunE: func(c *cobra.Command, _ []string) error {
+			f.shown = newProgress(c.ErrOrStderr(), progressEvery)
 			if with.given() {
 				if err := with.check(&f, c.Flags()); err != nil {
 					return err
@@ -256,6 +258,13 @@ func (f *simFlags) run(seed uint64, log io.Writer) simRun {
 
 func (f *simFlags) play(c sim.Config, log io.Writer) (out simRun) {
 	out.seed, c.Log = c.Seed, log
+	if f.shown != nil && f.seeds <= 1 {
+		defer f.shown.clear()
+		c.Progress = func(p sim.Progress) {
+			f.shown.show(fmt.Sprintf("seed %d: %d of %d applications ended after %v of virtual time, %d events",
+				c.Seed, p.Ended, p.Jobs, p.Virtual.Round(time.Minute), p.Events))
+		}
+	}
 	began := time.Now()
 	w, err := sim.New(c)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -43,7 +44,7 @@ func (s simulator) run(want int, args ...string) string {
 	var out bytes.Buffer
 	root := rootCommand()
 	root.SetOut(&out)
-	root.SetErr(&out)
+	root.SetErr(io.Discard) // progress
 	root.SetArgs(append([]string{"sim", "--hours", "9-9.1"}, args...))
 	err := root.ExecuteContext(s.t.Context())
 	if err != nil {

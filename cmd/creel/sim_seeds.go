@@ -129,6 +129,16 @@ func drawn(seed uint64) *simFlags {
 	return f
 }
 
+// shownRun shows how many runs have ended, or makes room for the lines about a failed one.
+func (f *simFlags) shownRun(r simRun, runs int, began time.Time) {
+	if !r.result.Good() {
+		f.shown.clear()
+		return
+	}
+	took := time.Since(began).Round(time.Second)
+	f.shown.show(fmt.Sprintf("%d runs ended in %v, the last of seed %d", runs, took, r.seed))
+}
+
 // runMany runs the jobs that next returns, --parallel at a time, and reports failures.
 func (f *simFlags) runMany(out io.Writer, next func() (simJob, bool), failed func(simJob, simRun)) error {
 	type done struct {
@@ -173,6 +183,7 @@ func (f *simFlags) runMany(out io.Writer, next func() (simJob, bool), failed fun
 		for k, n := range r.result.Faults {
 			faults[k] += n
 		}
+		f.shownRun(r.simRun, runs, began)
 		good := r.flags.tell(out, r.simRun, false)
 		if !good {
 			failed(r.simJob, r.simRun)
@@ -181,6 +192,7 @@ func (f *simFlags) runMany(out io.Writer, next func() (simJob, bool), failed fun
 			bad = append(bad, r.simJob.seed)
 		}
 	}
+	f.shown.clear()
 	if broken != nil {
 		return broken
 	}

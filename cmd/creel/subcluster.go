@@ -229,6 +229,8 @@ func (f *clientFlags) drained(c *cobra.Command, id creel.SubclusterID, timeout t
 		defer cancel()
 	}
 	last, seen := "", false
+	shown := newProgress(c.OutOrStdout(), 0)
+	defer shown.clear()
 	for {
 		s, err := f.member(ctx, id)
 		switch {
@@ -243,13 +245,12 @@ func (f *clientFlags) drained(c *cobra.Command, id creel.SubclusterID, timeout t
 			return &exitError{exitConflict, fmt.Errorf("the drain of %s was cancelled", id)}
 		case err == nil && s.Drain != nil:
 			seen = true
-			if text := drainText(*s.Drain); text != last {
-				fmt.Fprintf(c.OutOrStdout(), "%s %s\n", id, text)
-				last = text
-			}
+			last = drainText(*s.Drain)
 			if s.Drain.Done {
+				shown.line(string(id) + " " + last)
 				return nil
 			}
+			shown.show(string(id) + " " + last)
 		}
 		select {
 		case <-ctx.Done():

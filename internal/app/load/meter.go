@@ -29,6 +29,9 @@ type meter struct {
 	waiting atomic.Int64 // due and not sent
 	open    atomic.Bool
 	spent   *useMeter
+
+	ended  chan struct{} // closed at the end
+	ticker sync.WaitGroup
 }
 
 type shard struct {
@@ -50,16 +53,45 @@ func newMeter(pids []int) *meter {
 }
 
 // begin starts the measured time, including processor time.
-func (m *meter) begin(from time.Time) {
-	m.from = from
+func (m *meter) begin(p Plan, start time.Time) {
+	m.from = start.Add(p.Warmup)
 	m.open.Store(true)
-	m.spent.startAt(from)
+	m.spent.startAt(m.from)
+	m.ended = make(chan struct{})
+	if p.Progress == nil {
+		return
+	}
+	m.ticker.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-m.ended:
+				return
+			case now := <-tick.C:
+				p.Progress(m.recorded(), now.Sub(start))
+			}
+		}
+	})
+}
+
+// recorded returns the number of recorded requests.
+func (m *meter) recorded() (n int64) {
+	for i := range m.shards {
+		s := &m.shards[i]
+		s.mu.Lock()
+		n += s.h.TotalCount()
+		s.mu.Unlock()
+	}
+	return n
 }
 
 func (m *meter) end(now time.Time) {
 	m.open.Store(false)
 	m.until = now
 	m.spent.stop()
+	close(m.ended)
+	m.ticker.Wait()
 }
 
 // lag records the timekeeper's own delay.

@@ -24,6 +24,8 @@ type Plan struct {
 	InFlight    int
 	Connections int           // number of shared sockets
 	Grace       time.Duration // wait for answers after the last request; 0: 10 s
+	// Progress is called every second with the requests recorded so far and the time since the start; nil: never.
+	Progress func(recorded int64, after time.Duration) `json:"-"`
 }
 
 // Limits of a plan: the capacity of one process.
@@ -87,7 +89,7 @@ func drive(ctx context.Context, p Plan, m *meter, call request) error {
 	calls, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d := &driver{plan: p, meter: m, call: call, limit: limit, start: time.Now()}
-	m.begin(d.start.Add(p.Warmup))
+	m.begin(p, d.start)
 	var work sync.WaitGroup
 	// released has the due requests. Its capacity only saves the timekeeper a switch for each request. The delay of a
 	// request is fully visible, because its due time follows from its number.

@@ -160,3 +160,15 @@ func TestOnlyLoopbackUnlessForced(t *testing.T) {
 		t.Errorf("forced, and refused: %v", err)
 	}
 }
+
+func TestProgressCountsRecordedRequests(t *testing.T) {
+	var reports []int64
+	p := Plan{
+		Rate: 100, Count: 150, InFlight: 1, Connections: 1,
+		Progress: func(recorded int64, _ time.Duration) { reports = append(reports, recorded) },
+	}
+	r := measure(t, p, func(context.Context, int, int64, time.Time) error { return nil })
+	if len(reports) == 0 || reports[0] < 1 || reports[0] > r.Answered {
+		t.Errorf("reports of %v requests, of %d", reports, r.Answered)
+	}
+}

@@ -47,7 +47,7 @@ func drivePiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Client, k
 	defer cancel()
 	d := &driver{plan: p, meter: m, limit: p.Count, start: time.Now()}
 	lanes := d.lanes(min(len(clients), p.InFlight, kind.slots), clients, kind)
-	m.begin(d.start.Add(p.Warmup))
+	m.begin(p, d.start)
 	var work sync.WaitGroup
 	for _, l := range lanes {
 		work.Go(func() { l.run(calls) })

@@ -37,7 +37,7 @@ func driveOpenPiped(ctx context.Context, p Plan, m *meter, clients []*hrpc.Clien
 		}
 		lanes = append(lanes, o)
 	}
-	m.begin(d.start.Add(p.Warmup))
+	m.begin(p, d.start)
 	var work sync.WaitGroup
 	for _, l := range lanes {
 		work.Go(func() { l.read(calls) })

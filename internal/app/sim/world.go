@@ -53,6 +53,15 @@ type Config struct {
 
 	AuditEvery int       // events between two full audits of every ResourceManager [1,000,000]
 	Log        io.Writer // receives the event log as text; nil for none
+	// Progress is called every 65,536 events; nil: never.
+	Progress func(Progress)
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	Virtual     time.Duration
+	Events      int64
+	Ended, Jobs int
 }
 
 // Member is one subcluster of a run.
@@ -333,6 +342,10 @@ func (w *World) Run() *Result {
 		w.now = time.Unix(0, e.at).UTC()
 		w.count++
 		e.do.run()
+		if w.cfg.Progress != nil && w.count&(1<<16-1) == 0 {
+			jobs := len(w.cfg.Jobs)
+			w.cfg.Progress(Progress{w.now.Sub(origin), w.count, jobs - w.audit.awaited, jobs})
+		}
 		if w.count >= nextFull {
 			nextFull = w.count + int64(w.cfg.AuditEvery)
 			w.audit.full()
