@@ -217,6 +217,10 @@ var schedulerTypes = []Type{
 	)},
 	{"CapacitySchedulerQueueInfo", slices.Concat(fields(First, "type", "@type"), capacityQueue)},
 	{"CapacitySchedulerQueueInfoList", []Field{joined("queue", "CapacitySchedulerQueueInfo", "queueName")}},
+	{"PlannedInfo", slices.Concat( // creel's own
+		fields(BySize, "absoluteCapacity"), merged("ResourceInfo", "effectiveCapacity"),
+		fields(Max, "planVersion", "until"),
+	)},
 	{
 		"QueueCapacitiesInfo",
 		[]Field{joined("queueCapacitiesByPartition", "PartitionQueueCapacitiesInfo", "partitionName")},
@@ -300,6 +304,7 @@ var capacityQueue = slices.Concat(
 	noted("it takes applications while one member does", []Field{{Name: "state", Rule: Prefer, Of: "RUNNING"}}),
 	merged("ResourceInfo", "resourcesUsed", "minEffectiveCapacity", "maxEffectiveCapacity", "AMResourceLimit",
 		"usedAMResource", "userAMResourceLimit"),
+	merged("PlannedInfo", "planned"),
 	fields(Union, "nodeLabels"),
 	merged("ResourceUsages", "resources"),
 	merged("UsersInfo", "users"),
