@@ -239,17 +239,21 @@ func editHosts(file string, hosts []string, add bool) (changed int, err error) {
 	return changed, replaceFile(file, []byte(text), 0o644)
 }
 
-// queueState is a command that stops or starts a queue in capacity-scheduler.xml.
+// queueState is a command that stops or starts a queue: by calls to members, or in capacity-scheduler.xml.
 func queueState(use, state string) *cobra.Command {
 	var f adminFlags
+	var server string
 	c := &cobra.Command{
 		Use: use + " QUEUE", Short: map[string]string{
 			"stop":  "have a queue take no new applications; those it has go on",
 			"start": "have a stopped queue take applications again",
 		}[use],
-		Long: `Sets yarn.scheduler.capacity.QUEUE.state in capacity-scheduler.xml of --conf DIR,
-which must be the ResourceManager's own, and has it read the file. To keep new
-applications from a queue in the whole federation, give its policy no member.`,
+		Long: `Changes the state of the queue in all members, or in --subcluster, through the router.
+Members must allow calls to change their queues: yarn.scheduler.configuration.store.class.
+With --conf DIR, which must be the ResourceManager's own, it changes the state in
+capacity-scheduler.xml there instead, and has the ResourceManager read the file.`,
+		Example: "  creel queue " + use + " root.research\n" +
+			"  creel queue " + use + " root.research --subcluster sc-1",
 		Args: exactly(1, "one queue"),
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -261,7 +265,14 @@ applications from a queue in the whole federation, give its policy no member.`,
 			q = creel.RootQueue.Child(args[0])
 		}
 		if f.conf.dir == "" {
-			return usage(errors.New("missing --conf DIR, the ResourceManager's configuration"))
+			router := clientFlags{server: server, user: f.user, timeout: f.timeout, printer: printer{"table"}}
+			if err := router.queueThere(c.Context(), string(q)); err != nil {
+				return err
+			}
+			return router.changeQueues(c, f.subcluster, fmt.Sprintf("queue %s is %s", q, state),
+				schedulerChange{Update: []queueChange{{
+					Queue: string(q), Params: confParams{[]confEntry{{Key: "state", Value: state}}},
+				}}})
 		}
 		file := filepath.Join(f.conf.dir, "capacity-scheduler.xml")
 		if err := setProperty(file, "yarn.scheduler.capacity."+string(q)+".state", state); err != nil {
@@ -278,6 +289,7 @@ applications from a queue in the whole federation, give its policy no member.`,
 		return err
 	}
 	f.register(c)
+	c.Flags().StringVar(&server, "server", "", "web `URL` of a router (default $CREEL_SERVER, the context's, or "+defaultServer+")")
 	return c
 }
 

@@ -73,6 +73,21 @@ func TestSchedulerConfByCommand(t *testing.T) {
 	}
 }
 
+// A queue stops and starts in all members, or in one, where calls may change it; elsewhere the answer says what to set.
+func TestQueueStopsByCallsToMembers(t *testing.T) {
+	fed := smallWith(t, []string{"yarn.scheduler.configuration.store.class=memory"})
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
+	s.shows(exitOK, "queue stop research --user root", "queue root.research is STOPPED at sc-1, sc-2")
+	id := strings.TrimSpace(s.run(exitOK, "app", "submit", "--queue", "research", "-o", "name", "--", "true"))
+	s.shows(exitOK, "app wait --for state=FAILED "+id)
+	s.shows(exitOK, "app status "+id, "STOPPED")
+	s.shows(exitOK, "queue start root.research --user root --subcluster sc-2", "queue root.research is RUNNING at sc-2")
+	s.shows(exitNotFound, "queue stop root.nosuch --user root")
+
+	files := cliClient{t, "http://" + small(t).Routers[0].Address("web")}
+	files.shows(exitUsage, "queue stop root.research --user root", "sc-1: ", "yarn.scheduler.configuration.store.class")
+}
+
 // ends is the exit code of a command that a user types, and all that it prints.
 func ends(t *testing.T, line string) (int, string) {
 	var out bytes.Buffer

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router/rest"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // confValue is one setting of a scheduler's queues.
@@ -99,6 +101,48 @@ To change queues in all members by one document, use creel queue apply and creel
 	c.Flags().BoolVar(&validate, "validate", false, "have the ResourceManager check the change, and change nothing")
 	c.Flags().BoolVar(&format, "format", false, "drop all that calls changed: the files' configuration is in force again")
 	return c
+}
+
+// changeQueues changes the queues of one member, or of each that is not lost, and prints done with their names.
+func (f *clientFlags) changeQueues(c *cobra.Command, member, done string, change schedulerChange) error {
+	members := []string{member}
+	if member == "" {
+		var doc rest.SubclustersDoc
+		if _, err := f.call(c.Context(), http.MethodGet, "/api/v1/subclusters", nil, nil, &doc); err != nil {
+			return err
+		}
+		members = nil
+		for _, s := range doc.Subclusters {
+			if s.State != subcluster.StateLost.String() && s.State != subcluster.StateDeregistered.String() {
+				members = append(members, string(s.ID))
+			}
+		}
+	}
+	var changed []string
+	var failed []error
+	for _, m := range members {
+		query := url.Values{"subClusterId": {m}}
+		_, err := f.call(c.Context(), http.MethodPut, "/ws/v1/cluster/scheduler-conf", query, change, nil)
+		if err != nil {
+			if strings.Contains(err.Error(), "mutable configuration store") { // Hadoop's sentence
+				err = fmt.Errorf("%w; set yarn.scheduler.configuration.store.class there, or use --conf DIR", err)
+			}
+			failed = append(failed, fmt.Errorf("%s: %w", m, err))
+			continue
+		}
+		changed = append(changed, m)
+	}
+	if len(changed) > 0 {
+		fmt.Fprintf(c.OutOrStdout(), "%s at %s\n", done, strings.Join(changed, ", "))
+	}
+	switch err := errors.Join(failed...); {
+	case err == nil:
+		return nil
+	case len(changed) == 0:
+		return &exitError{exitCode(failed[0]), err}
+	default:
+		return &exitError{exitPartial, err}
+	}
 }
 
 // The request body of /scheduler-conf, by its JSON names.

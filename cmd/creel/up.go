@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"time"
@@ -41,8 +42,9 @@ func upCommand() *cobra.Command {
 		Args:    noArguments,
 		Long: `Starts subclusters, two routers and a proxy for each subcluster on loopback and
 stays up until Ctrl-C. It prints all addresses and the lines that point a
-client at it, and writes a Hadoop configuration directory for clients
-and one for the NodeManagers of each subcluster.
+client at it, and writes Hadoop configuration directories: for clients, for the
+NodeManagers of each subcluster, and its own without --conf. You are its administrator,
+calls may change its queues, nodes may have labels, and alice, bob and carol have groups.
 
 The nodes are simulated: a container "runs" for the CREEL_SIM_MS of its environment,
 one second by default, and executes nothing. With --nodes 0 there are none: start
@@ -75,6 +77,13 @@ func (f *upFlags) run(ctx context.Context, out io.Writer) (err error) {
 	dir, err := f.directory(&held)
 	if err != nil {
 		return err
+	}
+	own := ""
+	if f.confFlags.dir == "" {
+		own = filepath.Join(dir, "conf")
+		if err := operatorConf(own, ""); err != nil {
+			return err
+		}
 	}
 	s, err := federation.Settings(dir, f.confFlags.dir, f.defines, f.flags...)
 	if err != nil {
@@ -118,6 +127,11 @@ func (f *upFlags) run(ctx context.Context, out io.Writer) (err error) {
 	}
 	for i := range fed.RMs {
 		if err := nodeConf(filepath.Join(dir, "nodes-of-"+fed.RMs[i].Name), fed, i); err != nil {
+			return err
+		}
+	}
+	if own != "" { // the ports are known now
+		if err := operatorConf(own, fed.Routers[0].Address("admin")); err != nil {
 			return err
 		}
 	}
@@ -180,6 +194,38 @@ A first command creel run --server http://%s --containers 10 -- sleep 2
 Why it waits    creel app why ID --server http://%s
 Members         creel subcluster list --server http://%s
 `, nodes, web, clients, web, web, web, web)
+	if f.confFlags.dir == "" {
+		fmt.Fprintf(out, "Its settings    %s, for commands with --conf\n", filepath.Join(dir, "conf"))
+	}
+}
+
+// operatorConf writes yarn-site.xml of the ResourceManagers, with the settings that the guide's commands need, and an
+// empty list of hosts to decommission. admin is the address for commands with --conf, "" while it is unknown.
+func operatorConf(dir, admin string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	exclude, you := filepath.Join(dir, "exclude"), "root"
+	if u, err := user.Current(); err == nil {
+		you = u.Username
+	}
+	if hosts, err := os.OpenFile(exclude, os.O_CREATE|os.O_RDONLY, 0o600); err != nil {
+		return err
+	} else if err := hosts.Close(); err != nil {
+		return err
+	}
+	properties := [][2]string{
+		{"yarn.admin.acl", you},
+		{"hadoop.http.staticuser.user", you}, // of the pages
+		{"hadoop.user.group.static.mapping.overrides", "alice=analysts;bob=analysts,research;carol=research"},
+		{"yarn.scheduler.configuration.store.class", "fs"},
+		{"yarn.node-labels.enabled", "true"},
+		{"yarn.resourcemanager.nodes.exclude-path", exclude},
+	}
+	if admin != "" {
+		properties = append(properties, [2]string{"yarn.resourcemanager.admin.address", admin})
+	}
+	return os.WriteFile(filepath.Join(dir, "yarn-site.xml"), siteXML(properties), 0o600)
 }
 
 // nodeConf writes a directory for Hadoop's NodeManagers of one subcluster. It names their ResourceManager, and the
