@@ -138,7 +138,7 @@ func (n *newcomer) demo() {
 }
 
 // up: a federation of one's own stays up.
-func (n *newcomer) up(store string) {
+func (n *newcomer) up(store string) *process.Process {
 	ready := filepath.Join(n.dir, "ready.json")
 	p := process.Start(n, process.Command{Name: "up", Dir: n.dir, Args: []string{
 		rm.Binary(n), "up", "--any-port", "--store", store, "--data", filepath.Join(n.dir, "up"), "--ready-file", ready,
@@ -159,6 +159,7 @@ func (n *newcomer) up(store string) {
 	})
 	n.server = "http://" + entries[at].Addresses["web"]
 	n.says(p.Output(), "Dashboard", "HADOOP_CONF_DIR=")
+	return p
 }
 
 // firstCommands runs a command that succeeds, one that fails, and one that cannot be run.

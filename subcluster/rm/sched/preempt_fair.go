@@ -31,7 +31,7 @@ func (p *fairPolicy) shortfall(r *round) {
 		q.sized()
 		share := &q.shares[set].share
 		if q.pendingCount > 0 && q.users.Len() > 0 {
-			n := r.starving(q, share)
+			n := s.starving(r, q, share)
 			if full && n.rule != 0 {
 				r.needs = append(r.needs, n)
 				continue
@@ -56,18 +56,17 @@ func (p *fairPolicy) shortfall(r *round) {
 		}
 	}
 	r.p.last = RoundResult{At: s.now, Due: due, Allowed: due}
-	r.sortQueues()
+	s.inOrder(r)
 }
 
 // starving records the start of a leaf's shortage. It returns the amount that the leaf may take now; no rule for none.
-func (r *round) starving(q *Queue, share *amounts.Vec) need {
-	s := r.s
+func (s *Scheduler) starving(r *round, q *Queue, share *amounts.Vec) need {
 	h := r.p.short[q]
 	if h == nil {
 		h = &shortage{}
 		r.p.short[q] = h
 	}
-	want := q.wanted()
+	want := s.wanted(q)
 	want.Add(&q.used)
 	minTime, fairTime, at := q.timeouts()
 	var fair amounts.Vec
@@ -83,7 +82,7 @@ func (r *round) starving(q *Queue, share *amounts.Vec) need {
 		rule  Rule
 	}{{&fair, &h.fair, fairTime, RuleFairShare}, {&least, &h.minimum, minTime, RuleMinShare}} {
 		rule.due.Min(&want)
-		lacks := s.sizes.Above(rule.due, &q.used)
+		lacks := above(s, rule.due, &q.used)
 		if lacks.IsZero() {
 			*rule.since = 0
 			continue

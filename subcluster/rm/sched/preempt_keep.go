@@ -23,7 +23,7 @@ type claim struct {
 }
 
 // valid reports whether the claim still serves its purpose.
-func (c *claim) valid() bool {
+func (c *claim) valid(s *Scheduler) bool {
 	a := c.app
 	if c.node.use != Open || c.queue.removed || !a.inQueue || a.queue != c.queue {
 		return false
@@ -32,30 +32,30 @@ func (c *claim) valid() bool {
 		return true // the room is free: the queue may use it even without the ask
 	}
 	return a.stillAsks(c.ask) && c.ask.size == c.size &&
-		(c.rule == RuleAppPriority || a.user.mayHave(nil))
+		(c.rule == RuleAppPriority || s.userMayHave(a.user, nil))
 }
 
 // Lost reports that a victim's container has ended, by a kill or by itself. The owner calls it right after Release. Its
 // resources are reserved for the claim's application.
-func (p *Preemption) Lost(v *Victim) {
+func (s *Scheduler) Lost(v *Victim) {
 	v.Owner = nil
 	c := v.claim
-	p = &c.queue.s.preempt
+	s = c.queue.s
 	for i, x := range c.victims {
 		if x == v {
 			c.victims = append(c.victims[:i], c.victims[i+1:]...)
 			break
 		}
 	}
-	if p.on && c.node.use == Open {
-		p.keep(c)
+	if s.preempt == nil || c.node.use != Open {
+		return
 	}
+	s.keep(c)
 }
 
 // keep reserves free resources on a claim's node for the claim, up to its size.
-func (p *Preemption) keep(c *claim) {
-	s := p.s
-	c.keepUntil = s.now + p.interval()
+func (s *Scheduler) keep(c *claim) {
+	c.keepUntil = s.now + s.preempt.interval()
 	if !c.freed {
 		c.freed = true
 		c.node.kept = append(c.node.kept, c)
@@ -66,8 +66,7 @@ func (p *Preemption) keep(c *claim) {
 }
 
 // serveKept grants the reserved resources of a node to their claims.
-func (p *Preemption) serveKept(n *Node) {
-	s := p.s
+func (s *Scheduler) serveKept(n *Node) {
 	for i := 0; i < len(n.kept); i++ {
 		c := n.kept[i]
 		a, w, relaxed := c.app, c.ask, false
@@ -96,13 +95,13 @@ func (p *Preemption) serveKept(n *Node) {
 		if c.count > 0 || len(c.victims) > 0 {
 			continue
 		}
-		p.unkeep(c)
+		s.unkeep(c)
 		i--
 	}
 }
 
 // unkeep releases a claim's reserved resources to all.
-func (p *Preemption) unkeep(c *claim) {
+func (s *Scheduler) unkeep(c *claim) {
 	if !c.freed {
 		return
 	}
@@ -115,12 +114,13 @@ func (p *Preemption) unkeep(c *claim) {
 		}
 	}
 	n.held = n.hold != nil || len(n.kept) > 0
-	p.s.reindex(n)
-	p.s.roomOn(n)
+	s.reindex(n)
+	s.roomOn(n)
 }
 
 // dropClaims drops the claims for which gone returns true. It calls gone once for each claim, oldest first.
-func (p *Preemption) dropClaims(gone func(*claim) bool) {
+func (s *Scheduler) dropClaims(gone func(*claim) bool) {
+	p := s.preempt
 	stay := p.claims[:0]
 	for _, c := range p.claims {
 		served := len(c.victims) == 0 && !c.freed
@@ -134,7 +134,7 @@ func (p *Preemption) dropClaims(gone func(*claim) bool) {
 				x.sum.Sub(&v.Size.V)
 			}
 		}
-		p.unkeep(c)
+		s.unkeep(c)
 	}
 	clear(p.claims[len(stay):])
 	p.claims = stay

@@ -147,12 +147,12 @@ func (ch *chooser) search(from int, free amounts.Vec, so cost) {
 }
 
 // Learns reports whether the scheduler uses Ended.
-func (p *Preemption) Learns() bool { return p.on }
+func (s *Scheduler) Learns() bool { return s.preempt != nil }
 
 // Ended records that a container of an application on a node ended by itself after ms milliseconds. Estimates for its
 // queue use it.
-func (p *Preemption) Ended(a *App, n *Node, ms int64) {
-	if n.of != p.s {
+func (s *Scheduler) Ended(a *App, n *Node, ms int64) {
+	if n.of != s {
 		if a = a.partIn(n.of); a == nil {
 			return
 		}

@@ -26,7 +26,7 @@ func (s *Scheduler) Reload(spec queues.Spec) error {
 			}
 		}
 	}
-	s.preempt.configure(spec.Preemption)
+	s.setPreemption(spec.Preemption)
 	return nil
 }
 

@@ -36,7 +36,7 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 		}
 		b = append(b, '\n')
 	}
-	b = s.preempt.appendState(b)
+	b = s.appendPreemption(b)
 	for _, q := range s.tree.all {
 		q.sized()
 		b = fmt.Appendf(
