@@ -92,10 +92,12 @@ func (d *drawnTree) divide(path string) {
 }
 
 // paths are all queues, the root first.
-func (d *drawnTree) paths() []string {
+func (d *drawnTree) paths() []string { return pathsBelow(d.keys) }
+
+func pathsBelow(keys map[string]string) []string {
 	out := []string{"root"}
 	for i := 0; i < len(out); i++ {
-		for name := range strings.SplitSeq(d.keys[out[i]+".queues"], ",") {
+		for name := range strings.SplitSeq(keys[out[i]+".queues"], ",") {
 			if name != "" {
 				out = append(out, out[i]+"."+name)
 			}

@@ -19,7 +19,8 @@ const differencesPage = "../../docs/reference/queue-differences.md"
 type knownKind struct {
 	kind, where, hadoop, creel, why string
 
-	rare bool // fewer than one in a hundred trees has it
+	with string // a pattern of a line key=value that some configuration has
+	rare bool   // fewer than one in a hundred trees has it
 }
 
 func (k knownKind) match(kind string) bool {
@@ -109,8 +110,10 @@ func TestQueueDifferencesPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Queues: differences from Hadoop
 
-After this page you know which queues creel reads or shows differently from Hadoop's CapacityScheduler.
+After this page you know which queues creel reads or shows differently from Hadoop's CapacityScheduler and FairScheduler.
 It is made from the lists of e2e/scheduler: ` + "`go test ./e2e/scheduler -run TestQueueDifferencesPage -update`" + `.
+
+## CapacityScheduler
 
 A test draws trees of queues with percentages and weights, and changes them by files and by calls. It compares each
 rejection and each document of ` + "`/ws/v1/cluster/scheduler`" + ` with a ResourceManager of Hadoop 3.4.2. It accepts
@@ -129,6 +132,18 @@ Another test writes -1 for each key in turn. Both ResourceManagers show the same
 | --- | --- | --- | --- |
 `)
 	for _, k := range unsetKnown {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", k.where, k.hadoop, k.creel, k.why)
+	}
+	b.WriteString(`
+## FairScheduler
+
+A test draws allocation files and changes of them, and compares the same. It accepts these differences and no others.
+Rejections of a changed file are those in the log of Hadoop: its command reports none.
+
+| element or field | Hadoop | creel | reason |
+| --- | --- | --- | --- |
+`)
+	for _, k := range fairKnown {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", k.where, k.hadoop, k.creel, k.why)
 	}
 	if *updatePage {

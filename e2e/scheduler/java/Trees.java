@@ -23,6 +23,9 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeRemovedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.AllocationFileLoaderService;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.QueueManager;
 
 /**
  * One ResourceManager whose scheduler is replaced again and again, so that many
@@ -110,13 +113,14 @@ public class Trees {
         begin(words[1]);
         return;
       case "refresh":
-        rm.now.reinitialize(new YarnConfiguration(), context);
+        refresh();
         return;
       case "nodes":
         for (int i = 0; i < Integer.parseInt(words[1]); i++) {
           rm.now.handle(new NodeAddedSchedulerEvent(nodes.get(i)));
           added.add(nodes.get(i));
         }
+        update();
         return;
       case "end":
         end();
@@ -132,12 +136,43 @@ public class Trees {
     DefaultMetricsSystem.setInstance(new MetricsSystemImpl());
     Configuration conf = new YarnConfiguration();
     conf.set(YarnConfiguration.SCHEDULER_CONFIGURATION_STORE_CLASS, store);
-    CapacityScheduler next = new CapacityScheduler();
-    next.setConf(conf);
-    next.setRMContext(context);
+    AbstractYarnScheduler<?, ?> next;
+    if (conf.get(YarnConfiguration.RM_SCHEDULER, "").endsWith("FairScheduler")) {
+      FairScheduler fair = new FairScheduler();
+      fair.setRMContext(context);
+      next = fair;
+    } else {
+      CapacityScheduler capacity = new CapacityScheduler();
+      capacity.setConf(conf);
+      capacity.setRMContext(context);
+      next = capacity;
+    }
     context.setScheduler(next);
     rm.now = next;
     next.init(conf);
+    update();
+  }
+
+  /** Reads the file of queues again. FairScheduler itself only logs that a file is refused. */
+  static void refresh() throws Exception {
+    if (rm.now instanceof FairScheduler) {
+      Field loader = FairScheduler.class.getDeclaredField("allocsLoader");
+      loader.setAccessible(true);
+      ((AllocationFileLoaderService) loader.get(rm.now)).reloadAllocations();
+      QueueManager queues = ((FairScheduler) rm.now).getQueueManager();
+      queues.removeEmptyDynamicQueues();
+      queues.removePendingIncompatibleQueues();
+      update();
+      return;
+    }
+    rm.now.reinitialize(new YarnConfiguration(), context);
+  }
+
+  /** Does the work of FairScheduler's thread, which is not started. */
+  static void update() {
+    if (rm.now instanceof FairScheduler) {
+      ((FairScheduler) rm.now).update();
+    }
   }
 
   static void end() throws Exception {

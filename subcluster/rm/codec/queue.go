@@ -29,7 +29,7 @@ func QueueInfo(q *rm.QueueView, scheduler queues.Scheduler) *pb.QueueInfoProto {
 		PreemptionDisabled:   &q.PreemptionDisabled,
 		SchedulerType:        &name,
 		Weight:               percent(-1),
-		MaxParallelApps:      new(int32(min(q.Spec.MaxParallelApps, 1<<31-1))),
+		MaxParallelApps:      new(int32(q.Spec.ParallelLimit())),
 		QueueStatistics: &pb.QueueStatisticsProto{
 			NumAppsSubmitted:    &q.AppsSubmitted,
 			NumAppsRunning:      new(int64(q.ActiveApps)),
@@ -51,9 +51,6 @@ func QueueInfo(q *rm.QueueView, scheduler queues.Scheduler) *pb.QueueInfoProto {
 			ReservedContainers:  new(int64(q.ReservedContainers)),
 		},
 		IntraQueuePreemptionDisabled: &q.IntraPreemptionDisabled,
-	}
-	if q.Spec.MaxParallelApps == 0 {
-		info.MaxParallelApps = new(int32(1<<31 - 1))
 	}
 	if q.NormalizedWeight > 0 && q.Spec.Capacity.Unit == queues.Weight {
 		info.Weight = percent(q.Spec.Capacity.Value)

@@ -130,9 +130,9 @@ func (r *fairReader) defaults(doc *element, q *queues.Spec) {
 		case "user":
 			r.user(e, q)
 		case "userMaxAppsDefault":
-			q.UserMaxAppsDefault = fairValue(r, e, positive, 0)
+			q.UserMaxAppsDefault = fairValue(r, e, fairApps, 0)
 		case "queueMaxAppsDefault":
-			r.maxApps = fairValue(r, e, positive, 0)
+			r.maxApps = fairValue(r, e, fairApps, 0)
 		case "queueMaxAMShareDefault":
 			r.amShare = fairValue(r, e, fairAMShare, r.amShare)
 		case "queueMaxResourcesDefault":
@@ -184,7 +184,7 @@ func (r *fairReader) user(e *element, q *queues.Spec) {
 			r.at(f, "user %s has a <maxRunningApps> already", name)
 			continue
 		}
-		q.UserMaxApps = append(q.UserMaxApps, queues.UserLimit{User: name, Max: fairValue(r, f, positive, 0)})
+		q.UserMaxApps = append(q.UserMaxApps, queues.UserLimit{User: name, Max: fairValue(r, f, fairApps, 0)})
 	}
 }
 
@@ -278,7 +278,7 @@ func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues
 		case "queue", "pool":
 			children = append(children, f)
 		case "minResources":
-			q.Minimum = fairValue(r, f, r.lower, queues.Amount{})
+			q.Minimum = r.minimum(f)
 		case "maxResources":
 			q.MaxCapacity = fairValue(r, f, r.upper, q.MaxCapacity)
 		case "maxChildResources":
@@ -286,7 +286,7 @@ func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues
 		case "maxContainerAllocation":
 			q.MaxAllocation = r.container(f)
 		case "maxRunningApps":
-			q.MaxParallelApps = fairValue(r, f, positive, 0)
+			q.MaxParallelApps = fairValue(r, f, fairApps, 0)
 		case "maxAMShare":
 			q.MaxAMPercent = fairValue(r, f, fairAMShare, q.MaxAMPercent)
 		case "weight":
@@ -324,21 +324,7 @@ func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues
 			shownAmount(q.Minimum),
 		)
 	}
-	kind := e.attr("type")
-	if kind != "" && kind != "parent" {
-		r.at(e, "type %q of queue %s is not parent", kind, path)
-	}
-	isParent := isRoot || kind == "parent" || len(children) > 0
-	if isParent && q.Policy == queues.Fifo {
-		r.at(policyLine, "queue %s has queues below it and cannot be fifo", path)
-	}
-	if q.Policy == queues.DRF && parentPolicy == queues.FairShare && !isRoot {
-		r.at(policyLine, "queue %s is drf below %s, which is fair; make the parent drf", path, path.Parent())
-	}
-	if kind == "parent" && q.Settings != nil &&
-		slices.ContainsFunc(q.Settings, func(s queues.Setting) bool { return s.Key == "reservation" }) {
-		r.at(e, "queue %s is a parent and cannot be for reservations", path)
-	}
+	r.checkKind(e, &q, path, parentPolicy, len(children) > 0, policyLine)
 	for _, c := range children {
 		name := c.attr("name")
 		switch {
@@ -363,10 +349,42 @@ func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues
 		}
 		q.Children = append(q.Children, r.queue(c, child, q.Policy, depth+1))
 	}
-	if isParent && !isRoot {
+	if (len(children) > 0 || e.attr("type") == "parent") && !isRoot {
 		q.AutoCreate = r.made(&q)
 	}
 	return q
+}
+
+// checkKind reports settings that contradict the kind of a queue: parent or leaf.
+func (r *fairReader) checkKind(e *element, q *queues.Queue, path creel.QueuePath, parentPolicy queues.Policy,
+	children bool, policyLine *element,
+) {
+	isRoot := path == creel.RootQueue
+	kind := e.attr("type")
+	if kind != "" && kind != "parent" {
+		r.at(e, "type %q of queue %s is not parent", kind, path)
+	}
+	isParent := kind == "parent" || children
+	if (isParent || isRoot) && q.Policy == queues.Fifo {
+		r.at(policyLine, "queue %s has queues below it and cannot be fifo", path)
+	}
+	if q.Policy == queues.DRF && parentPolicy == queues.FairShare && !isRoot {
+		r.at(policyLine, "queue %s is drf below %s, which is fair; make the parent drf", path, path.Parent())
+	}
+	if kind == "parent" &&
+		slices.ContainsFunc(q.Settings, func(s queues.Setting) bool { return s.Key == "reservation" }) {
+		r.at(e, "queue %s is a parent and cannot be for reservations", path)
+	}
+}
+
+// minimum reads a guaranteed amount. As in Hadoop, a percentage guarantees nothing.
+func (r *fairReader) minimum(e *element) queues.Amount {
+	a := fairValue(r, e, r.lower, queues.Amount{})
+	if a.Unit == queues.Unset || a.Unit == queues.Absolute {
+		return a
+	}
+	r.warn(r.file, e.line, "<%s>: a percentage has no effect; write amounts, such as memory-mb=1024, vcores=2", e.name)
+	return queues.Amount{}
 }
 
 func shownAmount(a queues.Amount) string { return a.Resource.String() }
@@ -473,14 +491,16 @@ func (r *fairReader) oldPercents(text string) (queues.Amount, error) {
 	return a, nil
 }
 
-// container reads the largest container of a queue. Types without a value keep the cluster's maximum.
+// container reads the largest container of a queue. Types without a value keep the cluster's maximum. As in Hadoop, a
+// percentage limits nothing.
 func (r *fairReader) container(e *element) creel.Resource {
 	a, err := r.resources(e.value(), unlimited)
-	if err == nil && a.Unit != queues.Absolute {
-		err = fmt.Errorf("%q: write amounts, such as memory-mb=1024, vcores=2", e.value())
-	}
 	if err != nil {
 		r.at(e, "<%s>: %v", e.name, err)
+		return creel.Resource{}
+	}
+	if a.Unit != queues.Absolute {
+		r.warn(r.file, e.line, "<%s>: a percentage has no effect; write amounts, such as memory-mb=1024", e.name)
 		return creel.Resource{}
 	}
 	if r.opt.MaxAllocation.IsZero() {
@@ -508,7 +528,17 @@ func fairWeight(text string) (queues.Amount, error) {
 	return queues.WeightOf(max(f, 0)), err
 }
 
-// fairAMShare parses a share from 0 to 1, or -1 for no limit; more than 1 counts as 1.
+// fairApps parses a limit of running applications. With 0 or less none runs.
+func fairApps(text string) (int, error) {
+	n, err := parseInt(text)
+	if err == nil && n == 0 {
+		n = queues.NoApps
+	}
+	return n, err
+}
+
+// fairAMShare parses a share from 0 to 1, or -1 for no limit. As in Hadoop, more than 1 counts as 1, and another
+// negative share as 0.
 func fairAMShare(text string) (float64, error) {
 	f, err := parseFloat(text)
 	switch {
@@ -516,9 +546,7 @@ func fairAMShare(text string) (float64, error) {
 		return 0, err
 	case f == -1:
 		return -1, nil
-	case f < 0:
-		return 0, fmt.Errorf("%v is neither -1 nor a share from 0 to 1", f)
-	case f == 0:
+	case f <= 0:
 		return explicitZero, nil
 	}
 	return min(f, 1), nil

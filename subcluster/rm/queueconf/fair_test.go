@@ -184,15 +184,45 @@ func TestFairMaximumBelowMinimumWarns(t *testing.T) {
 	}
 }
 
+// With a limit of 0 or less Hadoop runs none; it starts no AM with a negative share, and ignores these percentages.
+func TestFairNumbersBelowOneAreRead(t *testing.T) {
+	const text = `<allocations><queueMaxAppsDefault>-3</queueMaxAppsDefault><userMaxAppsDefault>0</userMaxAppsDefault>
+<queue name="a"><maxRunningApps>0</maxRunningApps><maxAMShare>-3</maxAMShare></queue>
+<queue name="b"><minResources>50%</minResources><maxContainerAllocation>50%</maxContainerAllocation></queue></allocations>`
+	c, err := ReadFair("fair.xml", []byte(text), fairCluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Queues.Validate(); err != nil {
+		t.Error(err)
+	}
+	a, b := c.Queues.Root.Children[0], c.Queues.Root.Children[1]
+	if a.MaxParallelApps != queues.NoApps || a.ParallelLimit() != 0 || b.ParallelLimit() != -3 || b.MaxParallelApps >= 0 {
+		t.Errorf("limits %d, %d", a.MaxParallelApps, b.MaxParallelApps)
+	}
+	if c.Queues.UserMaxAppsDefault != queues.NoApps {
+		t.Errorf("limit of users %d", c.Queues.UserMaxAppsDefault)
+	}
+	if a.MaxAMPercent != explicitZero || b.Minimum.Unit != queues.Unset || !b.MaxAllocation.IsZero() {
+		t.Errorf("share %g, minimum %+v, container %v", a.MaxAMPercent, b.Minimum, b.MaxAllocation)
+	}
+	warned := fmt.Sprint(c.Warnings)
+	for _, name := range []string{"minResources", "maxContainerAllocation"} {
+		if !strings.Contains(warned, "fair.xml:3: <"+name+">: a percentage has no effect") {
+			t.Errorf("no warning of %s: %s", name, warned)
+		}
+	}
+}
+
 func TestWrongAllocationFilesNameEachLine(t *testing.T) {
 	text := `<allocations>
   <queue name="a">
     <weight>heavy</weight>
-    <maxAMShare>-3</maxAMShare>
+    <maxAMShare>most</maxAMShare>
     <schedulingPolicy>lottery</schedulingPolicy>
     <minResources>1 mb, 2 vcores</minResources>
     <maxResources>1 mb, 1 vcores</maxResources>
-    <queue name="b"><maxRunningApps>0</maxRunningApps></queue>
+    <queue name="b"><maxRunningApps>1.5</maxRunningApps></queue>
     <queue name="b"/>
     <queue/>
     <queue name="x.y"/>
@@ -221,9 +251,9 @@ func TestWrongAllocationFilesNameEachLine(t *testing.T) {
 	}
 	want := []string{
 		`fair.xml:3: <weight>: "heavy" is not a number`,
-		`fair.xml:4: <maxAMShare>: -3 is neither -1 nor a share from 0 to 1`,
+		`fair.xml:4: <maxAMShare>: "most" is not a number`,
 		`fair.xml:5: <schedulingPolicy>: "lottery" is none of fair, fifo, drf`,
-		`fair.xml:8: <maxRunningApps>: 0 is not above 0`,
+		`fair.xml:8: <maxRunningApps>: "1.5" is not a whole number of 32 bits`,
 		`fair.xml:9: queue root.a.b stands in the file twice`,
 		`fair.xml:10: a queue below root.a has no name`,
 		`fair.xml:11: queue name "x.y" has a dot; nest the queues instead`,

@@ -4,6 +4,7 @@ package queues
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ type Queue struct {
 	// in FairScheduler]; -1 = no limit
 	MaxAMPercent    float64
 	MaxApps         int // pending and running; submissions above it are rejected [share of MaxApplications]
-	MaxParallelApps int // running concurrently; applications above it wait [no limit]
+	MaxParallelApps int // running concurrently; applications above it wait [no limit]; negative, NoApps = none runs
 
 	MaxAllocation   creel.Resource // largest container [Config.MaxAllocation]
 	DefaultPriority int32          // of applications that request none
@@ -70,6 +71,20 @@ type Queue struct {
 
 	// Settings are the queue's keys without a field here, for reports.
 	Settings []Setting
+}
+
+// NoApps is a configured limit of 0 running applications.
+const NoApps = math.MinInt32
+
+// ParallelLimit returns the configured limit of running applications, as documents show it.
+func (q *Queue) ParallelLimit() int {
+	switch q.MaxParallelApps {
+	case 0:
+		return math.MaxInt32
+	case NoApps:
+		return 0
+	}
+	return min(q.MaxParallelApps, math.MaxInt32)
 }
 
 // NoLifetime is a configured lifetime of 0: no limit, whatever the parent has.

@@ -47,8 +47,8 @@ type Spec struct {
 	NodeLocalityWait, RackLocalityWait time.Duration
 
 	// UserMaxApps limits the running applications of named users in the whole cluster (max-parallel-apps of
-	// CapacityScheduler, maxRunningApps of FairScheduler); UserMaxAppsDefault applies to all others. 0 = none; -1 for
-	// a user = explicitly unlimited.
+	// CapacityScheduler, maxRunningApps of FairScheduler); UserMaxAppsDefault applies to all others. 0 = no limit;
+	// negative = none runs.
 	UserMaxApps        []UserLimit
 	UserMaxAppsDefault int
 

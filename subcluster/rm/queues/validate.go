@@ -16,15 +16,6 @@ func (s *Spec) Validate() error {
 	if s.Root.Name != string(creel.RootQueue) {
 		return badSpec(fmt.Sprintf("the top queue is named %q", s.Root.Name), "it must be root", "")
 	}
-	for _, u := range append([]UserLimit{{Max: s.UserMaxAppsDefault}}, s.UserMaxApps...) {
-		if u.Max < -1 {
-			return badSpec(
-				fmt.Sprintf("limit of applications of user %q is %d", u.User, u.Max),
-				"",
-				"give a positive number",
-			)
-		}
-	}
 	if err := s.check(&s.Root, creel.RootQueue, 0); err != nil {
 		return err
 	}
@@ -90,7 +81,7 @@ func (s *Spec) check(q *Queue, path creel.QueuePath, depth int) error {
 	if q.MaxAMPercent > 1 {
 		return bad("maximum share for application masters is %g, above 1", q.MaxAMPercent)
 	}
-	if q.MaxApps < 0 || q.MaxParallelApps < 0 {
+	if q.MaxApps < 0 {
 		return bad("a limit of applications is negative")
 	}
 	names := make(map[string]bool, len(q.Children))

@@ -27,6 +27,18 @@ func (h *Handler) bounded(w *writer, name string, v creel.Resource, b bounds) {
 	})
 }
 
+// of returns the bounds of the chosen types. Others are unbounded.
+func (b bounds) of(memory, cores bool) bounds {
+	least, most := creel.NewResource(0, 0), creel.NewResource(math.MaxInt64, math.MaxInt64)
+	if memory {
+		least.MemoryMB, most.MemoryMB = b.least.MemoryMB, b.most.MemoryMB
+	}
+	if cores {
+		least.VCores, most.VCores = b.least.VCores, b.most.VCores
+	}
+	return bounds{least, most}
+}
+
 // configured writes a configured amount. YARN writes a missing amount with the bounds of a container.
 func (h *Handler) configured(w *writer, name string, v creel.Resource, b bounds) {
 	if v.IsZero() {
@@ -137,13 +149,6 @@ func orderName(q *rm.QueueView) string {
 		return "fifo"
 	}
 	return "utilization"
-}
-
-func parallel(q *rm.QueueView) int64 {
-	if n := q.Spec.MaxParallelApps; n > 0 {
-		return int64(n)
-	}
-	return 1<<31 - 1
 }
 
 // health writes the scheduler's last operations, of which only the time is recorded.
@@ -280,7 +285,7 @@ func (h *Handler) capacityRoot(w *writer, q *rm.QueueView, all map[creel.QueuePa
 	h.vector(w, &q.QueueView)
 	w.Text("queueName", q.Path.Leaf())
 	w.Text("queuePath", string(q.Path))
-	w.Int("maxParallelApps", parallel(q))
+	w.Int("maxParallelApps", int64(q.Spec.ParallelLimit()))
 	w.Bool("isAbsoluteResource", written(&q.QueueView).Unit == queues.Absolute)
 	h.capacityChildren(w, q, all, b)
 	h.capacities(w, q, all, b)
@@ -421,7 +426,7 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	w.Float("weight", weightOf(&q.QueueView))
 	w.Float("normalizedWeight", q.NormalizedWeight)
 	w.Int("numApplications", int64(q.Apps))
-	w.Int("maxParallelApps", parallel(q))
+	w.Int("maxParallelApps", int64(q.Spec.ParallelLimit()))
 	w.Text("queueName", q.Path.Leaf())
 	w.Bool("isAbsoluteResource", written(&q.QueueView).Unit == queues.Absolute)
 	w.Text("state", q.State.String())
@@ -580,23 +585,33 @@ func (h *Handler) fairQueue(
 	total creel.Resource,
 	b bounds,
 ) {
-	w.Int("maxApps", int64(cmp.Or(q.Spec.MaxParallelApps, math.MaxInt32)))
-	if q.Spec.Minimum.Unit == queues.Unset { // Hadoop writes a missing minimum with a container's bounds
+	w.Int("maxApps", int64(q.Spec.ParallelLimit()))
+	missing := q.Spec.Minimum.Unit == queues.Unset
+	if missing { // Hadoop writes a missing minimum with a container's bounds
 		h.bounded(w, "minResources", q.Minimum, b)
 	} else {
 		h.resource(w, "minResources", q.Minimum)
 	}
-	h.resource(w, "maxResources", q.Max)
+	// Hadoop limits 0 of a maximum and of the demand by the missing minimum, type by type.
+	zero := func(v, above int64) bool { return missing && v == 0 && above != 0 }
+	h.bounded(w, "maxResources", q.Max, b.of(zero(q.Max.MemoryMB, total.MemoryMB), zero(q.Max.VCores, total.VCores)))
 	h.resource(w, "usedResources", q.Used)
 	h.resource(w, "amUsedResources", q.AMUsed)
 	h.resource(w, "amMaxResources", q.AMLimit)
-	if most := q.Spec.MaxCapacity.Unit; q.Leaf && total.IsZero() && q.Spec.Minimum.Unit == queues.Unset &&
-		(most == queues.Percent || most == queues.PerType) {
-		// A share of an empty cluster is 0, and YARN limits the demand to that 0.
-		h.bounded(w, "demandResources", q.Demand, b)
-	} else {
-		h.resource(w, "demandResources", q.Demand)
+	memory, cores := q.Max.MemoryMB, q.Max.VCores
+	if !q.Leaf {
+		memory, cores = 1, 1
+	} else if total.IsZero() { // only a configured amount is above 0
+		most := q.Spec.MaxCapacity
+		memory, cores = 1, 1
+		switch most.Unit {
+		case queues.Percent, queues.PerType:
+			memory, cores = 0, 0
+		case queues.Absolute:
+			memory, cores = most.Resource.MemoryMB, most.Resource.VCores
+		}
 	}
+	h.bounded(w, "demandResources", q.Demand, b.of(zero(memory, 1), zero(cores, 1)))
 	h.resource(w, "steadyFairResources", q.SteadyShare)
 	h.resource(w, "fairResources", q.FairShare)
 	h.resource(w, "clusterResources", total)

@@ -227,16 +227,22 @@ func (s *Scheduler) tryHeldAMs() bool {
 // atOnce returns the limit on concurrent applications that stops a, and its queue.
 func (s *Scheduler) atOnce(a *App) (Limit, *Queue) {
 	for q := a.queue; q != nil; q = q.parent {
-		if q.maxRunning > 0 && q.running >= q.maxRunning {
+		if q.maxRunning != 0 && q.running >= q.maxRunning {
 			return LimitParallelApps, q
 		}
 	}
-	if most := s.userMaxApps(a.user.name); most > 0 {
-		if n := s.userRunning[a.user.name]; n != nil && *n >= most {
-			return LimitParallelApps, nil
-		}
+	if most := s.userMaxApps(a.user.name); most != 0 && countOf(s.userRunning[a.user.name]) >= most {
+		return LimitParallelApps, nil
 	}
 	return LimitNone, nil
+}
+
+// countOf is the number of a user's running applications in the cluster; nil is 0.
+func countOf(running *int) int {
+	if running == nil {
+		return 0
+	}
+	return *running
 }
 
 // mayActivate returns the limit that prevents the start of a's AM, and its queue.
@@ -346,7 +352,7 @@ func (s *Scheduler) Deactivate(a *App) {
 	a.user.setInLine()
 	blocked := false
 	for q := a.queue; q != nil; q = q.parent {
-		blocked = blocked || q.maxRunning > 0 && q.running >= q.maxRunning
+		blocked = blocked || q.maxRunning != 0 && q.running >= q.maxRunning
 		q.running--
 	}
 	if n := s.userRunning[a.user.name]; n != nil {

@@ -92,7 +92,7 @@ type Queue struct {
 	maxAM      float64
 	shares     [shareSets]fairShares // for FairScheduler
 	running    int                   // activated applications, here and below
-	maxRunning int                   // 0 = no limit
+	maxRunning int                   // 0 = no limit, negative = none
 	// inLine is the sum of the AMs whose applications are in line, in this partition
 	inLine      amounts.Vec
 	inLineCount int32

@@ -127,12 +127,12 @@ func (s *Scheduler) whyNotActive(a *App, w *Why) {
 	switch limit {
 	case LimitParallelApps:
 		if q != nil {
-			w.Count, w.Max = q.running, q.maxRunning
+			w.Count, w.Max = q.running, max(q.maxRunning, 0)
 			w.Text = fmt.Sprintf("Queue %s runs %d applications of at most %d at once.", q.path, w.Count, w.Max)
 			w.Try = "wait until one ends, or raise the queue's limit of parallel applications"
 			return
 		}
-		w.Count, w.Max = *s.userRunning[a.user.name], s.userMaxApps(a.user.name)
+		w.Count, w.Max = countOf(s.userRunning[a.user.name]), max(s.userMaxApps(a.user.name), 0)
 		w.Text = fmt.Sprintf("User %s runs %d applications of at most %d at once.", a.user.name, w.Count, w.Max)
 		w.Try = "wait until one ends, or raise the user's limit of parallel applications"
 	case LimitAM, LimitUserAM:
