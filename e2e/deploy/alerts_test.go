@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/creelrm/creel/internal/programs"
@@ -23,6 +24,12 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 		return list
 	}
 	rules := names("deploy/prometheus/alerts.yml", `(?m)^ *- alert: (\w+)$`)
+	for _, rule := range rules {
+		link := "runbook_url: https://github.com/creelrm/creel/blob/main/docs/operations/alerts.md#" + strings.ToLower(rule)
+		if len(names("deploy/prometheus/alerts.yml", "(?m)^ *("+regexp.QuoteMeta(link)+")$")) != 1 {
+			t.Errorf("alert %s has no line %q", rule, link)
+		}
+	}
 	sections := names("docs/operations/alerts.md", `(?m)^## (\w+)$`)
 	if !slices.Equal(rules, sections) || len(rules) < 10 {
 		t.Errorf("alerts %q, sections of docs/operations/alerts.md %q", rules, sections)
