@@ -196,8 +196,8 @@ func (m *Machine) attach(c *container, n *node) {
 // completion.
 func (m *Machine) complete(c *container, s containerState, exit int32, diagnostics string, message any) {
 	n, t, size := c.node, c.owner(), m.sizeOf(c)
-	if m.sched.Learns() && (s == cCompleted || s == cReleased && c.state == cRunning) && !c.am {
-		m.sched.Ended(&t.app.App, &n.Node, m.ms()-c.created)
+	if m.sched.Preemption().Learns() && (s == cCompleted || s == cReleased && c.state == cRunning) && !c.am {
+		m.sched.Preemption().Ended(&t.app.App, &n.Node, m.ms()-c.created)
 	}
 	m.dropUnlaunched(c)
 	if x := c.extra; x != nil {
@@ -215,7 +215,7 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	if x := c.extra; x != nil && x.victim != nil {
 		v := x.victim
 		m.pardon(c)
-		m.sched.Lost(v)
+		m.sched.Preemption().Lost(v)
 	}
 	m.count.containers--
 	m.count.released++

@@ -58,7 +58,7 @@ func (k machineContainers) Weight(a *sched.App) float64 {
 
 // preempt applies the scheduler's decisions about victims.
 func (m *Machine) preempt() {
-	for _, o := range m.sched.Orders() {
+	for _, o := range m.sched.Preemption().Orders() {
 		c, _ := o.Victim.Owner.(*container)
 		if c == nil {
 			continue // it ended after the order
@@ -190,7 +190,7 @@ func (m *Machine) underNotice(t *attempt, out *Answer) {
 		sum.Add(&m.sizeOf(c).V)
 	}
 	slices.SortFunc(out.Preempt, func(a, b creel.ContainerID) int { return a.Compare(b) })
-	if !m.sched.Negotiates() {
+	if !m.sched.Preemption().Negotiates() {
 		return
 	}
 	least := m.sizes.Least
@@ -230,7 +230,7 @@ func (m *Machine) PlanPreemption(queue string) (Plan, error) {
 	if q == nil {
 		return Plan{}, noQueue(queue)
 	}
-	p := m.sched.PlanPreemption(q)
+	p := m.sched.Preemption().Plan(q)
 	out := Plan{On: p.On, Victims: []PlannedVictim{}}
 	for i, v := range p.Victims {
 		if c, live := v.Owner.(*container); live {

@@ -53,7 +53,7 @@ func BenchmarkPreemptIdle(b *testing.B) {
 			w.now = w.now.Add(time.Second)
 			w.m.Tick(w.now)
 		}
-		if n := w.m.sched.Victims(); n != 0 {
+		if n := w.m.sched.Preemption().Victims(); n != 0 {
 			b.Fatalf("%d victims where nobody is short", n)
 		}
 	}
@@ -81,7 +81,7 @@ func BenchmarkPreemptWave(b *testing.B) {
 				b.StartTimer()
 				w.m.Tick(w.now)
 				b.StopTimer()
-				b.ReportMetric(float64(w.m.sched.Victims()), "victims")
+				b.ReportMetric(float64(w.m.sched.Preemption().Victims()), "victims")
 			}
 		})
 	}
@@ -105,7 +105,7 @@ func BenchmarkPreemptMixedWave(b *testing.B) {
 		b.StartTimer()
 		w.m.Tick(w.now)
 		b.StopTimer()
-		b.ReportMetric(float64(w.m.sched.Victims()), "victims")
+		b.ReportMetric(float64(w.m.sched.Preemption().Victims()), "victims")
 	}
 }
 

@@ -16,16 +16,16 @@ type PreemptionBudget = sched.PreemptionBudget
 // stay under notice.
 func (m *Machine) SetPreemptionBudgets(now time.Time, list []PreemptionBudget) {
 	m.at(now)
-	m.sched.SetPreemptionBudgets(list)
+	m.sched.Preemption().SetBudgets(list)
 }
 
 // whyBudget returns, for a waiting application, a text about the federation's preemption budget for its queue here.
 // The text begins with a space; it is "" without a budget.
 func (m *Machine) whyBudget(a *app) string {
-	if _, on := m.sched.Preempting(); !on || !a.wants() {
+	if _, on := m.sched.Preemption().Settings(); !on || !a.wants() {
 		return ""
 	}
-	b, left, has := m.sched.PreemptionLeft(&a.App)
+	b, left, has := m.sched.Preemption().BudgetLeft(&a.App)
 	if !has {
 		return ""
 	}

@@ -92,7 +92,7 @@ func (m *Machine) WaitsSince(id creel.ApplicationID) time.Time {
 // loss; each sentence begins with a space.
 func (m *Machine) whyPreempted(a *app) string {
 	text := ""
-	if of := m.sched.TakenFor(&a.App); len(of) > 0 {
+	if of := m.sched.Preemption().TakenFor(&a.App); len(of) > 0 {
 		loser := of[0].App
 		n := 0
 		for _, v := range of {
@@ -107,7 +107,7 @@ func (m *Machine) whyPreempted(a *app) string {
 		text += fmt.Sprintf(" %s %d containers of %s are under notice, and will be killed at %s.",
 			where, n, loser.ID(), instant(of[0].By).Format(time.TimeOnly))
 	} else if a.wants() {
-		if at, lacks, has := m.sched.NextRound(a.Queue()); has {
+		if at, lacks, has := m.sched.Preemption().NextRound(a.Queue()); has {
 			text += fmt.Sprintf(" Queue %s has %s less than its guarantee, which the preemption round at %s may take back.",
 				a.path, lacks, instant(at).Format(time.TimeOnly))
 		}

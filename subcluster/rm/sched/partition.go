@@ -74,15 +74,15 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 		caps:          s.caps,
 		userCaps:      s.userCaps,
 
-		preemptBudgets: s.preemptBudgets,
-		tagState:       tagState{tags: s.tags},
+		tagState: tagState{tags: s.tags},
 	}
 	p.init(&spec)
-	if s.containers != nil {
-		p.containers = partitionContainers{p}
+	p.preempt.budgets = s.preempt.budgets
+	if s.preempt.from != nil {
+		p.preempt.from = partitionContainers{p}
 	}
 	p.tree.root = p.addQueue(&spec.Root, nil)
-	p.setPreemption(spec.Preemption)
+	p.preempt.configure(spec.Preemption)
 	for _, q := range s.tree.all {
 		if q.dynamic {
 			p.counterpart(q)
@@ -219,7 +219,7 @@ type partitionContainers struct{ p *Scheduler }
 
 // Apps calls yield for each application's App in the partition.
 func (k partitionContainers) Apps(yield func(*App) bool) {
-	k.p.main.containers.Apps(func(a *App) bool {
+	k.p.main.preempt.from.Apps(func(a *App) bool {
 		x := a.partIn(k.p)
 		return x == nil || yield(x)
 	})
@@ -227,11 +227,11 @@ func (k partitionContainers) Apps(yield func(*App) bool) {
 
 // Newest returns the containers in all partitions: a round skips those of others.
 func (k partitionContainers) Newest(x *App, out []Container) []Container {
-	return k.p.main.containers.Newest(x.main, out)
+	return k.p.main.preempt.from.Newest(x.main, out)
 }
 
 // Weight returns the weight of the whole application.
-func (k partitionContainers) Weight(x *App) float64 { return k.p.main.containers.Weight(x.main) }
+func (k partitionContainers) Weight(x *App) float64 { return k.p.main.preempt.from.Weight(x.main) }
 
 // HeldContainer is a container on a node whose label changes.
 type HeldContainer struct {
@@ -247,9 +247,7 @@ func (s *Scheduler) SetLabel(n *Node, label string, held []HeldContainer) {
 	if to == nil || to == from {
 		return
 	}
-	if from.preempt != nil {
-		from.dropClaims(func(c *claim) bool { return c.node == n })
-	}
+	from.preempt.dropClaims(func(c *claim) bool { return c.node == n })
 	use := n.use
 	from.setUse(n, Off)
 	for i := range held {
@@ -325,6 +323,7 @@ func (s *Scheduler) init(spec *queues.Spec) {
 	}
 	s.delayed.Slot = func(w *Ask) *int32 { return &w.slot }
 	s.timers.init()
+	s.preempt.s = s
 	s.policy = policyOf(spec)
 	s.tree = tree{spec: spec, byPath: map[creel.QueuePath]*Queue{}, names: map[string]*Queue{}, version: 1}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Preemption takes containers back from queues and users above their share, for those that wait below their share. It
-// runs at a deadline:
+// Preemption takes containers back from queues and users above their share, for those that wait below their share. Each
+// partition has its own. It runs at a deadline:
 //
 //  1. A round, every Preemption.Interval, asks the policy for shortages and for
 //     containers that may be taken (preempt_capacity.go, preempt_fair.go,
@@ -26,16 +26,23 @@ import (
 //
 // Resources that a victim leaves are reserved for the claim (preempt_keep.go). Outside rounds, other code uses this
 // state only for held nodes.
-type preemption struct {
+type Preemption struct {
+	s      *Scheduler
+	on     bool
 	cfg    queues.Preemption
-	from   Containers
+	from   Containers // nil: never on
 	timer  *timer
 	claims []*claim // oldest first
 	orders []Order  // since the last Orders
 	short  map[*Queue]*shortage
 	last   RoundResult
 	memory chooserMemory
+
+	budgets map[capKey]*preemptionBudget // of all partitions, which share the map
 }
+
+// Preemption returns the preemption of all partitions.
+func (s *Scheduler) Preemption() *Preemption { return &s.preempt }
 
 // Containers is the owner's side of preemption: the scheduler records containers only as amounts.
 type Containers interface {
@@ -116,33 +123,10 @@ type RoundResult struct {
 	Chosen  int         // number of victims; if only observing, of possible victims
 }
 
-// setPreemption applies the queue specification's settings.
-func (s *Scheduler) setPreemption(cfg queues.Preemption) {
-	for _, part := range s.parts {
-		part.setPreemption(cfg)
-	}
-	p := s.preempt
-	if !cfg.On || s.containers == nil {
-		if p != nil {
-			s.dropClaims(func(*claim) bool { return true })
-			s.stop(&p.timer)
-			s.lastOrders, s.preempt = p.orders, nil
-		}
-		return
-	}
-	if p == nil {
-		p = &preemption{from: s.containers, short: map[*Queue]*shortage{}}
-		s.preempt = p
-	}
-	p.cfg = cfg
-	s.stop(&p.timer)
-	p.timer = s.timer(s.now+p.interval(), s.preemptRound)
-}
-
-func (p *preemption) interval() int64 { return int64(max(p.cfg.Interval, 100*time.Millisecond)) }
+func (p *Preemption) interval() int64 { return int64(max(p.cfg.Interval, 100*time.Millisecond)) }
 
 // wait is the time from the notice to the kill.
-func (p *preemption) wait(by Rule) time.Duration {
+func (p *Preemption) wait(by Rule) time.Duration {
 	if by == RuleBalance {
 		return p.cfg.BalanceWait
 	}
@@ -151,31 +135,26 @@ func (p *preemption) wait(by Rule) time.Duration {
 
 // Orders returns the orders about victims since the last call, in order. It is due after Tick, Reload and SetLabel,
 // before anything else changes; the slice is overwritten later.
-func (s *Scheduler) Orders() []Order {
-	out := s.ownOrders()
-	for _, p := range s.parts {
-		out = append(out, p.ownOrders()...)
+func (p *Preemption) Orders() []Order {
+	out := p.ownOrders()
+	for _, part := range p.s.parts {
+		out = append(out, part.preempt.ownOrders()...)
 	}
 	return out
 }
 
-func (s *Scheduler) ownOrders() []Order {
-	if s.preempt == nil {
-		out := s.lastOrders
-		s.lastOrders = nil
-		return out
-	}
-	out := s.preempt.orders
-	s.preempt.orders = s.preempt.orders[:0]
+func (p *Preemption) ownOrders() []Order {
+	out := p.orders
+	p.orders = p.orders[:0]
 	return out
 }
 
-func (p *preemption) order(k OrderKind, v *Victim) { p.orders = append(p.orders, Order{k, v}) }
+func (p *Preemption) order(k OrderKind, v *Victim) { p.orders = append(p.orders, Order{k, v}) }
 
 // round is the state of one round.
 type round struct {
 	s         *Scheduler
-	p         *preemption
+	p         *Preemption
 	needs     []need // in the order of service
 	budgets   map[*Queue]*budget
 	over      []*budget // of budgets, in the order of loss
@@ -227,62 +206,12 @@ type budget struct {
 	strict bool        // other types must not be touched
 }
 
-func (s *Scheduler) newRound() *round {
+func (p *Preemption) newRound() *round {
 	return &round{
-		s: s, p: s.preempt, budgets: map[*Queue]*budget{}, claimed: map[*Ask]int32{},
+		s: p.s, p: p, budgets: map[*Queue]*budget{}, claimed: map[*Ask]int32{},
 		byUser: map[*user]*amounts.Vec{}, chosen: map[any]bool{},
 		loss: map[*App]*amounts.Vec{}, userLoss: map[*user]*amounts.Vec{},
 	}
-}
-
-// preemptRound runs at the deadline.
-func (s *Scheduler) preemptRound() {
-	p := s.preempt
-	p.timer = s.timer(s.now+p.interval(), s.preemptRound)
-	if s.waiting == 0 && len(p.claims) == 0 {
-		clear(p.short)
-		p.last = RoundResult{At: s.now}
-		return
-	}
-	r := s.newRound()
-	s.policy.shortfall(r)
-	r.review()
-	if r.dry = p.cfg.ObserveOnly; !r.dry {
-		r.yieldReservations()
-	}
-	r.claimAll()
-	r.within()
-	p.last.Chosen = 0
-	for _, c := range r.made {
-		p.last.Chosen += len(c.victims)
-	}
-	if !r.dry {
-		r.notify()
-		r.kill()
-	}
-}
-
-// review drops the claims that are no longer needed, and counts the others. In doubt it drops the youngest first.
-func (r *round) review() {
-	s := r.s
-	s.dropClaims(func(c *claim) bool {
-		if !c.valid(s) {
-			return true
-		}
-		if len(c.victims) == 0 {
-			return c.keepUntil <= s.now // freed resources stay reserved until then
-		}
-		if c.rule == RuleUserLimit || c.rule == RuleAppPriority {
-			return !r.stillWithin(c)
-		}
-		n := r.needOf(c.queue, c.rule)
-		if n == nil || !n.due(s, &c.size.V) || !r.takeAll(c.victims, c.rule) {
-			return true
-		}
-		r.serve(n, &c.size.V, c.count)
-		r.count(c, 1)
-		return false
-	})
 }
 
 // count adds a claim to the sums of takers and losers; -1 undoes it.
@@ -380,47 +309,25 @@ func (r *round) takeAll(victims []*Victim, rule Rule) bool {
 	return true
 }
 
-// notify orders the notices for the victims of new claims.
-func (r *round) notify() {
-	for _, c := range r.made {
-		r.p.claims = append(r.p.claims, c)
-		for _, v := range c.victims {
-			r.p.order(Notice, v)
-			for _, x := range c.spent {
-				x.sum.Add(&v.Size.V)
-			}
-		}
-	}
-}
-
-// kill kills the victims of expired claims.
-func (r *round) kill() {
-	for _, c := range r.p.claims {
-		if c.until > r.s.now {
-			continue
-		}
-		for _, v := range c.victims {
-			r.p.order(Kill, v)
-		}
-	}
-}
-
 // stillAsks reports whether the application still asks for containers of an ask.
 func (a *App) stillAsks(w *Ask) bool {
 	return a.waits && w.count > 0 && w.size != nil && slices.Contains(a.asks, w)
 }
 
-// Preempting returns the preemption settings in force, and whether preemption is on.
-func (s *Scheduler) Preempting() (queues.Preemption, bool) {
-	if s.preempt == nil {
+// Settings returns the settings in force, and whether preemption is on.
+func (p *Preemption) Settings() (queues.Preemption, bool) {
+	if !p.on {
 		return queues.Preemption{}, false
 	}
-	return s.preempt.cfg, true
+	return p.cfg, true
 }
 
 // Negotiates reports whether AMs may release other containers in place of the victims. Rounds compare amounts, so such
 // a release pardons the victims.
-func (s *Scheduler) Negotiates() bool { return s.policy.within }
+func (p *Preemption) Negotiates() bool { return p.s.policy.within }
 
 // ForQueue returns the queue that gets the victim's resources.
 func (v *Victim) ForQueue() creel.QueuePath { return v.claim.queue.path }
+
+// within reports whether a rule takes between users and applications of one leaf.
+func (r Rule) within() bool { return r == RuleUserLimit || r == RuleAppPriority }

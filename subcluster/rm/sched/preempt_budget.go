@@ -36,10 +36,11 @@ type preemptionBudget struct {
 // spending is the sum of the victims notified in one interval, minus the pardoned ones.
 type spending struct{ sum amounts.Vec }
 
-// SetPreemptionBudgets replaces all budgets. A budget may be for a label that does not exist yet.
-func (s *Scheduler) SetPreemptionBudgets(list []PreemptionBudget) {
-	was := maps.Clone(s.preemptBudgets)
-	clear(s.preemptBudgets)
+// SetBudgets replaces all budgets. A budget may be for a label that does not exist yet.
+func (p *Preemption) SetBudgets(list []PreemptionBudget) {
+	s := p.s
+	was := maps.Clone(p.budgets)
+	clear(p.budgets)
 	for _, b := range list {
 		k := &preemptionBudget{
 			PreemptionBudget: b, amount: s.sizes.Vec(b.Share), spent: &spending{},
@@ -54,17 +55,18 @@ func (s *Scheduler) SetPreemptionBudgets(list []PreemptionBudget) {
 		if old := was[of]; old != nil && old.Begins.Equal(b.Begins) {
 			k.spent = old.spent
 		}
-		s.preemptBudgets[of] = k
+		p.budgets[of] = k
 	}
 }
 
 // budgetsOf calls yield for the budgets in force of a queue and its ancestors, in this partition.
-func (s *Scheduler) budgetsOf(q *Queue, yield func(*preemptionBudget) bool) {
-	if len(s.preemptBudgets) == 0 {
+func (p *Preemption) budgetsOf(q *Queue, yield func(*preemptionBudget) bool) {
+	s := p.s
+	if len(p.budgets) == 0 {
 		return
 	}
 	for ; q != nil; q = q.parent {
-		if b := s.preemptBudgets[capKey{q.path, s.label}]; b != nil && s.now < b.until && !yield(b) {
+		if b := p.budgets[capKey{q.path, s.label}]; b != nil && s.now < b.until && !yield(b) {
 			return
 		}
 	}
@@ -73,7 +75,7 @@ func (s *Scheduler) budgetsOf(q *Queue, yield func(*preemptionBudget) bool) {
 // withinBudgets reports whether the budgets permit this much more preemption for a queue.
 func (r *round) withinBudgets(q *Queue, v *amounts.Vec) bool {
 	ok := true
-	r.s.budgetsOf(q, func(b *preemptionBudget) bool {
+	r.p.budgetsOf(q, func(b *preemptionBudget) bool {
 		have := b.spent.sum
 		if x := r.planned[b.spent]; x != nil {
 			have.Add(x)
@@ -90,7 +92,7 @@ func (r *round) spend(c *claim) {
 	if c.rule.within() {
 		return
 	}
-	r.s.budgetsOf(c.queue, func(b *preemptionBudget) bool {
+	r.p.budgetsOf(c.queue, func(b *preemptionBudget) bool {
 		if r.planned == nil {
 			r.planned = map[*spending]*amounts.Vec{}
 		}
@@ -102,13 +104,13 @@ func (r *round) spend(c *claim) {
 	})
 }
 
-// PreemptionLeft returns, for a waiting application, the rest of its queue's preemption budget on the nodes where it
+// BudgetLeft returns, for a waiting application, the rest of its queue's preemption budget on the nodes where it
 // waits. Of several budgets in force it takes the one with the least memory left. It returns false without a budget.
-func (s *Scheduler) PreemptionLeft(a *App) (of PreemptionBudget, left creel.Resource, has bool) {
+func (p *Preemption) BudgetLeft(a *App) (of PreemptionBudget, left creel.Resource, has bool) {
 	q := a.waitsIn()
-	s = q.s
-	s.budgetsOf(q, func(b *preemptionBudget) bool {
-		rest := above(s, &b.amount, &b.spent.sum)
+	s := q.s
+	s.preempt.budgetsOf(q, func(b *preemptionBudget) bool {
+		rest := s.sizes.Above(&b.amount, &b.spent.sum)
 		if s.now >= b.ends {
 			rest = amounts.Vec{}
 		}
@@ -119,6 +121,3 @@ func (s *Scheduler) PreemptionLeft(a *App) (of PreemptionBudget, left creel.Reso
 	})
 	return of, left, has
 }
-
-// within reports whether a rule takes between users and applications of one leaf.
-func (r Rule) within() bool { return r == RuleUserLimit || r == RuleAppPriority }

@@ -32,14 +32,14 @@ func (p *capacityPolicy) shortfall(r *round) {
 	for i := 0; i < s.sizes.Check; i++ {
 		r.allowed.Set(i, int64(cfg.PerRound*float64(total.At(i))))
 	}
-	s.whole().takenElsewhere(s, &r.taken)
+	s.whole().preempt.takenElsewhere(s, &r.taken)
 	r.p.last = RoundResult{At: s.now, Allowed: r.allowed}
-	if !s.anyBelow(cfg.Balance) {
+	if !r.anyBelow() {
 		return // no use exceeds the ideal
 	}
 	root := r.idealOf(s.tree.root)
 	root.share = s.total
-	s.assign(root)
+	root.assign(s.sizes.Check)
 	var leaves []*ideal
 	var walk func(x *ideal)
 	walk = func(x *ideal) {
@@ -78,16 +78,16 @@ func (p *capacityPolicy) shortfall(r *round) {
 		}
 	}
 	r.p.last.Due = due
-	s.inOrder(r)
+	r.sortQueues()
 }
 
 // takenElsewhere adds the amounts under notice in all partitions but one: a round's limit applies to the cluster.
-func (s *Scheduler) takenElsewhere(but *Scheduler, sum *amounts.Vec) {
-	for _, p := range append([]*Scheduler{s}, s.parts...) {
-		if p == but || p.preempt == nil {
+func (p *Preemption) takenElsewhere(but *Scheduler, sum *amounts.Vec) {
+	for _, part := range append([]*Scheduler{p.s}, p.s.parts...) {
+		if part == but {
 			continue
 		}
-		for _, c := range p.preempt.claims {
+		for _, c := range part.preempt.claims {
 			for _, v := range c.victims {
 				sum.Add(&v.Size.V)
 			}
@@ -96,7 +96,8 @@ func (s *Scheduler) takenElsewhere(but *Scheduler, sum *amounts.Vec) {
 }
 
 // anyBelow reports whether a leaf with asks is below its guarantee of some type or, with balancing, has asks at all.
-func (s *Scheduler) anyBelow(balance bool) bool {
+func (r *round) anyBelow() bool {
+	s, balance := r.s, r.p.cfg.Balance
 	for _, q := range s.tree.all {
 		if q.pendingCount > 0 && q.leaf != nil && (balance || !s.sizes.Fits(&q.sized().entitled, &q.used)) {
 			return true
@@ -127,9 +128,9 @@ func (r *round) needsOf(x *ideal) {
 	}
 }
 
-// inOrder sorts needs: guarantees first, then by queue priority, then by the lowest use ratio. It sorts queues with
+// sortQueues sorts needs: guarantees first, then by queue priority, then by the lowest use ratio. It sorts queues with
 // excess by the highest use ratio.
-func (s *Scheduler) inOrder(r *round) {
+func (r *round) sortQueues() {
 	ratio := func(q *Queue) float64 { return useRank(q).ratio }
 	slices.SortStableFunc(r.needs, func(a, b need) int {
 		return cmp.Or(
@@ -151,14 +152,14 @@ func (r *round) idealOf(q *Queue) *ideal {
 	if q.leaf != nil {
 		x.want = q.used
 		if q.pendingCount > 0 {
-			want := s.wanted(q)
+			want := q.wanted()
 			x.want.Add(&want)
 			if r.p.cfg.ReservedTwice || r.p.cfg.ReservedFirst {
 				x.want.Add(&q.held)
 			}
 		}
 		if !q.spec.PreemptionDisabled {
-			x.spare = above(s, &q.used, &q.entitled)
+			x.spare = s.sizes.Above(&q.used, &q.entitled)
 		}
 	}
 	for _, c := range q.children {
@@ -172,9 +173,9 @@ func (r *round) idealOf(q *Queue) *ideal {
 		x.reach.Add(&k.reach)
 	}
 	// A parent may lose as much as its children together, even if other children are protected.
-	over := above(s, &q.used, &q.entitled)
+	over := s.sizes.Above(&q.used, &q.entitled)
 	x.spare.Min(&over)
-	x.untouched = above(s, &over, &x.spare)
+	x.untouched = s.sizes.Above(&over, &x.spare)
 	most := q.max
 	if q.cap != nil {
 		s.limitByCap(q, &most)
@@ -195,7 +196,7 @@ func (r *round) idealOf(q *Queue) *ideal {
 }
 
 // wanted returns a leaf's asks, up to its user limits.
-func (s *Scheduler) wanted(q *Queue) amounts.Vec {
+func (q *Queue) wanted() amounts.Vec {
 	var sum amounts.Vec
 	for _, u := range q.leaf.userList {
 		if u.apps.Len() == 0 {
@@ -205,8 +206,8 @@ func (s *Scheduler) wanted(q *Queue) amounts.Vec {
 		for _, a := range u.apps.Items {
 			want.Add(&a.pending)
 		}
-		if limit, has := s.userPotential(u); has {
-			limit = above(s, &limit, &u.used)
+		if limit, has := u.potential(); has {
+			limit = q.s.sizes.Above(&limit, &u.used)
 			want.Min(&limit)
 		}
 		sum.Add(&want)
@@ -214,9 +215,10 @@ func (s *Scheduler) wanted(q *Queue) amounts.Vec {
 	return sum
 }
 
-// userPotential returns the limit that a user may reach. User limits grow with the leaf's use, up to this part of its
+// potential returns the limit that a user may reach. User limits grow with the leaf's use, up to this part of its
 // guarantee at least; with balancing, of its maximum.
-func (s *Scheduler) userPotential(u *user) (amounts.Vec, bool) {
+func (u *user) potential() (amounts.Vec, bool) {
+	s := u.q.s
 	limit, has := s.policy.userLimit(s, u)
 	if !has {
 		return limit, false
@@ -241,13 +243,13 @@ func (s *Scheduler) userPotential(u *user) (amounts.Vec, bool) {
 	return limit, true
 }
 
-// userMayHave reports whether a user may get more, beyond current use and the amount that claims add.
-func (s *Scheduler) userMayHave(u *user, claimed *amounts.Vec) bool {
-	limit, has := s.userPotential(u)
+// mayHave reports whether a user may get more, beyond current use and the amount that claims add.
+func (u *user) mayHave(claimed *amounts.Vec) bool {
+	limit, has := u.potential()
 	if !has {
 		return true
 	}
-	for i := 0; i < s.sizes.Check; i++ {
+	for i := 0; i < u.q.s.sizes.Check; i++ {
 		have := u.used.At(i)
 		if claimed != nil {
 			have += claimed.At(i)
@@ -259,16 +261,16 @@ func (s *Scheduler) userMayHave(u *user, claimed *amounts.Vec) bool {
 	return true
 }
 
-// assign divides a queue's amount among its children, down to the leaves.
-func (s *Scheduler) assign(x *ideal) {
+// assign divides a queue's amount of the first types among its children, down to the leaves.
+func (x *ideal) assign(types int) {
 	if len(x.kids) == 0 {
 		return
 	}
-	for i := 0; i < s.sizes.Check; i++ {
-		s.level(x, i)
+	for i := range types {
+		x.level(i)
 	}
 	for _, k := range x.kids {
-		s.assign(k)
+		k.assign(types)
 	}
 }
 
@@ -277,7 +279,7 @@ func (s *Scheduler) assign(x *ideal) {
 // guarantees, then beyond. A leaf's part ends at its demand. A leaf that has not exceeded its guarantee ends at the
 // guarantee, unless the excess over guarantees is balanced. A parent's part ends with the parts of its leaves. So a
 // leaf below its guarantee takes from other branches too, even if its parent is above its own.
-func (s *Scheduler) level(x *ideal, i int) {
+func (x *ideal) level(i int) {
 	least := func(k *ideal) int64 {
 		return min(k.used.At(i), k.q.entitled.At(i)+k.untouched.At(i))
 	}
@@ -413,16 +415,7 @@ func (x *ideal) excess(s *Scheduler, ignored float64) *budget {
 	// AMs are kept up to the AM share of the queue's guarantee.
 	if l := x.q.leaf; x.q.maxAM >= 0 {
 		keep := scaleUp(g, x.q.maxAM, &amounts.Vec{}, s.sizes.N)
-		b.ams = above(s, &l.amUsed, &keep)
+		b.ams = s.sizes.Above(&l.amUsed, &keep)
 	}
 	return b
-}
-
-// above returns v minus w, for each type at least 0.
-func above(s *Scheduler, v, w *amounts.Vec) amounts.Vec {
-	var out amounts.Vec
-	for i := 0; i < s.sizes.N; i++ {
-		out.Set(i, max(0, v.At(i)-w.At(i)))
-	}
-	return out
 }

@@ -7,7 +7,6 @@ import (
 	"container/heap"
 	"slices"
 
-	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
@@ -504,14 +503,4 @@ func (ch *chooser) clear(n *need, w *Ask, node *Node, want int32) ([]*candidate,
 		price.loss /= ch.serves(w, node, list, want)
 	}
 	return list, price
-}
-
-// losesLeast reports whether the nearest queue with a setting has LeastWork.
-func (q *Queue) losesLeast() bool {
-	for ; q != nil; q = q.parent {
-		if v := q.spec.Victims; v != queues.VictimsDefault {
-			return v == queues.LeastWork
-		}
-	}
-	return false
 }

@@ -58,7 +58,7 @@ func (r *round) claimFor(n *need, ch *chooser) {
 // mayClaim reports whether one more container of an ask is within the shortage and its user's limit.
 func (r *round) mayClaim(n *need, w *Ask) bool {
 	u := w.app.user
-	return n.due(r.s, &w.size.V) && (n.rule == RuleAppPriority || r.s.userMayHave(u, r.byUser[u]))
+	return n.due(r.s, &w.size.V) && (n.rule == RuleAppPriority || u.mayHave(r.byUser[u]))
 }
 
 // waitingApps returns the waiting applications of a leaf, in the order of service.

@@ -31,7 +31,7 @@ func (p *fairPolicy) shortfall(r *round) {
 		q.sized()
 		share := &q.shares[set].share
 		if q.pendingCount > 0 && q.users.Len() > 0 {
-			n := s.starving(r, q, share)
+			n := r.starving(q, share)
 			if full && n.rule != 0 {
 				r.needs = append(r.needs, n)
 				continue
@@ -56,17 +56,18 @@ func (p *fairPolicy) shortfall(r *round) {
 		}
 	}
 	r.p.last = RoundResult{At: s.now, Due: due, Allowed: due}
-	s.inOrder(r)
+	r.sortQueues()
 }
 
 // starving records the start of a leaf's shortage. It returns the amount that the leaf may take now; no rule for none.
-func (s *Scheduler) starving(r *round, q *Queue, share *amounts.Vec) need {
+func (r *round) starving(q *Queue, share *amounts.Vec) need {
+	s := r.s
 	h := r.p.short[q]
 	if h == nil {
 		h = &shortage{}
 		r.p.short[q] = h
 	}
-	want := s.wanted(q)
+	want := q.wanted()
 	want.Add(&q.used)
 	minTime, fairTime, at := q.timeouts()
 	var fair amounts.Vec
@@ -82,7 +83,7 @@ func (s *Scheduler) starving(r *round, q *Queue, share *amounts.Vec) need {
 		rule  Rule
 	}{{&fair, &h.fair, fairTime, RuleFairShare}, {&least, &h.minimum, minTime, RuleMinShare}} {
 		rule.due.Min(&want)
-		lacks := above(s, rule.due, &q.used)
+		lacks := s.sizes.Above(rule.due, &q.used)
 		if lacks.IsZero() {
 			*rule.since = 0
 			continue

@@ -17,17 +17,18 @@ func (r *round) within() {
 		return
 	}
 	for _, q := range s.tree.all {
-		if q.leaf != nil && !q.removed && q.pendingCount > 0 && q.users.Len() > 0 && s.looksWithin(q, cfg) {
+		if q.leaf != nil && !q.removed && q.pendingCount > 0 && q.users.Len() > 0 && r.looksWithin(q) {
 			r.withinLeaf(q)
 		}
 	}
 }
 
 // looksWithin reports whether preemption within the leaf is on, and the leaf uses enough of its guarantee.
-func (s *Scheduler) looksWithin(q *Queue, cfg *queues.Preemption) bool {
+func (r *round) looksWithin(q *Queue) bool {
 	if q.keepsWithin() {
 		return false
 	}
+	s, cfg := r.s, &r.p.cfg
 	g := &q.sized().guaranteed
 	return s.sizes.Dominant(&q.used, &s.total) >= cfg.IntraFrom*s.sizes.Dominant(g, &s.total)
 }
@@ -87,7 +88,7 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 	if q.ordering.sharesUsers && cfg.IntraFirst == queues.IntraUserLimitFirst {
 		// Users share a fair leaf: the largest user loses first, even with many applications.
 		slices.SortStableFunc(losers, func(x, y *App) int {
-			return cmp.Compare(s.usesBesideAMs(y.user), s.usesBesideAMs(x.user))
+			return cmp.Compare(y.user.usesBesideAMs(), x.user.usesBesideAMs())
 		})
 	}
 	r.leastWork = q.losesLeast()
@@ -98,7 +99,7 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 	n := need{queue: q, app: a, rule: rule, rest: a.pending}
 	if rule == RuleUserLimit {
 		limit, _ := s.policy.userLimit(s, a.user)
-		n.rest = above(s, &limit, &a.user.used)
+		n.rest = s.sizes.Above(&limit, &a.user.used)
 	}
 	// The limit is the leaf's, for all its losing applications together. If nothing is under notice one container may
 	// exceed it; otherwise a small leaf would never lose anything.
@@ -120,8 +121,9 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 }
 
 // usesBesideAMs returns a user's share of the cluster without AMs.
-func (s *Scheduler) usesBesideAMs(u *user) float64 {
-	v := above(s, &u.used, &u.amUsed)
+func (u *user) usesBesideAMs() float64 {
+	s := u.q.s
+	v := s.sizes.Above(&u.used, &u.amUsed)
 	return s.sizes.Dominant(&v, &s.total)
 }
 
@@ -132,17 +134,17 @@ func (r *round) loses(x, a *App, rule Rule, byUser map[*user]*budget) *budget {
 	switch {
 	case rule == RuleUserLimit && x.user == a.user,
 		rule == RuleAppPriority && x.priority >= a.priority,
-		x.user != a.user && !s.userMayHave(a.user, nil):
+		x.user != a.user && !a.user.mayHave(nil):
 		return nil
 	case rule == RuleAppPriority && r.p.cfg.IntraFirst == queues.IntraPriorityFirst:
-		b.hard = above(s, &x.used, sumOf(r.loss, x))
+		b.hard = s.sizes.Above(&x.used, sumOf(r.loss, x))
 	default: // with user limits first, no user falls below the limit for a priority either
 		if of := byUser[x.user]; of != nil {
 			return of
 		}
 		limit, _ := s.policy.userLimit(s, x.user)
 		limit.Add(sumOf(r.userLoss, x.user))
-		b.hard = above(s, &x.user.used, &limit)
+		b.hard = s.sizes.Above(&x.user.used, &limit)
 		byUser[x.user] = b
 	}
 	for i := 0; i < s.sizes.Check; i++ {
@@ -159,7 +161,7 @@ func (r *round) loses(x, a *App, rule Rule, byUser map[*user]*budget) *budget {
 // stillWithin reports whether a claim within a leaf still follows from its rule.
 func (r *round) stillWithin(c *claim) bool {
 	s := r.s
-	if !r.p.cfg.IntraQueue || !s.looksWithin(c.queue, &r.p.cfg) {
+	if !r.p.cfg.IntraQueue || !r.looksWithin(c.queue) {
 		return false
 	}
 	byUser := map[*user]*budget{}

@@ -23,7 +23,7 @@ type claim struct {
 }
 
 // valid reports whether the claim still serves its purpose.
-func (c *claim) valid(s *Scheduler) bool {
+func (c *claim) valid() bool {
 	a := c.app
 	if c.node.use != Open || c.queue.removed || !a.inQueue || a.queue != c.queue {
 		return false
@@ -32,30 +32,30 @@ func (c *claim) valid(s *Scheduler) bool {
 		return true // the room is free: the queue may use it even without the ask
 	}
 	return a.stillAsks(c.ask) && c.ask.size == c.size &&
-		(c.rule == RuleAppPriority || s.userMayHave(a.user, nil))
+		(c.rule == RuleAppPriority || a.user.mayHave(nil))
 }
 
 // Lost reports that a victim's container has ended, by a kill or by itself. The owner calls it right after Release. Its
 // resources are reserved for the claim's application.
-func (s *Scheduler) Lost(v *Victim) {
+func (p *Preemption) Lost(v *Victim) {
 	v.Owner = nil
 	c := v.claim
-	s = c.queue.s
+	p = &c.queue.s.preempt
 	for i, x := range c.victims {
 		if x == v {
 			c.victims = append(c.victims[:i], c.victims[i+1:]...)
 			break
 		}
 	}
-	if s.preempt == nil || c.node.use != Open {
-		return
+	if p.on && c.node.use == Open {
+		p.keep(c)
 	}
-	s.keep(c)
 }
 
 // keep reserves free resources on a claim's node for the claim, up to its size.
-func (s *Scheduler) keep(c *claim) {
-	c.keepUntil = s.now + s.preempt.interval()
+func (p *Preemption) keep(c *claim) {
+	s := p.s
+	c.keepUntil = s.now + p.interval()
 	if !c.freed {
 		c.freed = true
 		c.node.kept = append(c.node.kept, c)
@@ -66,7 +66,8 @@ func (s *Scheduler) keep(c *claim) {
 }
 
 // serveKept grants the reserved resources of a node to their claims.
-func (s *Scheduler) serveKept(n *Node) {
+func (p *Preemption) serveKept(n *Node) {
+	s := p.s
 	for i := 0; i < len(n.kept); i++ {
 		c := n.kept[i]
 		a, w, relaxed := c.app, c.ask, false
@@ -95,13 +96,13 @@ func (s *Scheduler) serveKept(n *Node) {
 		if c.count > 0 || len(c.victims) > 0 {
 			continue
 		}
-		s.unkeep(c)
+		p.unkeep(c)
 		i--
 	}
 }
 
 // unkeep releases a claim's reserved resources to all.
-func (s *Scheduler) unkeep(c *claim) {
+func (p *Preemption) unkeep(c *claim) {
 	if !c.freed {
 		return
 	}
@@ -114,13 +115,12 @@ func (s *Scheduler) unkeep(c *claim) {
 		}
 	}
 	n.held = n.hold != nil || len(n.kept) > 0
-	s.reindex(n)
-	s.roomOn(n)
+	p.s.reindex(n)
+	p.s.roomOn(n)
 }
 
 // dropClaims drops the claims for which gone returns true. It calls gone once for each claim, oldest first.
-func (s *Scheduler) dropClaims(gone func(*claim) bool) {
-	p := s.preempt
+func (p *Preemption) dropClaims(gone func(*claim) bool) {
 	stay := p.claims[:0]
 	for _, c := range p.claims {
 		served := len(c.victims) == 0 && !c.freed
@@ -134,7 +134,7 @@ func (s *Scheduler) dropClaims(gone func(*claim) bool) {
 				x.sum.Sub(&v.Size.V)
 			}
 		}
-		s.unkeep(c)
+		p.unkeep(c)
 	}
 	clear(p.claims[len(stay):])
 	p.claims = stay

@@ -147,12 +147,12 @@ func (ch *chooser) search(from int, free amounts.Vec, so cost) {
 }
 
 // Learns reports whether the scheduler uses Ended.
-func (s *Scheduler) Learns() bool { return s.preempt != nil }
+func (p *Preemption) Learns() bool { return p.on }
 
 // Ended records that a container of an application on a node ended by itself after ms milliseconds. Estimates for its
 // queue use it.
-func (s *Scheduler) Ended(a *App, n *Node, ms int64) {
-	if n.of != s {
+func (p *Preemption) Ended(a *App, n *Node, ms int64) {
+	if n.of != p.s {
 		if a = a.partIn(n.of); a == nil {
 			return
 		}

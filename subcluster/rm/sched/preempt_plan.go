@@ -16,13 +16,13 @@ type Plan struct {
 	Under   int       // number of Victims already under notice
 }
 
-// PlanPreemption returns the next round's preemption for a queue and its descendants, in all partitions, with
+// Plan returns the next round's preemption for a queue and its descendants, in all partitions, with
 // FairScheduler's timeouts counted as expired. It changes nothing: a round only reads, until its claims are booked.
-func (s *Scheduler) PlanPreemption(q *Queue) Plan {
-	out := s.plan(q)
-	for _, p := range s.parts {
-		if c := p.tree.byPath[q.path]; c != nil && !c.removed {
-			of := p.plan(c)
+func (p *Preemption) Plan(q *Queue) Plan {
+	out := p.plan(q)
+	for _, part := range p.s.parts {
+		if c := part.tree.byPath[q.path]; c != nil && !c.removed {
+			of := part.preempt.plan(c)
 			out.Victims = slices.Insert(out.Victims, out.Under, of.Victims[:of.Under]...)
 			out.Under += of.Under
 			out.Victims = append(out.Victims, of.Victims[of.Under:]...)
@@ -31,13 +31,16 @@ func (s *Scheduler) PlanPreemption(q *Queue) Plan {
 	return out
 }
 
-// plan is PlanPreemption for one partition.
-func (s *Scheduler) plan(q *Queue) Plan {
+// plan is Plan for one partition.
+func (p *Preemption) plan(q *Queue) Plan {
 	var out Plan
-	p := &preemption{cfg: s.tree.spec.Preemption, from: s.containers, short: map[*Queue]*shortage{}}
-	if s.preempt != nil {
+	s, now := p.s, p
+	p = &Preemption{
+		s: s, cfg: s.tree.spec.Preemption, from: now.from, budgets: now.budgets, short: map[*Queue]*shortage{},
+	}
+	if now.on {
 		out.On = true
-		p.claims, p.short = s.preempt.claims, maps.Clone(s.preempt.short)
+		p.claims, p.short = now.claims, maps.Clone(now.short)
 		for k, h := range p.short {
 			p.short[k] = new(*h)
 		}
@@ -45,8 +48,8 @@ func (s *Scheduler) plan(q *Queue) Plan {
 	if p.from == nil {
 		return out
 	}
-	r := s.newRound()
-	r.p, r.dry = p, true
+	r := p.newRound()
+	r.dry = true
 	s.policy.shortfall(r)
 	for _, c := range p.claims {
 		if len(c.victims) > 0 && r.takeAll(c.victims, c.rule) {
@@ -86,12 +89,12 @@ func (q *Queue) under(of *Queue) bool {
 // NextRound returns the time of the next round of preemption for a queue that waits below its guarantee, and the amount
 // it lacks. It returns false if the round will do nothing for it. It also returns false with FairScheduler, where
 // timeouts decide.
-func (s *Scheduler) NextRound(q *Queue) (at int64, lacks creel.Resource, has bool) {
-	p := s.preempt
-	if p == nil || p.cfg.ObserveOnly || !s.policy.within {
+func (p *Preemption) NextRound(q *Queue) (at int64, lacks creel.Resource, has bool) {
+	s := p.s
+	if !p.on || p.cfg.ObserveOnly || !s.policy.within {
 		return 0, lacks, false
 	}
-	v := above(s, &q.sized().entitled, &q.used)
+	v := s.sizes.Above(&q.sized().entitled, &q.used)
 	v.Min(&q.pending)
 	for i := s.sizes.Check; i < s.sizes.N; i++ {
 		v.Set(i, 0)
@@ -107,7 +110,7 @@ func (v *Victim) Over() creel.Resource {
 	if !q.s.policy.within {
 		own = &q.shares[inDecisions].share
 	}
-	over := above(q.s, &q.used, own)
+	over := q.s.sizes.Above(&q.used, own)
 	return q.s.sizes.Resource(&over)
 }
 
@@ -115,10 +118,7 @@ func (v *Victim) Over() creel.Resource {
 func (v *Victim) Within() bool { return v.Rule.within() }
 
 // TakenFor returns the victims under notice for an application's asks.
-func (s *Scheduler) TakenFor(a *App) []*Victim {
-	if s.preempt == nil {
-		return nil
-	}
+func (p *Preemption) TakenFor(a *App) []*Victim {
 	var out []*Victim
 	for _, x := range append([]*App{a}, a.parts...) {
 		if x.queue == nil {

@@ -104,7 +104,7 @@ func (r *round) yield(n *need, w *Ask, node *Node) {
 	}
 	r.count(c, 1)
 	r.p.claims = append(r.p.claims, c)
-	s.keep(c)
+	s.preempt.keep(c)
 }
 
 // claimReserved makes claims on nodes reserved by asks in need. Nodes that need the least preemption come first.

@@ -4,12 +4,9 @@ package sched
 
 import "fmt"
 
-// appendPreemption writes the claims and the start of each shortage, for AppendState.
-func (s *Scheduler) appendPreemption(b []byte) []byte {
-	if s.preempt == nil {
-		return b
-	}
-	for _, c := range s.preempt.claims {
+// appendState writes the claims and the start of each shortage, for AppendState.
+func (p *Preemption) appendState(b []byte) []byte {
+	for _, c := range p.claims {
 		b = fmt.Appendf(b, "claim %s for %s: %d of %v on %s by %s until %d freed=%v", c.queue.path, c.app.id,
 			c.count, c.size.V, c.node.id, c.rule, c.until, c.freed)
 		for _, v := range c.victims {
@@ -17,8 +14,8 @@ func (s *Scheduler) appendPreemption(b []byte) []byte {
 		}
 		b = append(b, '\n')
 	}
-	for _, q := range s.tree.all {
-		if h := s.preempt.short[q]; h != nil {
+	for _, q := range p.s.tree.all {
+		if h := p.short[q]; h != nil {
 			b = fmt.Appendf(b, "short %s minimum=%d fair=%d\n", q.path, h.minimum, h.fair)
 		}
 	}
@@ -26,15 +23,13 @@ func (s *Scheduler) appendPreemption(b []byte) []byte {
 }
 
 // Victims returns the number of containers under notice.
-func (s *Scheduler) Victims() int {
+func (p *Preemption) Victims() int {
 	n := 0
-	if s.preempt != nil {
-		for _, c := range s.preempt.claims {
-			n += len(c.victims)
-		}
+	for _, c := range p.claims {
+		n += len(c.victims)
 	}
-	for _, p := range s.parts {
-		n += p.Victims()
+	for _, part := range p.s.parts {
+		n += part.preempt.Victims()
 	}
 	return n
 }
@@ -42,8 +37,8 @@ func (s *Scheduler) Victims() int {
 // preemption checks that each victim belongs to its claim, its node and a live container. It also checks that each node
 // is held for exactly its freed claims.
 func (c *Audit) preemption() {
-	p := c.s.preempt
-	if p == nil {
+	p := &c.s.preempt
+	if !p.on {
 		return
 	}
 	kept := map[*Node]int{}

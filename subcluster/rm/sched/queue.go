@@ -422,3 +422,13 @@ func (q *Queue) Max() (amounts.Vec, bool) {
 	q.sized()
 	return q.max, q.bounded
 }
+
+// losesLeast reports whether the nearest queue with a setting has LeastWork.
+func (q *Queue) losesLeast() bool {
+	for ; q != nil; q = q.parent {
+		if v := q.spec.Victims; v != queues.VictimsDefault {
+			return v == queues.LeastWork
+		}
+	}
+	return false
+}

@@ -26,7 +26,7 @@ func (s *Scheduler) Reload(spec queues.Spec) error {
 			}
 		}
 	}
-	s.setPreemption(spec.Preemption)
+	s.preempt.configure(spec.Preemption)
 	return nil
 }
 

@@ -178,9 +178,9 @@ func (s *Scheduler) View(q *Queue) QueueView {
 		MemoryOnly:          s.sizes.Check == 1,
 		Preempted:           s.sizes.Resource(&q.Lost.Amount),
 	}
-	p := s.preempt
-	v.PreemptionDisabled = p == nil || q.spec.PreemptionDisabled
-	v.IntraPreemptionDisabled = p == nil || !p.cfg.IntraQueue || q.keepsWithin()
+	p := &s.preempt
+	v.PreemptionDisabled = !p.on || q.spec.PreemptionDisabled
+	v.IntraPreemptionDisabled = !p.on || !p.cfg.IntraQueue || q.keepsWithin()
 	seconds := q.Lost.OverTime
 	for i := 0; i < s.sizes.N; i++ {
 		seconds.Set(i, seconds.At(i)/1000)

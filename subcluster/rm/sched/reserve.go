@@ -90,7 +90,7 @@ func (s *Scheduler) lacks(size *amounts.Size, n *Node) float64 {
 // fulfil grants a reserved node to its reservation if it fits now, and reports whether the node is free for others.
 func (s *Scheduler) fulfil(n *Node) bool {
 	if len(n.kept) > 0 {
-		s.serveKept(n)
+		s.preempt.serveKept(n)
 	}
 	h := n.hold
 	if h == nil {

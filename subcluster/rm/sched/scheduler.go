@@ -66,8 +66,7 @@ type Scheduler struct {
 
 	planned *capacities // of the federation; nil: configured capacities apply
 
-	preemptBudgets map[capKey]*preemptionBudget // of all partitions, which share the map
-	waiting        int                          // applications with outstanding asks that may be granted containers
+	waiting int // applications with outstanding asks that may be granted containers
 
 	// Work for the cycle.
 	dirtyNodes []*Node  // with more free resources than when last offered
@@ -91,9 +90,7 @@ type Scheduler struct {
 	prefetched int32 // sum of prefetched values, so that the compiler retains the reads
 	changes    *Changes
 
-	preempt    *preemption // nil: off
-	containers Containers  // its source
-	lastOrders []Order     // of preemption that was switched off
+	preempt Preemption
 }
 
 // New makes a scheduler from a configuration, after checking it.
@@ -123,14 +120,13 @@ func New(cfg *Config) (*Scheduler, error) {
 		caps:          map[capKey]*queueCap{},
 		userCaps:      map[capKey]*userCaps{},
 
-		preemptBudgets: map[capKey]*preemptionBudget{},
-		tagState:       tagState{tags: &constraints.Tags{}},
+		tagState: tagState{tags: &constraints.Tags{}},
 	}
 	spec := cfg.Queues
 	s.init(&spec)
 	s.tree.root = s.addQueue(&spec.Root, nil)
-	s.containers = cfg.Containers
-	s.setPreemption(spec.Preemption)
+	s.preempt.from, s.preempt.budgets = cfg.Containers, map[capKey]*preemptionBudget{}
+	s.preempt.configure(spec.Preemption)
 	return s, nil
 }
 

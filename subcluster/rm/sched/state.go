@@ -36,7 +36,7 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 		}
 		b = append(b, '\n')
 	}
-	b = s.appendPreemption(b)
+	b = s.preempt.appendState(b)
 	for _, q := range s.tree.all {
 		q.sized()
 		b = fmt.Appendf(

@@ -1272,8 +1272,8 @@ var table = []mutation{
 	{
 		name:     "a child that loses nothing shields its siblings",
 		file:     "subcluster/rm/sched/preempt_capacity.go",
-		old:      "	x.untouched = above(s, &over, &x.spare)\n",
-		wrong:    "	x.untouched = above(s, &over, &x.spare)\n	if MUTANT && q.leaf == nil {\n		for _, k := range x.kids {\n			x.untouched.Add(&k.untouched)\n		}\n		x.untouched.Min(&over)\n	}\n",
+		old:      "	x.untouched = s.sizes.Above(&over, &x.spare)\n",
+		wrong:    "	x.untouched = s.sizes.Above(&over, &x.spare)\n	if MUTANT && q.leaf == nil {\n		for _, k := range x.kids {\n			x.untouched.Add(&k.untouched)\n		}\n		x.untouched.Min(&over)\n	}\n",
 		caughtBy: "subcluster/rm TestScenarios/preempt-shielded",
 	},
 	{

@@ -113,3 +113,12 @@ func (s *Sizes) badSize(r creel.Resource, i int, largest *Vec, why string) error
 		Try:  "requested maximum allocation=" + s.Resource(largest).String(),
 	}
 }
+
+// Above returns v minus w, for each type at least 0.
+func (s *Sizes) Above(v, w *Vec) Vec {
+	var out Vec
+	for i := 0; i < s.N; i++ {
+		out.Set(i, max(0, v.At(i)-w.At(i)))
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import "github.com/creelrm/creel/subcluster/rm/queues"
+
+// configure applies the queue specification's settings.
+func (p *Preemption) configure(cfg queues.Preemption) {
+	s := p.s
+	for _, part := range s.parts {
+		part.preempt.configure(cfg)
+	}
+	was := p.on
+	p.on = cfg.On && p.from != nil
+	s.stop(&p.timer)
+	if !p.on {
+		p.dropClaims(func(*claim) bool { return true })
+		p.short, p.last, p.memory = nil, RoundResult{}, chooserMemory{}
+		return
+	}
+	if !was {
+		p.short = map[*Queue]*shortage{}
+	}
+	p.cfg = cfg
+	p.timer = s.timer(s.now+p.interval(), p.round)
+}
+
+// round runs at the deadline.
+func (p *Preemption) round() {
+	s := p.s
+	p.timer = s.timer(s.now+p.interval(), p.round)
+	if s.waiting == 0 && len(p.claims) == 0 {
+		clear(p.short)
+		p.last = RoundResult{At: s.now}
+		return
+	}
+	r := p.newRound()
+	s.policy.shortfall(r)
+	r.review()
+	if r.dry = p.cfg.ObserveOnly; !r.dry {
+		r.yieldReservations()
+	}
+	r.claimAll()
+	r.within()
+	p.last.Chosen = 0
+	for _, c := range r.made {
+		p.last.Chosen += len(c.victims)
+	}
+	if !r.dry {
+		r.notify()
+		r.kill()
+	}
+}
+
+// review drops the claims that are no longer needed, and counts the others. In doubt it drops the youngest first.
+func (r *round) review() {
+	s := r.s
+	r.p.dropClaims(func(c *claim) bool {
+		if !c.valid() {
+			return true
+		}
+		if len(c.victims) == 0 {
+			return c.keepUntil <= s.now // freed resources stay reserved until then
+		}
+		if c.rule == RuleUserLimit || c.rule == RuleAppPriority {
+			return !r.stillWithin(c)
+		}
+		n := r.needOf(c.queue, c.rule)
+		if n == nil || !n.due(s, &c.size.V) || !r.takeAll(c.victims, c.rule) {
+			return true
+		}
+		r.serve(n, &c.size.V, c.count)
+		r.count(c, 1)
+		return false
+	})
+}
+
+// notify orders the notices for the victims of new claims.
+func (r *round) notify() {
+	for _, c := range r.made {
+		r.p.claims = append(r.p.claims, c)
+		for _, v := range c.victims {
+			r.p.order(Notice, v)
+			for _, x := range c.spent {
+				x.sum.Add(&v.Size.V)
+			}
+		}
+	}
+}
+
+// kill kills the victims of expired claims.
+func (r *round) kill() {
+	for _, c := range r.p.claims {
+		if c.until > r.s.now {
+			continue
+		}
+		for _, v := range c.victims {
+			r.p.order(Kill, v)
+		}
+	}
+}
