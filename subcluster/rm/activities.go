@@ -204,7 +204,8 @@ func (m *Machine) considered(n *node) {
 	if of != nil && of.due || r.next.due || r.bulksDue() {
 		act := &NodeActivity{
 			Node: id, At: at, Partition: m.labels.of(id), Grants: grants, Reserved: n.Reserved() != nil,
-			Full: m.sched.FreeOn(&n.Node).MemoryMB <= 0, Root: m.sched.Consider(&n.Node, activitiesInNode),
+			Full: m.sched.Explain().FreeOn(&n.Node).MemoryMB <= 0,
+			Root: m.sched.Explain().Consider(&n.Node, activitiesInNode),
 		}
 		if of != nil && of.due {
 			of.due, of.last, of.expires = false, act, m.now+int64(activitiesKept)
@@ -238,7 +239,7 @@ func (m *Machine) consideredApp(id creel.ApplicationID, of *appRecord, n *node, 
 			act.Grants = append(act.Grants, g)
 		}
 	}
-	on, waits := m.sched.ConsiderApp(&a.App, &n.Node)
+	on, waits := m.sched.Explain().ConsiderApp(&a.App, &n.Node)
 	if !waits {
 		if len(act.Grants) == 0 {
 			return

@@ -128,7 +128,7 @@ func BenchmarkEqualAsks(b *testing.B) {
 
 // belowNineTenths reports whether less than nine tenths of the memory are in use.
 func belowNineTenths(m *Machine) bool {
-	used, total := m.sched.Root().Used(), m.sched.Totals().Total
+	used, total := m.sched.Root().Used(), m.sched.Explain().Totals().Total
 	return used.Memory < total.Memory*9/10
 }
 

@@ -34,7 +34,7 @@ func (m *Machine) QueueUse(path creel.QueuePath, label string) (uses, needs cree
 	if q == nil {
 		return uses, needs, false
 	}
-	u, n := m.sched.Needs(q)
+	u, n := m.sched.Explain().Needs(q)
 	return m.sizes.Resource(&u), m.sizes.Resource(&n), true
 }
 
@@ -70,7 +70,7 @@ func (m *Machine) UserUses(path creel.QueuePath, label string) (out []UserUse) {
 	if q == nil {
 		return nil
 	}
-	for _, n := range m.sched.UserNeeds(q) {
+	for _, n := range m.sched.Explain().UserNeeds(q) {
 		out = append(out, UserUse{n.Name, m.sizes.Resource(&n.Uses), m.sizes.Resource(&n.Needs)})
 	}
 	return out
@@ -89,7 +89,7 @@ func (m *Machine) UsersWait(path creel.QueuePath, label string) (each creel.Reso
 	if q == nil {
 		return each, nil
 	}
-	most, waits := m.sched.UsersWait(q)
+	most, waits := m.sched.Explain().UsersWait(q)
 	for _, u := range waits {
 		users = append(users, UserWaits{
 			u.Name, m.sizes.Resource(&u.Used), m.sizes.Resource(&u.Pending), m.sizes.Resource(&u.Most),

@@ -94,7 +94,7 @@ func (k *victimChecks) label(p Preempted) string {
 // view is a queue as it is in a partition.
 func (k *victimChecks) view(at queuePartition) sched.QueueView {
 	s := k.r.w.m.sched
-	view := s.View(s.Find(string(at.queue)))
+	view := s.Explain().View(s.Find(string(at.queue)))
 	for _, x := range view.Partitions {
 		if x.Label == at.label {
 			return x.QueueView
@@ -169,7 +169,7 @@ func (k *victimChecks) see(actions []Action) {
 		if v, _ := m.App(p.For); still && v.PendingCount == 0 && !v.State.Ended() && !k.servedNow(p.For, "") {
 			k.fail("%s is taken for %s, which asks for nothing", p.Container, p.For)
 		}
-		if l := k.label(p); still && l != "" && !k.servedNow(p.For, l) && !slices.ContainsFunc(m.sched.UseByPartition(&m.apps[p.For].App),
+		if l := k.label(p); still && l != "" && !k.servedNow(p.For, l) && !slices.ContainsFunc(m.sched.Explain().UseByPartition(&m.apps[p.For].App),
 			func(u sched.PartitionUse) bool { return u.Label == l && u.Pending.MemoryMB > 0 }) {
 			k.fail("%s on a node of label %s is taken for %s, which asks for nothing there", p.Container, l, p.For)
 		}

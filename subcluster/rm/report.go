@@ -89,7 +89,7 @@ func (m *Machine) newAppView(a *app) *AppView {
 		LogsLeft:     a.logs != nil && a.logs.Left(),
 	}
 	if v.State == creel.AppAccepted && a.InQueue() && !a.Activated() {
-		v.Waits = m.sched.Why(&a.App).Sentence()
+		v.Waits = m.sched.Explain().Why(&a.App).Sentence()
 		if am := a.AMSize(); am != nil {
 			v.InLine = am.Resource
 		}
@@ -112,12 +112,12 @@ func (m *Machine) newAppView(a *app) *AppView {
 		v.Token = s.Unmanaged && t.state == tLaunched
 		v.InScheduler = a.InQueue() && (t.schedulable() || t.state == tFinishing)
 		if v.InScheduler {
-			v.Partitions = m.sched.UseByPartition(&a.App)
+			v.Partitions = m.sched.Explain().UseByPartition(&a.App)
 		}
 		v.Partitioned = v.InScheduler && m.sched.ByPartition()
 	}
 	if a.InQueue() {
-		v.QueueShare, v.ClusterShare = m.sched.Shares(&a.App)
+		v.QueueShare, v.ClusterShare = m.sched.Explain().Shares(&a.App)
 	}
 	seconds := m.sched.UsedOverTime(&a.App)
 	n := m.sizes.N
@@ -346,7 +346,7 @@ func (m *Machine) RunningTimes(bounds []time.Duration) map[creel.QueuePath][]int
 
 func (m *Machine) queueView(q *sched.Queue) QueueView {
 	return QueueView{
-		QueueView:     m.sched.View(q),
+		QueueView:     m.sched.Explain().View(q),
 		AppsSubmitted: q.Ended.Submitted,
 		AppsCompleted: q.Ended.Completed,
 		AppsFailed:    q.Ended.Failed,
@@ -363,7 +363,7 @@ func (m *Machine) Config() *Config { return &m.cfg }
 
 // Cluster returns the cluster's totals.
 func (m *Machine) Cluster() ClusterView {
-	t := m.sched.Totals()
+	t := m.sched.Explain().Totals()
 	v := ClusterView{
 		AppsSubmitted:      m.count.apps.Submitted,
 		AppsCompleted:      m.count.apps.Completed,

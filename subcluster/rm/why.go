@@ -35,7 +35,7 @@ func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 	case !a.InQueue():
 		w.Text = "It is being accepted."
 	case !a.Activated() || waiting > 0:
-		w.Why = m.sched.Why(&a.App)
+		w.Why = m.sched.Explain().Why(&a.App)
 	case a.current != nil && a.current.state != tRunning && a.current.state < tFinalSaving:
 		w.Limit = sched.LimitUnregistered
 		w.Text = fmt.Sprintf("Its AM is %s and has not registered yet.", a.current.state)
@@ -62,7 +62,7 @@ func (m *Machine) Waits(id creel.ApplicationID, l *sched.WaitScan) (sched.Limit,
 		return sched.LimitSaving, a.path
 	case a.hold.Claim > 0 || !a.InQueue():
 	case !a.Activated() || waiting > 0:
-		return m.sched.Waits(&a.App, l)
+		return m.sched.Explain().Waits(&a.App, l)
 	case a.current != nil && a.current.state != tRunning && a.current.state < tFinalSaving:
 		return sched.LimitUnregistered, a.path
 	}

@@ -64,7 +64,7 @@ func (s *Scheduler) waitsFor(w *Ask, q *Queue) bool {
 		return false
 	}
 	v := s.admitQueues(a, w.size, 1, w.own())
-	return v.limit == LimitQueue && v.where == q && s.policy.userAdmits(s, a.user) && s.underUserCap(a.user, &w.size.V)
+	return v.limit == LimitQueue && v.where == q && s.policy.userAdmits(s, a.user) && a.user.underCap(&w.size.V)
 }
 
 // blockedAbove returns the topmost blocked queue, from the application's leaf up; nil for none.

@@ -3,7 +3,6 @@
 package sched
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -90,20 +89,20 @@ func (s *Scheduler) capChanged(old, to *queueCap) {
 }
 
 // underCap reports whether a queue's cap permits have and need together.
-func (s *Scheduler) underCap(q *Queue, have, need *amounts.Vec) bool {
-	return s.now < q.cap.until && s.sizes.FitsPlus(have, need, &q.cap.amount)
+func (q *Queue) underCap(have, need *amounts.Vec) bool {
+	return q.s.now < q.cap.until && q.s.sizes.FitsPlus(have, need, &q.cap.amount)
 }
 
 // underCaps reports whether the caps of a queue and its ancestors permit need more. Borrowing asks (lend.go) are
 // subject only to these.
-func (s *Scheduler) underCaps(q *Queue, need *amounts.Vec) bool {
+func (q *Queue) underCaps(need *amounts.Vec) bool {
 	for ; q != nil; q = q.parent {
 		if q.sized().cap == nil {
 			continue
 		}
 		have := q.used
 		have.Add(&q.held)
-		if !s.underCap(q, &have, need) {
+		if !q.underCap(&have, need) {
 			return false
 		}
 	}
@@ -121,60 +120,10 @@ func (q *Queue) limit() {
 }
 
 // limitByCap reduces a queue's limit to its cap.
-func (s *Scheduler) limitByCap(q *Queue, v *amounts.Vec) {
-	if s.now >= q.cap.until {
+func (q *Queue) limitByCap(v *amounts.Vec) {
+	if q.s.now >= q.cap.until {
 		*v = amounts.Vec{}
 		return
 	}
 	v.Min(&q.cap.amount)
-}
-
-// Needs returns the amounts for the escrow of a queue's maximum. uses is the queue's use and reservations; needs also
-// has the waiting asks of its applications. Applications in line count with their AMs. The AM share is a share of the
-// cap, so with a cap that excluded them they would never start. An amount that the queue could not get here even with
-// all nodes is not needed. The escrow would reserve it here, and another member could not use it.
-func (s *Scheduler) Needs(q *Queue) (uses, needs amounts.Vec) {
-	uses = q.used
-	uses.Add(&q.held)
-	needs = uses
-	needs.Add(&q.pending)
-	needs.Add(&q.inLine)
-	s.boundNeeds(q, &uses, &needs)
-	return uses, needs
-}
-
-// boundNeeds reduces needs to the maxima of the queue and its ancestors, but never below uses.
-func (s *Scheduler) boundNeeds(q *Queue, uses, needs *amounts.Vec) {
-	for ; q != nil; q = q.parent {
-		needs.Min(&q.sized().max)
-	}
-	needs.Max(uses)
-}
-
-// whyCap describes an ask that a queue's cap stops.
-func (s *Scheduler) whyCap(q *Queue, need creel.Resource, w *Why) {
-	c := q.cap
-	have := q.used
-	have.Add(&q.held)
-	w.Used, w.Bound = s.sizes.Resource(&have), c.Cap
-	w.Text = fmt.Sprintf(
-		"Queue %s may use %s here of %s in the federation until %s, and uses %s; one more container needs %s.",
-		q.path, bounds(c.Cap), bounds(c.Maximum), c.Until.UTC().Format(time.TimeOnly), w.Used, need)
-	if s.now >= c.until {
-		w.Bound = creel.Resource{}
-		w.Text = fmt.Sprintf(
-			"The lease of queue %s for %s here of %s in the federation expired at %s and was not renewed.",
-			q.path, bounds(c.Cap), bounds(c.Maximum), c.Until.UTC().Format(time.TimeOnly))
-	}
-	w.Text += asked(c.Short, c.Reason)
-	w.Try = "wait until containers of the queue end anywhere in the federation, or raise its maximum " +
-		"in the federation's queue tree"
-}
-
-// bounds formats an amount, without vcores if they are unlimited: more than any cluster has.
-func bounds(r creel.Resource) string {
-	if r.VCores >= 1<<40 {
-		return fmt.Sprintf("<memory:%d>", r.MemoryMB)
-	}
-	return r.String()
 }

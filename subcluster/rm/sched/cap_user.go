@@ -3,7 +3,6 @@
 package sched
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -111,77 +110,23 @@ func (c *userCaps) of(name string) (userCap, bool) {
 	return c.each, true
 }
 
-// underUserCap reports whether a user's cap permits need more. It is inlined: without caps, a grant pays for one
+// underCap reports whether a user's cap permits need more. It is inlined: without caps, a grant pays for one
 // comparison.
-func (s *Scheduler) underUserCap(u *user, need *amounts.Vec) bool {
-	return u.q.leaf.caps == nil || s.capAdmits(u, need)
+func (u *user) underCap(need *amounts.Vec) bool {
+	return u.q.leaf.caps == nil || u.capAdmits(need)
 }
 
-func (s *Scheduler) capAdmits(u *user, need *amounts.Vec) bool {
+func (u *user) capAdmits(need *amounts.Vec) bool {
+	s := u.q.s
 	k, has := u.q.leaf.caps.of(u.name)
 	return !has || s.now < k.until && s.sizes.FitsPlus(&u.used, need, &k.amount)
 }
 
-// userCap returns a user's limit by the cap; ok is false if there is none.
-func (s *Scheduler) userCap(u *user) (amounts.Vec, bool) {
+// cap returns a user's limit by the cap; false if there is none.
+func (u *user) cap() (amounts.Vec, bool) {
 	k, has := u.q.leaf.caps.of(u.name)
-	if has && s.now >= k.until {
+	if has && u.q.s.now >= k.until {
 		return amounts.Vec{}, true
 	}
 	return k.amount, has
-}
-
-// UserNeed is a leaf user's use and demand.
-type UserNeed struct {
-	Name        string
-	Uses, Needs amounts.Vec // Needs includes the waiting asks of the user's applications, and their AMs in line
-}
-
-// UserNeeds lists the users of a leaf with use or demand.
-func (s *Scheduler) UserNeeds(q *Queue) (out []UserNeed) {
-	if q.leaf == nil {
-		return nil
-	}
-	for _, u := range q.leaf.userList {
-		n := UserNeed{Name: u.name, Uses: u.used, Needs: s.pendingOf(q, u)}
-		n.Needs.Add(&u.used)
-		s.boundNeeds(q, &n.Uses, &n.Needs)
-		if !n.Needs.IsZero() {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-// whyUserCap describes an ask that its user's cap stops.
-func (s *Scheduler) whyUserCap(u *user, need creel.Resource, w *Why) {
-	c := u.q.leaf.caps
-	k, hot := c.Users[u.name]
-	if !hot {
-		k = c.Each
-	}
-	w.Used, w.Bound = s.sizes.Resource(&u.used), k.Cap
-	w.Text = fmt.Sprintf(
-		"User %s may use %s here of %s in the federation in queue %s until %s, and uses %s; one more container needs %s.",
-		u.name, bounds(k.Cap), bounds(c.Limit), u.q.path, k.Until.UTC().Format(time.TimeOnly), w.Used, need)
-	if s.now >= k.Until.UnixNano() {
-		w.Bound = creel.Resource{}
-		w.Text = fmt.Sprintf(
-			"The lease of user %s for %s here of %s in the federation in queue %s expired at %s and was not renewed.",
-			u.name, bounds(k.Cap), bounds(c.Limit), u.q.path, k.Until.UTC().Format(time.TimeOnly))
-	}
-	w.Text += asked(k.Short, k.Reason)
-	w.Try = "wait until containers of the user end anywhere in the federation, or raise the queue's user_limit " +
-		"in the federation's queue tree"
-}
-
-// asked formats the further amount that is requested for a cap.
-func asked(short creel.Resource, reason string) string {
-	if short.IsZero() {
-		return ""
-	}
-	if reason != "" {
-		reason = ": " + reason
-	}
-	return fmt.Sprintf(" %s more is requested%s.", short, reason)
 }

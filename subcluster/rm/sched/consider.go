@@ -53,30 +53,30 @@ const asksOn = 16
 // Consider returns the reason why each waiting application in the partition of a node gets no container there, for at
 // most the given number of applications. It changes nothing. After a Schedule no ask can be served, so every
 // outstanding ask has such a reason.
-func (s *Scheduler) Consider(n *Node, most int) QueueOn {
-	return n.of.considerQueue(n.of.tree.root, n, &most)
+func (e Explainer) Consider(n *Node, most int) QueueOn {
+	return n.of.Explain().considerQueue(n.of.tree.root, n, &most)
 }
 
 // ConsiderApp is Consider for one application. ok is false if it has no outstanding ask in the node's partition.
-func (s *Scheduler) ConsiderApp(a *App, n *Node) (on AppOn, ok bool) {
+func (e Explainer) ConsiderApp(a *App, n *Node) (on AppOn, ok bool) {
 	for _, x := range append([]*App{a}, a.parts...) {
 		if x.queue != nil && x.queue.s == n.of && (!a.activated || x.pendingCount > 0) {
-			return n.of.considerApp(x, n), true
+			return n.of.Explain().considerApp(x, n), true
 		}
 	}
 	return AppOn{}, false
 }
 
 // FreeOn returns a node's free resources.
-func (s *Scheduler) FreeOn(n *Node) creel.Resource { return s.sizes.Resource(&n.free) }
+func (e Explainer) FreeOn(n *Node) creel.Resource { return e.s.sizes.Resource(&n.free) }
 
-func (s *Scheduler) considerQueue(q *Queue, n *Node, left *int) QueueOn {
+func (e Explainer) considerQueue(q *Queue, n *Node, left *int) QueueOn {
 	on := QueueOn{Path: q.path, Outcome: Skipped}
 	if q.leaf != nil {
-		s.considerLeaf(q, n, left, &on)
+		e.considerLeaf(q, n, left, &on)
 	}
 	for _, c := range q.children {
-		below := s.considerQueue(c, n, left)
+		below := e.considerQueue(c, n, left)
 		if below.Outcome == Accepted {
 			on.Outcome = Accepted
 		}
@@ -88,7 +88,7 @@ func (s *Scheduler) considerQueue(q *Queue, n *Node, left *int) QueueOn {
 	return on
 }
 
-func (s *Scheduler) considerLeaf(q *Queue, n *Node, left *int, on *QueueOn) {
+func (e Explainer) considerLeaf(q *Queue, n *Node, left *int, on *QueueOn) {
 	var apps []*App
 	for _, u := range q.leaf.userList {
 		apps = append(append(apps, u.apps.Items...), u.pending.Items...)
@@ -97,7 +97,7 @@ func (s *Scheduler) considerLeaf(q *Queue, n *Node, left *int, on *QueueOn) {
 	listed := min(len(apps), *left)
 	*left -= listed
 	for _, a := range apps[:listed] {
-		on.Apps = append(on.Apps, s.considerApp(a, n))
+		on.Apps = append(on.Apps, e.considerApp(a, n))
 	}
 	if listed > 0 {
 		on.Outcome = Accepted
@@ -107,10 +107,10 @@ func (s *Scheduler) considerLeaf(q *Queue, n *Node, left *int, on *QueueOn) {
 	}
 }
 
-func (s *Scheduler) considerApp(a *App, n *Node) AppOn {
+func (e Explainer) considerApp(a *App, n *Node) AppOn {
 	on := AppOn{App: a.id, Queue: a.queue.path, Priority: a.priority, Outcome: Skipped}
 	if whole := a.whole(); !whole.activated {
-		on.Text = s.whole().Why(whole).Text
+		on.Text = e.s.whole().Explain().Why(whole).Text
 		return on
 	}
 	waiting := 0
@@ -119,7 +119,7 @@ func (s *Scheduler) considerApp(a *App, n *Node) AppOn {
 			continue
 		}
 		if waiting++; waiting <= asksOn {
-			on.Asks = append(on.Asks, s.considerAsk(a, k, n))
+			on.Asks = append(on.Asks, e.considerAsk(a, k, n))
 		}
 	}
 	if waiting > asksOn {
@@ -132,7 +132,8 @@ func (s *Scheduler) considerApp(a *App, n *Node) AppOn {
 }
 
 // considerAsk checks the limits first, then the node, in the order of whyAsk.
-func (s *Scheduler) considerAsk(a *App, k *Ask, n *Node) AskOn {
+func (e Explainer) considerAsk(a *App, k *Ask, n *Node) AskOn {
+	s := e.s
 	on := AskOn{Priority: k.priority, AllocationRequestID: k.alloc}
 	because := func(o Outcome, format string, args ...any) AskOn {
 		on.Outcome, on.Text = o, fmt.Sprintf(format, args...)
@@ -143,7 +144,7 @@ func (s *Scheduler) considerAsk(a *App, k *Ask, n *Node) AskOn {
 	switch {
 	case k.hold != nil && k.hold.node == n:
 		return because(Reserved, "The node is reserved for it and has %s free; it needs %s.", free, need)
-	case s.whyLimited(a, k, &w):
+	case e.whyLimited(a, k, &w):
 		if w.Limit == LimitReservation {
 			return because(Skipped, "%s", w.Text)
 		}

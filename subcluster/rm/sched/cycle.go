@@ -171,7 +171,7 @@ func (s *Scheduler) give(w *Ask, n *Node) bool {
 // put is give for an ask that its queues' maxima admit.
 func (s *Scheduler) put(w *Ask, n *Node) bool {
 	// 1. Does the user's cap in the federation admit it?
-	if !s.underUserCap(w.app.user, &w.size.V) {
+	if !w.app.user.underCap(&w.size.V) {
 		s.stopped(w, s.capRefusal(w.app, w.size))
 		return false
 	}

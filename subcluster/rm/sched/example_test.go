@@ -56,7 +56,7 @@ func Example() {
 	}
 	for a, name := range names {
 		if name == "adhoc" {
-			fmt.Println(name, "waits:", s.Why(a).Limit)
+			fmt.Println(name, "waits:", s.Explain().Why(a).Limit)
 		}
 	}
 	// Output:

@@ -110,7 +110,7 @@ func (s *Scheduler) mayLend(w *Ask) bool {
 		return true
 	}
 	q := s.counterpart(w.app.queue)
-	may := s.underCaps(q, &w.size.V)
+	may := q.underCaps(&w.size.V)
 	name := w.app.user.name
 	if cap, has := q.leaf.caps.of(name); has && may {
 		var used amounts.Vec

@@ -4,9 +4,61 @@ package sched
 
 import (
 	"math"
+	"strings"
 
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
+
+// Limit is a reason why an application waits.
+type Limit uint8
+
+// Limits, in the order of the checks.
+const (
+	LimitNone         Limit = iota // it waits for nothing
+	LimitSaving                    // not durable yet
+	LimitQueueStopped              // its queue is stopped
+	LimitParallelApps              // number of concurrent applications of a queue or user
+	LimitAM                        // resources for AMs of the queue
+	LimitUserAM                    // the same for one user
+	LimitUnregistered              // the AM is being started or has not registered
+	LimitQueue                     // maximum of a queue on the path
+	LimitUser                      // user limit within the leaf
+	LimitNoNode                    // no node is large enough, even when empty
+	LimitRoom                      // no node has enough free now
+	LimitLocality                  // delay scheduling waits for a local node, or locality is strict
+	LimitBlacklist                 // all nodes with enough free are on the blacklist
+	LimitReservation               // a node is reserved for it and not free enough yet
+	LimitLabel                     // no node has the label
+	LimitConstraint                // its placement constraint excludes the nodes that it may use
+	LimitOrder                     // others are before it in the order of its queue
+	LimitNodes                     // some clause excludes its ask from every node; only in lists (Waits)
+)
+
+var limits = [...]string{
+	"nothing",
+	"saving",
+	"queue stopped",
+	"parallel applications",
+	"AM limit",
+	"user AM limit",
+	"AM not registered",
+	"queue limit",
+	"user limit",
+	"no node large enough",
+	"no node has room",
+	"locality",
+	"blacklist",
+	"reservation",
+	"label",
+	"placement constraint",
+	"order",
+	"no node fits",
+}
+
+func (l Limit) String() string { return limits[l] }
+
+// Code is the limit's name in documents: "AM limit" is am_limit.
+func (l Limit) Code() string { return strings.ReplaceAll(strings.ToLower(limits[l]), " ", "_") }
 
 // verdict is the obstacle to an ask, if any. It is cheap, so every check makes one.
 type verdict struct {
@@ -29,7 +81,7 @@ func (s *Scheduler) admit(a *App, size *amounts.Size, own *amounts.Size) verdict
 
 // capRefusal checks the user's cap in the federation.
 func (s *Scheduler) capRefusal(a *App, size *amounts.Size) verdict {
-	if s.underUserCap(a.user, &size.V) {
+	if a.user.underCap(&size.V) {
 		return verdict{}
 	}
 	return verdict{LimitUser, a.queue}
@@ -79,7 +131,7 @@ func (s *Scheduler) queueLimit(q *Queue) amounts.Vec {
 	}
 	v.Min(&q.max)
 	if q.cap != nil {
-		s.limitByCap(q, &v)
+		q.limitByCap(&v)
 	}
 	return v
 }
@@ -104,7 +156,7 @@ func (s *Scheduler) headroom(a *App) amounts.Vec {
 			v.Set(i, min(v.At(i), limit.At(i)))
 		}
 	}
-	if limit, has := s.userCap(a.user); has {
+	if limit, has := a.user.cap(); has {
 		limit.Sub(&a.user.used)
 		v.Min(&limit)
 	}
@@ -121,7 +173,7 @@ func (s *Scheduler) leftIn(q *Queue) amounts.Vec {
 	for ; q != nil; q = q.parent {
 		limit := q.sized().max
 		if q.cap != nil {
-			s.limitByCap(q, &limit)
+			q.limitByCap(&limit)
 		}
 		limit.Sub(&q.used)
 		limit.Sub(&q.held)

@@ -130,7 +130,7 @@ func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
 		u := q.users.Top()
 		for !found && !ended && u.apps.Len() > 0 {
 			a := u.apps.Top()
-			if !s.policy.userAdmits(s, u) || !s.underUserCap(u, &s.sizes.Least) {
+			if !s.policy.userAdmits(s, u) || !u.underCap(&s.sizes.Least) {
 				s.userStopped(a)
 				break
 			}

@@ -178,7 +178,7 @@ func (r *round) idealOf(q *Queue) *ideal {
 	x.untouched = s.sizes.Above(&over, &x.spare)
 	most := q.max
 	if q.cap != nil {
-		s.limitByCap(q, &most)
+		q.limitByCap(&most)
 	}
 	most.Max(&q.used) // its maximum may have shrunk
 	x.want.Min(&most)

@@ -89,7 +89,8 @@ type PartitionUse struct {
 
 // UseByPartition returns one entry for each label that the application has asked for or used, first the default
 // partition; nil if it never named one.
-func (s *Scheduler) UseByPartition(a *App) []PartitionUse {
+func (e Explainer) UseByPartition(a *App) []PartitionUse {
+	s := e.s
 	if len(a.parts) == 0 {
 		return nil
 	}
@@ -119,13 +120,15 @@ type UserView struct {
 }
 
 // usedCapacity is use over guarantee, or over a smallest container if that is larger, by the calculator's measure.
-func (s *Scheduler) usedCapacity(q *Queue) float64 {
+func (e Explainer) usedCapacity(q *Queue) float64 {
+	s := e.s
 	have := max(s.sizes.Dominant(&q.guaranteed, &s.total), s.sizes.Dominant(&s.sizes.Least, &s.total))
 	return finite(s.sizes.Dominant(&q.used, &s.total) / have)
 }
 
 // View returns the current view of a queue.
-func (s *Scheduler) View(q *Queue) QueueView {
+func (e Explainer) View(q *Queue) QueueView {
+	s := e.s
 	s.refreshShares(inViews)
 	q.sized()
 	within := func(v amounts.Vec) creel.Resource {
@@ -155,7 +158,7 @@ func (s *Scheduler) View(q *Queue) QueueView {
 		MaxCapacity:         q.maxFrac,
 		AbsCapacity:         q.absCap,
 		AbsMaxCapacity:      q.absMax,
-		UsedCapacity:        s.usedCapacity(q),
+		UsedCapacity:        e.usedCapacity(q),
 		AbsUsed:             finite(s.sizes.Dominant(&q.used, &s.total)),
 		Containers:          q.containers,
 		ReservedContainers:  q.heldContainers,
@@ -171,21 +174,12 @@ func (s *Scheduler) View(q *Queue) QueueView {
 		NodeLocal:           counts.near[atNode],
 		RackLocal:           counts.near[atRack],
 		OffSwitch:           counts.near[atAny],
-		ContainersPreempted: q.Lost.Containers,
 		InLine:              s.sizes.Resource(&q.inLine),
 		InLineContainers:    q.inLineCount,
 		Vectors:             s.tree.spec.Vectors,
 		MemoryOnly:          s.sizes.Check == 1,
-		Preempted:           s.sizes.Resource(&q.Lost.Amount),
 	}
-	p := &s.preempt
-	v.PreemptionDisabled = !p.on || q.spec.PreemptionDisabled
-	v.IntraPreemptionDisabled = !p.on || !p.cfg.IntraQueue || q.keepsWithin()
-	seconds := q.Lost.OverTime
-	for i := 0; i < s.sizes.N; i++ {
-		seconds.Set(i, seconds.At(i)/1000)
-	}
-	v.PreemptedSeconds = s.sizes.Resource(&seconds)
+	e.preempted(q, &v)
 	v.PendingApps = v.Apps - v.ActiveApps
 	v.Spec.Children = nil
 	if q.parent != nil {
@@ -239,7 +233,7 @@ func (s *Scheduler) View(q *Queue) QueueView {
 			v.Partitions = append(v.Partitions, PartitionView{
 				Label:      p.label,
 				Accessible: queues.Accesses(v.Labels, p.label),
-				QueueView:  p.View(c),
+				QueueView:  p.Explain().View(c),
 			})
 			v.AllContainers += c.containers
 		}
@@ -247,8 +241,23 @@ func (s *Scheduler) View(q *Queue) QueueView {
 	return v
 }
 
+// preempted adds whether preemption applies to a queue, and the amounts that the queue lost to it.
+func (e Explainer) preempted(q *Queue, v *QueueView) {
+	s, p := e.s, &e.s.preempt
+	v.PreemptionDisabled = !p.on || q.spec.PreemptionDisabled
+	v.IntraPreemptionDisabled = !p.on || !p.cfg.IntraQueue || q.keepsWithin()
+	seconds := q.Lost.OverTime
+	for i := 0; i < s.sizes.N; i++ {
+		seconds.Set(i, seconds.At(i)/1000)
+	}
+	v.PreemptedSeconds = s.sizes.Resource(&seconds)
+	v.ContainersPreempted = q.Lost.Containers
+	v.Preempted = s.sizes.Resource(&q.Lost.Amount)
+}
+
 // Shares returns an application's use in percent of its queue's guarantee, and of the cluster.
-func (s *Scheduler) Shares(a *App) (ofQueue, ofCluster float64) {
+func (e Explainer) Shares(a *App) (ofQueue, ofCluster float64) {
+	s := e.s
 	used := s.policy.measure(s, &a.used)
 	if promise := s.policy.promise(s, a.queue); promise > 0 {
 		ofQueue = finite(100 * used / promise)
@@ -270,7 +279,8 @@ type Totals struct {
 }
 
 // Totals returns the totals of the scheduler.
-func (s *Scheduler) Totals() Totals {
+func (e Explainer) Totals() Totals {
+	s := e.s
 	root := s.tree.root
 	left := s.total
 	left.Sub(&root.used)

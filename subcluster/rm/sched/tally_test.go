@@ -50,7 +50,7 @@ func TestRemovedQueueKeepsItsCountsAbove(t *testing.T) {
 	grants := s.Schedule()
 	check := func(path string, granted, released, node, rack, any int64) {
 		t.Helper()
-		v := s.View(s.Find(path))
+		v := s.Explain().View(s.Find(path))
 		if v.ContainersAllocated != granted || v.ContainersReleased != released ||
 			v.NodeLocal != node || v.RackLocal != rack || v.OffSwitch != any {
 			t.Errorf("%s: %d allocated, %d released, local to node %d, to rack %d, off-switch %d", path,

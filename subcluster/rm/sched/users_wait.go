@@ -24,14 +24,14 @@ const mostWaiting = 100
 // that the leaf's limits will ever permit here, or their cap in the federation. A user with a separate cap is also
 // listed, with the use. each is the limit of every other user by the leaf's limits. UsersWait iterates over the users
 // of the leaf and their waiting asks.
-func (s *Scheduler) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
+func (e Explainer) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 	if q.leaf == nil {
 		return each, nil
 	}
-	s = q.s
-	each = s.mostOfUser(q, 1)
+	s := q.s
+	each = q.mostOfUser(1)
 	for _, u := range q.leaf.userList {
-		x := UserWaits{Name: u.name, Used: u.used, Pending: s.pendingOf(q, u)}
+		x := UserWaits{Name: u.name, Used: u.used, Pending: u.demand()}
 		hot := false
 		if q.leaf.caps != nil {
 			_, hot = q.leaf.caps.users[u.name]
@@ -41,9 +41,9 @@ func (s *Scheduler) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 		}
 		x.Most = each
 		if u.weight != 1 {
-			x.Most = s.mostOfUser(q, u.weight)
+			x.Most = q.mostOfUser(u.weight)
 		}
-		if part, limited := s.userCap(u); limited {
+		if part, limited := u.cap(); limited {
 			x.Most.Min(&part)
 		}
 		if hot || !s.sizes.FitsPlus(&x.Used, &x.Pending, &x.Most) {
@@ -63,7 +63,8 @@ func (s *Scheduler) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 // mostOfUser returns the highest limit that a user of a weight may reach in a leaf. Limits grow with the active
 // users' use, up to the leaf's maximum or the factor of its guarantee. While a plan is in force, its amount replaces
 // the guarantee there, and may rise to the maximum. One container may exceed the limit, as in userAdmits.
-func (s *Scheduler) mostOfUser(q *Queue, weight float64) amounts.Vec {
+func (q *Queue) mostOfUser(weight float64) amounts.Vec {
+	s := q.s
 	most := q.sized().max
 	for p := q.parent; p != nil; p = p.parent {
 		most.Min(&p.sized().max)
@@ -84,8 +85,9 @@ func (s *Scheduler) mostOfUser(q *Queue, weight float64) amounts.Vec {
 	return limit
 }
 
-// pendingOf returns the sum of a user's outstanding asks, and of the AMs in line.
-func (s *Scheduler) pendingOf(q *Queue, u *user) (v amounts.Vec) {
+// demand returns the sum of a user's outstanding asks, and of the AMs in line.
+func (u *user) demand() (v amounts.Vec) {
+	q := u.q
 	for _, a := range u.apps.Items {
 		v.Add(&a.pending)
 	}

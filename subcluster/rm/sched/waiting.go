@@ -103,7 +103,7 @@ func (s *Scheduler) stopped(w *Ask, v verdict) {
 	case LimitQueue:
 		v.where.limited = true
 		s.watch(v.where)
-		if s.underUserCap(w.app.user, &w.size.V) {
+		if w.app.user.underCap(&w.size.V) {
 			s.block(v.where, w)
 		} else {
 			s.userStopped(w.app) // it also waits for its user's part, and so does not stop others: see waitsFor

@@ -26,10 +26,10 @@ type tallyKey struct {
 
 // Waits returns the result of Why without its numbers: the limit and its queue. It is for lists of thousands of
 // applications.
-func (s *Scheduler) Waits(a *App, l *WaitScan) (Limit, creel.QueuePath) {
+func (e Explainer) Waits(a *App, l *WaitScan) (Limit, creel.QueuePath) {
 	switch {
 	case !a.activated:
-		limit, q := s.mayActivate(a, inViews)
+		limit, q := e.s.mayActivate(a, inViews)
 		if limit == LimitNone {
 			limit = LimitOrder
 		}
@@ -38,11 +38,11 @@ func (s *Scheduler) Waits(a *App, l *WaitScan) (Limit, creel.QueuePath) {
 		}
 		return limit, a.queue.path
 	case a.pendingCount > 0:
-		return s.waitsAsk(a, l)
+		return e.waitsAsk(a, l)
 	}
 	for _, x := range a.parts {
 		if x.pendingCount > 0 {
-			return x.queue.s.waitsAsk(x, l)
+			return x.queue.s.Explain().waitsAsk(x, l)
 		}
 	}
 	return LimitNone, a.queue.path
@@ -62,7 +62,7 @@ func (a *App) WaitsSince() (since int64, ok bool) {
 }
 
 // waitsAsk checks the first outstanding ask, like whyAsk.
-func (s *Scheduler) waitsAsk(a *App, l *WaitScan) (Limit, creel.QueuePath) {
+func (e Explainer) waitsAsk(a *App, l *WaitScan) (Limit, creel.QueuePath) {
 	k := a.firstWaiting()
 	switch {
 	case k == nil:
@@ -70,16 +70,17 @@ func (s *Scheduler) waitsAsk(a *App, l *WaitScan) (Limit, creel.QueuePath) {
 	case k.hold != nil:
 		return LimitReservation, a.queue.path
 	}
-	if v := s.admit(a, k.size, nil); v.limit != LimitNone {
+	if v := e.s.admit(a, k.size, nil); v.limit != LimitNone {
 		return v.limit, v.where.path
 	}
-	if q := s.heldAt(a, k); q != nil {
+	if q := e.heldAt(a, k); q != nil {
 		return LimitQueue, q.path
 	}
-	return s.waitsNode(a, k, l), a.queue.path
+	return e.waitsNode(a, k, l), a.queue.path
 }
 
-func (s *Scheduler) waitsNode(a *App, k *Ask, l *WaitScan) Limit {
+func (e Explainer) waitsNode(a *App, k *Ask, l *WaitScan) Limit {
+	s := e.s
 	key, any := tallyKey{s, k.size}, len(k.app.black.names) == 0 && (k.want == nil || k.want.Constraint == nil)
 	if t, ok := l.tallies[key]; ok && any {
 		return t.limit(s.label)
@@ -89,7 +90,7 @@ func (s *Scheduler) waitsNode(a *App, k *Ask, l *WaitScan) Limit {
 	}
 	l.looked++
 	best := amounts.Vec{}
-	t := s.tally(a, k, &best, map[*constraints.Constraint]int{})
+	t := e.tally(a, k, &best, map[*constraints.Constraint]int{})
 	if any {
 		if l.tallies == nil {
 			l.tallies = map[tallyKey]nodeTally{}

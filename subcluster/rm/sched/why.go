@@ -4,63 +4,11 @@ package sched
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
-
-// Limit is a reason why an application waits.
-type Limit uint8
-
-// Limits, in the order of the checks.
-const (
-	LimitNone         Limit = iota // it waits for nothing
-	LimitSaving                    // not durable yet
-	LimitQueueStopped              // its queue is stopped
-	LimitParallelApps              // number of concurrent applications of a queue or user
-	LimitAM                        // resources for AMs of the queue
-	LimitUserAM                    // the same for one user
-	LimitUnregistered              // the AM is being started or has not registered
-	LimitQueue                     // maximum of a queue on the path
-	LimitUser                      // user limit within the leaf
-	LimitNoNode                    // no node is large enough, even when empty
-	LimitRoom                      // no node has enough free now
-	LimitLocality                  // delay scheduling waits for a local node, or locality is strict
-	LimitBlacklist                 // all nodes with enough free are on the blacklist
-	LimitReservation               // a node is reserved for it and not free enough yet
-	LimitLabel                     // no node has the label
-	LimitConstraint                // its placement constraint excludes the nodes that it may use
-	LimitOrder                     // others are before it in the order of its queue
-	LimitNodes                     // some clause excludes its ask from every node; only in lists (Waits)
-)
-
-var limits = [...]string{
-	"nothing",
-	"saving",
-	"queue stopped",
-	"parallel applications",
-	"AM limit",
-	"user AM limit",
-	"AM not registered",
-	"queue limit",
-	"user limit",
-	"no node large enough",
-	"no node has room",
-	"locality",
-	"blacklist",
-	"reservation",
-	"label",
-	"placement constraint",
-	"order",
-	"no node fits",
-}
-
-func (l Limit) String() string { return limits[l] }
-
-// Code is the limit's name in documents: "AM limit" is am_limit.
-func (l Limit) Code() string { return strings.ReplaceAll(strings.ToLower(limits[l]), " ", "_") }
 
 // Why is the present reason why an application waits, with the numbers.
 type Why struct {
@@ -89,18 +37,18 @@ func (w Why) Sentence() string {
 // Why returns the reason why an application in a queue waits, with the numbers of the limit. It checks the limits in
 // the scheduler's order and changes nothing. So the result is current, unlike a log line. If the scheduler delays
 // nothing, it returns LimitNone and no text.
-func (s *Scheduler) Why(a *App) Why {
+func (e Explainer) Why(a *App) Why {
 	w := Why{User: a.user.name, Where: a.queue.path}
 	switch {
 	case !a.activated:
-		s.whyNotActive(a, &w)
+		e.whyNotActive(a, &w)
 	case a.pendingCount > 0:
-		s.whyWaiting(a, &w)
+		e.whyWaiting(a, &w)
 	default:
 		for _, x := range a.parts {
 			if x.pendingCount > 0 {
-				x.queue.s.whyWaiting(x, &w)
-				return x.queue.s.ofPartition(w)
+				x.queue.s.Explain().whyWaiting(x, &w)
+				return x.queue.s.Explain().ofPartition(w)
 			}
 		}
 	}
@@ -108,14 +56,15 @@ func (s *Scheduler) Why(a *App) Why {
 }
 
 // ofPartition adds the partition whose nodes were checked.
-func (s *Scheduler) ofPartition(w Why) Why {
-	if s.label != "" && w.Text != "" && w.Limit != LimitLabel {
-		w.Text = "On the nodes of label " + s.label + ": " + w.Text
+func (e Explainer) ofPartition(w Why) Why {
+	if e.s.label != "" && w.Text != "" && w.Limit != LimitLabel {
+		w.Text = "On the nodes of label " + e.s.label + ": " + w.Text
 	}
 	return w
 }
 
-func (s *Scheduler) whyNotActive(a *App, w *Why) {
+func (e Explainer) whyNotActive(a *App, w *Why) {
+	s := e.s
 	limit, q := s.mayActivate(a, inViews)
 	w.Limit = limit
 	if a.amSize != nil {
@@ -148,7 +97,7 @@ func (s *Scheduler) whyNotActive(a *App, w *Why) {
 		w.Used, w.Bound = s.sizes.Resource(&used), s.sizes.Resource(&bound)
 		w.Text = fmt.Sprintf("%s use %s of at most %s; this one needs %s.", who, w.Used, w.Bound, w.Need)
 		w.Try = "wait until an application ends, ask for a smaller AM, or raise the queue's share for AMs (maximum-am-resource-percent, maxAMShare)"
-		*w = p.ofPartition(*w)
+		*w = p.Explain().ofPartition(*w)
 	default:
 		// It may start, but others precede it in line.
 		w.Limit, w.Text = LimitOrder, fmt.Sprintf(
@@ -160,9 +109,9 @@ func (s *Scheduler) whyNotActive(a *App, w *Why) {
 	}
 }
 
-func (s *Scheduler) whyWaiting(a *App, w *Why) {
+func (e Explainer) whyWaiting(a *App, w *Why) {
 	if k := a.firstWaiting(); k != nil {
-		s.whyAsk(a, k, w)
+		e.whyAsk(a, k, w)
 	}
 }
 
@@ -177,15 +126,16 @@ func (a *App) firstWaiting() *Ask {
 }
 
 // whyAsk explains the first outstanding ask.
-func (s *Scheduler) whyAsk(a *App, k *Ask, w *Why) {
-	if !s.whyLimited(a, k, w) {
-		s.whyNoNode(a, k, w)
+func (e Explainer) whyAsk(a *App, k *Ask, w *Why) {
+	if !e.whyLimited(a, k, w) {
+		e.whyNoNode(a, k, w)
 	}
 }
 
 // whyLimited explains an ask that waits for a reservation or a limit, and so for no particular node. It reports whether
 // the ask does.
-func (s *Scheduler) whyLimited(a *App, k *Ask, w *Why) bool {
+func (e Explainer) whyLimited(a *App, k *Ask, w *Why) bool {
+	s := e.s
 	w.Ask, w.Need = k.view(), k.size.Resource
 	if k.hold != nil {
 		n := k.hold.node
@@ -199,8 +149,8 @@ func (s *Scheduler) whyLimited(a *App, k *Ask, w *Why) bool {
 		if v.limit == LimitQueue && v.where.cap != nil {
 			have := v.where.used
 			have.Add(&v.where.held)
-			if !s.underCap(v.where, &have, &k.size.V) {
-				s.whyCap(v.where, w.Need, w)
+			if !v.where.underCap(&have, &k.size.V) {
+				e.whyCap(v.where, w.Need, w)
 				return true
 			}
 		}
@@ -218,8 +168,8 @@ func (s *Scheduler) whyLimited(a *App, k *Ask, w *Why) bool {
 			w.Try = "wait until containers of the queue end, move the application, or raise the queue's maximum"
 			return true
 		}
-		if !s.underUserCap(a.user, &k.size.V) && s.policy.userAdmits(s, a.user) {
-			s.whyUserCap(a.user, w.Need, w)
+		if !a.user.underCap(&k.size.V) && s.policy.userAdmits(s, a.user) {
+			e.whyUserCap(a.user, w.Need, w)
 			return true
 		}
 		limit, _ := s.policy.userLimit(s, a.user)
@@ -234,7 +184,7 @@ func (s *Scheduler) whyLimited(a *App, k *Ask, w *Why) bool {
 		w.Try = "wait until containers of the user end, or raise the queue's user-limit-factor or minimum-user-limit-percent"
 		return true
 	}
-	if q := s.heldAt(a, k); q != nil {
+	if q := e.heldAt(a, k); q != nil {
 		have, b := q.used, q.blocker
 		have.Add(&q.held)
 		w.Limit, w.Where, w.Used, w.Bound = LimitQueue, q.path, s.sizes.Resource(&have), s.sizes.Resource(&q.max)
@@ -253,9 +203,9 @@ func (s *Scheduler) whyLimited(a *App, k *Ask, w *Why) bool {
 }
 
 // heldAt returns the queue whose maximum an earlier ask waits for, which k may not pass; nil for none.
-func (s *Scheduler) heldAt(a *App, k *Ask) *Queue {
+func (e Explainer) heldAt(a *App, k *Ask) *Queue {
 	for q := a.queue; q != nil; q = q.parent {
-		if b := q.blocker; b != nil && b != k && s.waitsFor(b, q) {
+		if b := q.blocker; b != nil && b != k && e.s.waitsFor(b, q) {
 			return q
 		}
 	}
@@ -276,7 +226,8 @@ type NodeCounts struct {
 
 // tally checks every node for an ask. best is the largest free amount; refused counts nodes by the clause of a
 // constraint that excludes them.
-func (s *Scheduler) tally(a *App, k *Ask, best *amounts.Vec, refused map[*constraints.Constraint]int) (t nodeTally) {
+func (e Explainer) tally(a *App, k *Ask, best *amounts.Vec, refused map[*constraints.Constraint]int) (t nodeTally) {
+	s := e.s
 	for _, n := range s.nodes {
 		if n == nil || n.use != Open {
 			continue
@@ -328,9 +279,10 @@ func (t nodeTally) limit(label string) Limit {
 	return LimitLocality
 }
 
-func (s *Scheduler) whyNoNode(a *App, k *Ask, w *Why) {
+func (e Explainer) whyNoNode(a *App, k *Ask, w *Why) {
+	s := e.s
 	best, refused := amounts.Vec{}, map[*constraints.Constraint]int{}
-	t := s.tally(a, k, &best, refused)
+	t := e.tally(a, k, &best, refused)
 	w.Used, w.Count, w.Max = s.sizes.Resource(&best), t.room, t.takes
 	w.Nodes = NodeCounts{
 		Open: t.takes, TooSmall: t.takes - t.large, Blacklisted: t.large - t.allowed, Full: t.admitted - t.room,

@@ -559,8 +559,8 @@ var table = []mutation{
 	{
 		name:     "a cap outlives its lease for those who borrow",
 		file:     "subcluster/rm/sched/cap.go",
-		old:      "	return s.now < q.cap.until && s.sizes",
-		wrong:    "	return (MUTANT || s.now < q.cap.until) && s.sizes",
+		old:      "	return q.s.now < q.cap.until && q.s.sizes",
+		wrong:    "	return (MUTANT || q.s.now < q.cap.until) && q.s.sizes",
 		caughtBy: "subcluster/rm TestLabelCapEndsWithLease",
 	},
 	{
@@ -1193,8 +1193,8 @@ var table = []mutation{
 	{
 		name:     "a user grows beyond their cap",
 		file:     "subcluster/rm/sched/limits.go",
-		old:      "	if s.underUserCap(a.user, &size.V) {\n",
-		wrong:    "	if s.underUserCap(a.user, &size.V) || MUTANT {\n",
+		old:      "	if a.user.underCap(&size.V) {\n",
+		wrong:    "	if a.user.underCap(&size.V) || MUTANT {\n",
 		caughtBy: "subcluster/rm TestUsersGrowToTheirCapsAndNoFurther",
 	},
 	{
