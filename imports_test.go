@@ -256,7 +256,7 @@ var rules = map[string]rule{
 	},
 	"router/rpc": {
 		imports: []string{
-			".", "statestore/intents",
+			".", "statestore/intents", "statestore/events",
 			"subcluster",
 			"subcluster/remote",
 			"policies",
@@ -275,12 +275,12 @@ var rules = map[string]rule{
 	"router/operator": {
 		imports: []string{
 			".", "subcluster", "policies", "policies/rebalancer", "policies/rebalancer/escrow", "statestore", "statestore/epochs",
-			"statestore/tidy", "router", "router/moves",
+			"statestore/tidy", "statestore/events", "router", "router/moves",
 		},
 	},
 	"router/rest": {
 		imports: []string{
-			".", "statestore/intents", "internal/httpguard", "internal/amcookies", "internal/audit", "internal/servlets",
+			".", "statestore/intents", "statestore/events", "internal/httpguard", "internal/amcookies", "internal/audit", "internal/servlets",
 			"internal/query", "internal/rawjson", "subcluster", "internal/strictjson", "subcluster/remote", "policies", "router", "router/server",
 			"router/operator", "router/tokens", "statestore", "policies/rebalancer", "internal/token", "internal/webdoc",
 		},
@@ -357,6 +357,7 @@ var rules = map[string]rule{
 	"statestore/rebuild":             {imports: []string{".", "internal/audit", "subcluster", "statestore", "internal/pauseclock"}},
 	"statestore/reconcile":           {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/intents":             {imports: []string{".", "subcluster", "statestore"}},
+	"statestore/events":              {imports: []string{".", "statestore"}},
 	"statestore/tidy":                {imports: []string{".", "subcluster", "statestore"}},
 
 	"statestore/redis/redistest": {imports: []string{"internal/programs"}},

@@ -375,6 +375,9 @@ func (m *Memory) PutDocument(ctx context.Context, w DocumentWrite) (Document, er
 	}
 	defer unlock()
 	d, err := t.PutDocument(now, w)
+	if err == nil {
+		m.record(ctx, t, now)
+	}
 	if err == nil && !w.Quiet {
 		m.tell(Change{Kind: ChangeDocuments, Class: w.Class, Version: d.Version})
 	}

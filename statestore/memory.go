@@ -43,6 +43,9 @@ func (m *Memory) write(ctx context.Context) (t *State, now time.Time, unlock fun
 	if err := ctx.Err(); err != nil {
 		return nil, time.Time{}, nil, err
 	}
+	if err := CheckRecording(ctx); err != nil {
+		return nil, time.Time{}, nil, err
+	}
 	m.mu.Lock()
 	if l, ok := FenceOf(ctx); ok {
 		if err := m.state.Check(l); err != nil {
@@ -152,7 +155,7 @@ func (m *Memory) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
 
 // Drain implements Members.
 func (m *Memory) Drain(ctx context.Context, id creel.SubclusterID, reason string) error {
-	t, _, unlock, err := m.write(ctx)
+	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return err
 	}
@@ -160,13 +163,14 @@ func (m *Memory) Drain(ctx context.Context, id creel.SubclusterID, reason string
 	if err := t.Drain(id, reason); err != nil {
 		return err
 	}
+	m.record(ctx, t, now)
 	m.tell(Change{Kind: ChangeMembers})
 	return nil
 }
 
 // Deregister implements Members.
 func (m *Memory) Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error {
-	t, _, unlock, err := m.write(ctx)
+	t, now, unlock, err := m.write(ctx)
 	if err != nil {
 		return err
 	}
@@ -174,6 +178,7 @@ func (m *Memory) Deregister(ctx context.Context, id creel.SubclusterID, epoch in
 	if err := t.Deregister(id, epoch); err != nil {
 		return err
 	}
+	m.record(ctx, t, now)
 	m.tell(Change{Kind: ChangeMembers})
 	return nil
 }
@@ -188,6 +193,7 @@ func (m *Memory) RemoveMember(ctx context.Context, id creel.SubclusterID) error 
 	if err := t.RemoveMember(now, id); err != nil {
 		return err
 	}
+	m.record(ctx, t, now)
 	m.tell(Change{Kind: ChangeMembers})
 	return nil
 }
@@ -445,6 +451,7 @@ func (m *Memory) PutPolicy(ctx context.Context, w PolicyWrite) (subcluster.Polic
 	defer unlock()
 	p, err := t.PutPolicy(now, w)
 	if err == nil {
+		m.record(ctx, t, now)
 		m.tell(Change{Kind: ChangePolicies, Version: p.Version})
 	}
 	return p, err

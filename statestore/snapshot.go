@@ -29,6 +29,7 @@ type snapshot struct {
 	Rings        []ring                       `json:"rings,omitempty"`
 	Tokens       []Token                      `json:"tokens,omitempty"`
 	NewestToken  int32                        `json:"newest_token,omitempty"`
+	Events       []keptEvent                  `json:"events,omitempty"`
 }
 
 // snapshotHome is a home with the number of its newest claim.
@@ -90,6 +91,7 @@ func (t *State) Snapshot() ([]byte, error) {
 		s.Rings = append(s.Rings, ring{name, keys})
 	}
 	slices.SortFunc(s.Rings, func(a, b ring) int { return strings.Compare(a.Name, b.Name) })
+	s.Events = t.events
 	s.Tokens, s.NewestToken = t.tokens.list(), t.tokens.newest
 	return json.Marshal(s)
 }
@@ -167,6 +169,12 @@ func (t *State) Restore(data []byte) error {
 		n.tokens.of[k.Number] = k
 		n.tokens.newest = max(n.tokens.newest, k.Number)
 	}
+	for _, k := range s.Events {
+		if _, err := ParseEvent(k.ID, k.Event); err != nil {
+			return err
+		}
+	}
+	n.events = s.Events
 	*t = *n
 	return nil
 }

@@ -35,6 +35,7 @@ type State struct {
 	rings        map[string][]Key // newest first
 	tokens       tokenTable
 	daemons      map[string]keptDaemon // by Daemon.ID
+	events       []keptEvent           // oldest first
 	keyChanges   int64
 }
 

@@ -22,6 +22,7 @@ type Store interface {
 	Keys
 	Tokens
 	Daemons
+	Events
 	Schema
 	Watch
 }

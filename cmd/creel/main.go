@@ -112,6 +112,7 @@ Exit codes of all commands:
 		subclusterCommand(),
 		policyCommand(),
 		statusCommand(),
+		eventsCommand(),
 		systemCommand(),
 		storeCommand(),
 		adminCommand(),

@@ -107,10 +107,16 @@ func (o *Operator) Drain(ctx context.Context, user string, id creel.SubclusterID
 			Try:  "leave out line breaks",
 		}
 	}
-	if err := o.registered(ctx, id); err != nil {
+	before, err := o.record(ctx, id)
+	if err != nil {
 		return err
 	}
-	return o.conf.Store.Drain(ctx, id, drainLine(mode, user, reason))
+	line := drainLine(mode, user, reason)
+	ctx = o.conf.Events.Recording(ctx, statestore.Event{
+		Kind: statestore.EventDrain, Subject: string(id), User: user, Before: before.Draining, After: string(mode),
+		Detail: reason,
+	})
+	return o.conf.Store.Drain(ctx, id, line)
 }
 
 // Undrain makes a member accept new work again.
@@ -118,9 +124,13 @@ func (o *Operator) Undrain(ctx context.Context, user string, id creel.Subcluster
 	if err := o.allow(user, "end the drain of "+string(id)); err != nil {
 		return err
 	}
-	if err := o.registered(ctx, id); err != nil {
+	before, err := o.record(ctx, id)
+	if err != nil {
 		return err
 	}
+	ctx = o.conf.Events.Recording(ctx, statestore.Event{
+		Kind: statestore.EventDrain, Subject: string(id), User: user, Before: before.Draining, After: "accepts work",
+	})
 	return o.conf.Store.Drain(ctx, id, "")
 }
 
@@ -148,6 +158,10 @@ func (o *Operator) Deregister(ctx context.Context, user string, id creel.Subclus
 			Try: "stop its ResourceManager or agent, or drain it: `creel subcluster drain " + string(id) + "`",
 		}
 	}
+	ctx = o.conf.Events.Recording(ctx, statestore.Event{
+		Kind: statestore.EventMember, Subject: string(id), User: user, Before: m.State.String(),
+		After: "deregistered",
+	})
 	return o.conf.Store.Deregister(ctx, id, m.Epoch)
 }
 
@@ -185,7 +199,9 @@ func (o *Operator) Remove(ctx context.Context, user string, id creel.SubclusterI
 		}
 	} else if err != nil {
 		return err
-	} else if err := o.conf.Store.RemoveMember(ctx, id); err != nil {
+	} else if err := o.conf.Store.RemoveMember(o.conf.Events.Recording(ctx, statestore.Event{
+		Kind: statestore.EventMember, Subject: string(id), User: user, After: "removed",
+	}), id); err != nil {
 		return err
 	}
 	if err := statestore.NoteRemoval(ctx, o.conf.Store, id, user); err != nil {
@@ -206,19 +222,25 @@ func (o *Operator) leftOf(ctx context.Context, id creel.SubclusterID) (bool, err
 
 // registered returns creel.ErrSubclusterNotFound for a member without a record in the store.
 func (o *Operator) registered(ctx context.Context, id creel.SubclusterID) error {
+	_, err := o.record(ctx, id)
+	return err
+}
+
+// record returns a member's record in the store.
+func (o *Operator) record(ctx context.Context, id creel.SubclusterID) (none subcluster.Record, err error) {
 	if err := subcluster.ValidID(id); err != nil {
-		return err
+		return none, err
 	}
 	records, err := o.conf.Store.Records(ctx)
 	if err != nil {
-		return err
+		return none, err
 	}
 	for i := range records.Members {
 		if records.Members[i].ID == id {
-			return nil
+			return records.Members[i], nil
 		}
 	}
-	return noMember(id)
+	return none, noMember(id)
 }
 
 func noMember(id creel.SubclusterID) error {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -177,6 +178,16 @@ func (o *Operator) recordMend(ctx context.Context, user string, w MendOrder, m M
 	if err != nil {
 		return 0, err
 	}
+	var names []string
+	for i := range m.Members {
+		if m.Members[i].changes() {
+			names = append(names, string(m.Members[i].Member))
+		}
+	}
+	ctx = o.conf.Events.Recording(ctx, statestore.Event{
+		Kind: statestore.EventMend, Subject: string(creel.RootQueue), User: user,
+		After: "queues of " + strings.Join(names, ", "), Detail: w.Comment,
+	})
 	made, err := o.conf.Store.PutDocument(ctx, statestore.DocumentWrite{
 		Class: mendClass, Name: mendName, Expect: is.Version, Data: data, Author: user, Comment: w.Comment,
 		Keep: statestore.KeptVersions, Quiet: true,

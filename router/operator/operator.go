@@ -11,6 +11,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/events"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -45,6 +46,8 @@ type Config struct {
 	Preview func(ctx context.Context, as creel.SubclusterID) ([]rebalancer.ChosenMove, []string, error)
 	// Members changes the queues of members; nil: they cannot be changed.
 	Members Members
+	// Events records the changes; nil: they are not recorded.
+	Events *events.Recorder
 }
 
 // Operator is safe for concurrent use.

@@ -93,8 +93,15 @@ func (o *Operator) PutPolicy(
 	if err := o.CheckWrite(ctx, user, w, anyMember); err != nil {
 		return subcluster.Policy{}, err
 	}
+	before, err := Current(ctx, o.conf.Store, w.Queue)
+	if err != nil {
+		return subcluster.Policy{}, err
+	}
 	w.Author = user
-	return o.conf.Store.PutPolicy(ctx, w)
+	return o.conf.Store.PutPolicy(o.conf.Events.Recording(ctx, statestore.Event{
+		Kind: statestore.EventPolicy, Subject: string(w.Queue), User: user, Before: string(before.Document),
+		After: string(w.Document), Detail: w.Comment,
+	}), w)
 }
 
 // CheckWrite makes the checks of PutPolicy, except of the expected version.

@@ -148,7 +148,11 @@ func (o *Operator) PutQueueTree(ctx context.Context, user string, w QueueTreeWri
 		if is.Authored() == w.Expect {
 			expect = is.Version // the rebalancer may have recomputed its percentages
 		}
-		made, err := o.conf.Store.PutDocument(ctx, statestore.DocumentWrite{
+		recording := o.conf.Events.Recording(ctx, statestore.Event{
+			Kind: statestore.EventTree, Subject: string(creel.RootQueue), User: user, Before: string(is.Text),
+			After: string(w.Text), Detail: w.Comment,
+		})
+		made, err := o.conf.Store.PutDocument(recording, statestore.DocumentWrite{
 			Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Expect: expect, Data: data, Text: w.Text,
 			Author: user, Comment: w.Comment, Keep: statestore.KeptVersions,
 		})
@@ -360,6 +364,11 @@ func (o *Operator) PauseRebalancer(ctx context.Context, user string, paused bool
 	if err := o.allow(user, "pause or resume the rebalancer"); err != nil {
 		return err
 	}
+	state := map[bool]string{true: "paused", false: "plans are published"}
+	recording := o.conf.Events.Recording(ctx, statestore.Event{
+		Kind: statestore.EventRebalance, Subject: string(creel.RootQueue), User: user, Before: state[!paused],
+		After: state[paused], Detail: reason,
+	})
 	w := statestore.DocumentWrite{
 		Class: rebalancer.ControlClass, Name: rebalancer.PauseName, Author: user, Comment: reason,
 		Keep: statestore.KeptVersions,
@@ -376,7 +385,7 @@ func (o *Operator) PauseRebalancer(ctx context.Context, user string, paused bool
 			return err
 		}
 		w.Expect = is.Version
-		if _, err = o.conf.Store.PutDocument(ctx, w); !errors.Is(err, creel.ErrConflict) {
+		if _, err = o.conf.Store.PutDocument(recording, w); !errors.Is(err, creel.ErrConflict) {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/router/tokens"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/events"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 )
@@ -44,6 +45,9 @@ type Config struct {
 	Settings         func() []SettingDoc
 	// Daemons reads the store's records of routers, proxies and rebalancers; nil: none are listed.
 	Daemons statestore.Daemons
+	// Events are the federation's events; nil: they are not served. Stop ends their streams.
+	Events *events.Log
+	Stop   <-chan struct{}
 	// Tokens are the routers' delegation tokens.
 	Tokens *tokens.Tokens
 	// LoginUser is the user that runs this process.

@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/internal/webdoc"
+	"github.com/creelrm/creel/statestore/events"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 	"go.opentelemetry.io/otel/trace"
@@ -70,7 +71,7 @@ func (h *Handler) audit(next http.Handler) http.Handler {
 		seen := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		var begin firstBytes
 		seen.Tee(&begin)
-		ctx, note := audit.WithNote(r.Context())
+		ctx, note := audit.WithNote(events.WithOrigin(r.Context(), r.RemoteAddr))
 		r = r.WithContext(ctx)
 		next.ServeHTTP(seen, r)
 		l := audit.Line{

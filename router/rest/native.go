@@ -40,6 +40,9 @@ func (h *Handler) native(r chi.Router) {
 		packed.Get("/daemons", h.listDaemons)
 		if h.conf.Operator != nil {
 			h.operate(r)
+			if h.conf.Events != nil {
+				r.Get("/events", (&eventsAPI{h.conf.Events, h.conf.Operator, h.Patient, h.conf.Stop}).serve)
+			}
 		}
 		r.Get("/view", h.view)
 		r.Get("/apps/{appid}/why", h.why)

@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/routertest"
+	"github.com/creelrm/creel/statestore/events"
 )
 
 // The OpenAPI document names every served path and no other, and the answers have its fields, and no others.
@@ -27,8 +28,9 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 	}
 	paths := doc["paths"].(map[string]any)
 	mux := chi.NewRouter()
-	rest.New(f.Routers[0].Server, rest.Config{Started: time.Now(), Operator: operator.New(operator.Config{})}).
-		Mount(mux)
+	rest.New(f.Routers[0].Server, rest.Config{
+		Started: time.Now(), Operator: operator.New(operator.Config{}), Events: events.NewLog(f.Store, time.Now),
+	}).Mount(mux)
 	served := map[string]bool{}
 	err := chi.Walk(mux, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		if strings.HasPrefix(route, "/api/") {
@@ -45,7 +47,12 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 	}
 
 	id, _ := submit(t, f, web, "one", "default")
-	for path, schema := range map[string]string{"/api/v1/subclusters": "Subclusters", "/api/v1/counts": "Counts", "/api/v1/overview": "Overview", "/api/v1/system": "System", "/api/v1/daemons": "Daemons", "/api/v1/apps?group=queue": "Apps", "/api/v1/nodes": "Nodes", "/api/v1/scheduler": "Scheduler", "/api/v1/view": "View", "/api/v1/policies": "Policies", "/api/v1/queues": "QueueTree", "/api/v1/queues/history": "QueueTrees", "/api/v1/queues/mends": "Mends", "/api/v1/rebalancer": "Rebalancer", "/api/v1/moves": "Moves", "/api/v1/apps/" + id + "/why": "Why", "/api/v1/nope": "Problem", "/api/v1/apps/x/why": "Problem"} {
+	call(t, web, "PUT", "/ws/v1/cluster/apps/"+id+"/state?user.name=root", `{"state":"KILLED"}`)
+	f.Until("the kill is an event", func() bool {
+		body := call(t, web, "GET", "/api/v1/events?kind=kill&user.name=root", "").body
+		return strings.Contains(body, id) && strings.Contains(body, `"user":"root"`)
+	})
+	for path, schema := range map[string]string{"/api/v1/subclusters": "Subclusters", "/api/v1/counts": "Counts", "/api/v1/overview": "Overview", "/api/v1/system": "System", "/api/v1/daemons": "Daemons", "/api/v1/apps?group=queue": "Apps", "/api/v1/nodes": "Nodes", "/api/v1/scheduler": "Scheduler", "/api/v1/view": "View", "/api/v1/policies": "Policies", "/api/v1/queues": "QueueTree", "/api/v1/queues/history": "QueueTrees", "/api/v1/queues/mends": "Mends", "/api/v1/rebalancer": "Rebalancer", "/api/v1/moves": "Moves", "/api/v1/events": "Events", "/api/v1/apps/" + id + "/why": "Why", "/api/v1/nope": "Problem", "/api/v1/apps/x/why": "Problem"} {
 		var answer any
 		if err := json.Unmarshal([]byte(call(t, web, "GET", path, "").body), &answer); err != nil {
 			t.Fatal(err)

@@ -160,6 +160,7 @@ func (h *Handler) change(verb intents.Verb, c change) hrpc.RawHandler {
 			note.Target = creel.AttemptID{Application: i.Application, Attempt: i.Attempt}.String()
 		}
 		i.Verb, i.User = verb, user(ctx)
+		ctx = withOrigin(ctx)
 		answer, kept, err := server.Change(
 			ctx,
 			h.server,

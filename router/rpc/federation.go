@@ -74,7 +74,7 @@ func (h *AdminHandler) DeregisterSubCluster(
 		if known {
 			at = lastHeartbeat(view, m)
 		}
-		if err := h.operator.Deregister(ctx, user(ctx), id); err != nil {
+		if err := h.operator.Deregister(withOrigin(ctx), user(ctx), id); err != nil {
 			if !known || errors.Is(err, creel.ErrNotPermitted) {
 				return nil, err
 			}
@@ -148,7 +148,7 @@ func (h *AdminHandler) writePolicies(
 	}
 	var before []string
 	for _, w := range writes {
-		p, err := h.operator.Write(ctx, user(ctx), w)
+		p, err := h.operator.Write(withOrigin(ctx), user(ctx), w)
 		switch {
 		case err != nil && len(before) > 0:
 			return "", fmt.Errorf("%w; %s before it: %s", err, done, strings.Join(before, ", "))

@@ -20,6 +20,7 @@ import (
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/router/tokens"
+	"github.com/creelrm/creel/statestore/events"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -200,6 +201,14 @@ func user(ctx context.Context) string {
 		return c.Identity.User
 	}
 	return ""
+}
+
+// withOrigin attaches the client's address, for events.
+func withOrigin(ctx context.Context) context.Context {
+	if c := hrpc.CallFrom(ctx); c != nil {
+		return events.WithOrigin(ctx, c.Remote.String())
+	}
+	return ctx
 }
 
 // forward sends a call to the home of its application.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/intents"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -44,6 +45,7 @@ func Change[T any](
 	call func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (T, error),
 ) (answer T, kept *PendingChange, err error) {
 	earlier := s.earlier(ctx, i)
+	defer func() { s.recordChange(ctx, &i, kept, err) }()
 	answer, home, err := AtHome(ctx, s, i.Application, func(ctx context.Context, m *remote.Member) (T, error) {
 		return call(ctx, m, i.Application)
 	})
@@ -83,6 +85,25 @@ func Change[T any](
 		s.elsewhere(ctx, i, home.ID, earlier, part)
 	}
 	return answer, kept, nil
+}
+
+// recordChange records a user's change as an event.
+func (s *Server) recordChange(ctx context.Context, i *intents.Intent, kept *PendingChange, err error) {
+	kind, ok := map[intents.Verb]statestore.EventKind{
+		intents.Kill: statestore.EventKill, intents.Move: statestore.EventMove,
+		intents.Priority: statestore.EventPriority, intents.Timeouts: statestore.EventLifetime,
+	}[i.Verb]
+	if !ok || s.conf.Record == nil {
+		return
+	}
+	e := statestore.Event{Kind: kind, Subject: i.Application.String(), User: i.User, After: i.String()}
+	switch {
+	case err != nil:
+		e.Result, e.Detail = statestore.EventFailed, err.Error()
+	case kept != nil:
+		e.Result = statestore.EventKept
+	}
+	s.conf.Record(ctx, e)
 }
 
 // Signal sends a signal to a container of an application at the member that runs it. It tries home first. If no

@@ -20,6 +20,7 @@ import (
 	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/intents"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -60,6 +61,8 @@ type Config struct {
 	UnclearWait time.Duration
 	// Intents stores users' changes of an application whose home does not answer; nil: such changes fail.
 	Intents intents.Store
+	// Record records users' changes of applications; nil: they are not recorded.
+	Record func(ctx context.Context, e statestore.Event)
 	// Elsewhere returns the members that may have an application that its remembered home does not know, the
 	// likeliest first, without caches. moving reports whether it is being moved. nil: the home is asked again.
 	Elsewhere func(ctx context.Context, app creel.ApplicationID) (at []creel.SubclusterID, moving bool, err error)

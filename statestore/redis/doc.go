@@ -21,6 +21,7 @@
 //	{creel:c}:doc:<class> hash by name: documents;  dh:<class>:<name> list
 //	{creel:c}:lease       hash by name;  k:<ring> hash: keys
 //	{creel:c}:dt          hash by number: delegation tokens;  de sorted set: their expiry times
+//	{creel:c}:ev          stream: events of the federation
 //	{creel:c}:dm          hash by id: live daemons;  dn dx sorted sets: their order, their expiry times
 //	{creel:17}:a:<block>  hash of up to 64 applications: home, claimed, ends
 //	{creel:17}:ah:<home>  sorted set: listing of a home in this shard

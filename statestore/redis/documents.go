@@ -36,7 +36,7 @@ var (
 	// KEYS documents history parts; ARGV[5] name, [6] expected version, [7] record or "", [8] versions kept, - if it
 	// revises a version, [9] source or "", [10] channel or "", [11] message, [12] most documents of the class or 0. A
 	// cut document adds its head, then leaf names with their rows.
-	putDocumentScript = newScript("put_document", guard+clock+runID+`
+	putDocumentScript = newRecordingScript("put_document", guard+clock+runID+`
 if ARGV[9] ~= '' and source() ~= ARGV[9] then touch() return {'SOURCE'} end
 local cur = redis.call('HGET', KEYS[2], ARGV[5])
 local version, replaced, rec = '0', '', ''

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,6 +49,11 @@ func reading(sc *script, keys []string, args ...any) *call {
 // writing makes a call of a script that begins with the guard. Its first key is the slot's guard; its first four
 // arguments are the fence's name and token, the identity, and whether replicas must acknowledge.
 func (s *Store) writing(ctx context.Context, sc *script, guardKey, identity string, keys []string, args []any) *call {
+	once := sc == moveScript || sc == acquireScript || sc == drainScript
+	if e, ok := statestore.RecordingOf(ctx); ok && sc.recording != nil {
+		sc = sc.recording
+		keys, args = append(slices.Clip(keys), s.control("ev")), append(slices.Clip(args), eventArgs(e)...)
+	}
 	all := make([]any, 0, 8+len(keys)+len(args))
 	all = append(all, "EVALSHA", sc.hash, 1+len(keys), guardKey)
 	for _, k := range keys {
@@ -61,8 +67,7 @@ func (s *Store) writing(ctx context.Context, sc *script, guardKey, identity stri
 		durable = "1"
 	}
 	all = append(all, name, token, identity, durable)
-	return &call{args: append(all, args...), key: guardKey, script: sc, write: true,
-		once: sc == moveScript || sc == acquireScript || sc == drainScript}
+	return &call{args: append(all, args...), key: guardKey, script: sc, write: true, once: once}
 }
 
 // whole makes the call send its script's text.

@@ -8,11 +8,15 @@ import (
 )
 
 // script is a Lua script, its hash, and its name in metrics.
-type script struct{ source, hash, name string }
+type script struct {
+	source, hash, name string
+	// recording is the script that also records an event, nil if it cannot.
+	recording *script
+}
 
 func newScript(name, source string) *script {
 	sum := sha1.Sum([]byte(source))
-	return &script{source, hex.EncodeToString(sum[:]), name}
+	return &script{source: source, hash: hex.EncodeToString(sum[:]), name: name}
 }
 
 // One script per promise. Every script that writes begins with the guard:
@@ -342,7 +346,7 @@ end
 return {'OK'}`)
 
 	// KEYS e d v mv; ARGV[5] id, [6] reason, [7] channel.
-	drainScript = newScript("drain", guard+`
+	drainScript = newRecordingScript("drain", guard+`
 if redis.call('HEXISTS', KEYS[2], ARGV[5]) == 0 then touch() return {'NONE'} end
 if ARGV[6] == '' then redis.call('HDEL', KEYS[3], ARGV[5]) touch()
 else redis.call('HSET', KEYS[3], ARGV[5], ARGV[6]) end
@@ -350,7 +354,7 @@ else redis.call('HSET', KEYS[3], ARGV[5], ARGV[6]) end
 return {'OK'}`)
 
 	// KEYS e x v mv; ARGV[5] id, [6] epoch, [7] channel.
-	deregisterScript = newScript("deregister", allowOOM+guard+`
+	deregisterScript = newRecordingScript("deregister", allowOOM+guard+`
 local e = redis.call('HGET', KEYS[2], ARGV[5])
 if e and tonumber(e) > tonumber(ARGV[6]) then touch() return {'STALE', e} end
 if e ~= ARGV[6] then touch() return {'NONE'} end
@@ -359,7 +363,7 @@ redis.call('HSET', KEYS[3], ARGV[5], '1')
 return {'OK'}`)
 
 	// KEYS m e b r l d x v lv mv h qn s; ARGV[5] id, [6] default lease ns, [7] channel, [8] key prefix of a leaf.
-	removeScript = newScript("remove", allowOOM+guard+clock+`
+	removeScript = newRecordingScript("remove", allowOOM+guard+clock+`
 local m = redis.call('HGET', KEYS[2], ARGV[5])
 if not m then touch() return {'OK'} end
 if redis.call('HEXISTS', KEYS[8], ARGV[5]) == 0 then
@@ -442,7 +446,7 @@ redis.call('PUBLISH', ` + channel + `, 'm ' .. string.format('%d', count))`
 }
 
 // Policies. Hash p by queue and list of history: "version us record".
-var putPolicyScript = newScript(
+var putPolicyScript = newRecordingScript(
 	"put_policy",
 	// KEYS p meta history; ARGV[5] queue, [6] expected version, [7] record,
 	// [8] channel, [9] versions kept.

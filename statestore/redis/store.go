@@ -193,6 +193,9 @@ func (s *Store) shard(n int64, name string) string {
 
 // write runs a guarded script on control data, without a check of the store's identity.
 func (s *Store) write(ctx context.Context, sc *script, keys []string, args ...any) ([]any, error) {
+	if err := statestore.CheckRecording(ctx); err != nil {
+		return nil, err
+	}
 	v, err := s.do(ctx, s.writing(ctx, sc, s.control("guard"), "", keys, args))
 	if err != nil {
 		return nil, err

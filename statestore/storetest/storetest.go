@@ -89,6 +89,8 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"a class of documents is bounded by its writer", documentBound},
 		{"a document that was cut is read in part", documentParts},
 		{"a document decided on another source is refused", documentSource},
+		{"events are kept in order, once", events},
+		{"a write records its event in the same step", recordings},
 		{"a lease has one holder and rising tokens", leases},
 		{"a write under an old lease is refused", fences},
 		{"keys roll over", keys},

@@ -109,6 +109,10 @@ func (l *Leader) breach(i invariants.Invariant, of string, breach error) {
 	l.auditor.told[key] = at
 	l.Log.Warn("invariant of the federation's queues broken",
 		"invariant", string(i), "of", of, "breach", breach.Error(), "runbook", "docs/operations/alerts.md")
+	l.record(context.Background(), statestore.Event{
+		Kind: statestore.EventInvariant, Subject: of, After: string(i), Result: statestore.EventFailed,
+		Detail: breach.Error(),
+	})
 	b := append(l.auditor.audited.Breaches, rebalancer.AuditBreach{
 		At: at, Invariant: string(i), Of: of, Breach: breach.Error(),
 	})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -46,9 +47,11 @@ type Leader struct {
 	// Capacities: the capacities of queues in creel's ResourceManagers follow the plan, if the queue tree sets
 	// guarantees or weights.
 	Capacities bool
-	DryRun     bool             // plans are published for display only
-	Log        *slog.Logger     // nil: silent
-	Now        func() time.Time // this process's clock; nil: time.Now
+	DryRun     bool         // plans are published for display only
+	Log        *slog.Logger // nil: silent
+	// Record records an event; nil: events are not recorded.
+	Record func(ctx context.Context, e statestore.Event)
+	Now    func() time.Time // this process's clock; nil: time.Now
 
 	Counts LeaderCounts
 
@@ -61,6 +64,7 @@ type Leader struct {
 	planner rebalancer.Planner
 	before  *subcluster.Plan
 	known   *rebalancer.Tree // the federation's queue tree, last read
+	noted   time.Time        // of the last event about a plan, by the store's clock
 	lapsed  bool             // no plan was in force when this process became the leader, and no check has run since
 
 	auditor auditor
@@ -202,6 +206,9 @@ func (l *Leader) lead(ctx context.Context) (err error) {
 		return err
 	}
 	l.Log.Info("this rebalancer leads", "term", lease.Token)
+	l.record(ctx, statestore.Event{
+		Kind: statestore.EventLeader, Subject: "rebalancer", After: l.Name, Detail: fmt.Sprintf("term %d", lease.Token),
+	})
 	l.lease, l.renewed = lease, asked
 	l.Counts.Leads.Store(1)
 	return nil
@@ -323,6 +330,7 @@ func (l *Leader) log(ctx context.Context, control *statestore.DocumentSet, plan 
 	if !log.Add(l.before, plan, control.Now) {
 		return nil
 	}
+	l.recordPlan(ctx, &log, control.Now)
 	data, err := json.Marshal(log)
 	if err != nil {
 		return err
@@ -332,6 +340,36 @@ func (l *Leader) log(ctx context.Context, control *statestore.DocumentSet, plan 
 		Quiet: true,
 	})
 	return err
+}
+
+func (l *Leader) record(ctx context.Context, e statestore.Event) {
+	if l.Record != nil && !l.DryRun {
+		l.Record(ctx, e)
+	}
+}
+
+// notePlans is the least time between two events about plans. The record of decisions has all changes.
+const notePlans = time.Minute
+
+// recordPlan records the queues whose entitlement the plan changed.
+func (l *Leader) recordPlan(ctx context.Context, log *rebalancer.Decisions, now time.Time) {
+	if now.Sub(l.noted) < notePlans {
+		return
+	}
+	l.noted = now
+	var before, after []string
+	for _, d := range log.Decisions {
+		if d.At.Equal(now) && d.Was != d.Is {
+			before = append(before, fmt.Sprintf("%s %.1f%%", d.Queue, 100*d.Was))
+			after = append(after, fmt.Sprintf("%s %.1f%%", d.Queue, 100*d.Is))
+		}
+	}
+	if len(after) > 0 {
+		l.record(ctx, statestore.Event{
+			Kind: statestore.EventPlan, Subject: string(creel.RootQueue), Before: strings.Join(before, ", "),
+			After: strings.Join(after, ", "), Detail: "entitlements, as parts of the federation",
+		})
+	}
 }
 
 func (l *Leader) tree(ctx context.Context) (*rebalancer.Tree, error) {

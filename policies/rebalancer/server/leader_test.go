@@ -192,3 +192,33 @@ func TestAPlanFollowsAChangeAtOnce(t *testing.T) {
 		stop()
 	})
 }
+
+// A process that takes the lead, and its first plan, are events.
+func TestLeaderRecordsEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFederation(t, 2, 8*1024, quick)
+		defer f.close()
+		var kinds []statestore.EventKind
+		l := &Leader{
+			Name: "a", Store: f.store, Every: time.Second, Lease: 3 * time.Second, Terms: quick,
+			Log:    slog.New(slog.DiscardHandler),
+			Record: func(_ context.Context, e statestore.Event) { kinds = append(kinds, e.Kind) },
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- l.Run(ctx) }()
+		f.members[0].want(t, 6)
+		f.pass(time.Second, 8)
+		for _, x := range f.members {
+			x.report(t, f.store)
+		}
+		time.Sleep(10 * time.Second)
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if len(kinds) != 2 || kinds[0] != statestore.EventLeader || kinds[1] != statestore.EventPlan {
+			t.Errorf("events: %v", kinds)
+		}
+	})
+}

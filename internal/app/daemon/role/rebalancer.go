@@ -20,6 +20,7 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer/invariants"
 	rebalance "github.com/creelrm/creel/policies/rebalancer/server"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/events"
 	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -98,8 +99,12 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 	r := &Rebalancer{Service: daemon.Service{Health: health.New()}}
 	watchSecrets(&r.Service, c.Secrets, nil, c.Log)
 	known := verifiedStore{store, members(&r.Service, store, c.Signer, c.Log)}
+	recorder := events.NewRecorder(store, c.Log)
+	recorder.Named("rebalancer " + c.Name)
+	addEvents(&r.Service, recorder)
 	r.Leader = &rebalance.Leader{
-		Name: c.Name, Store: known, Every: c.Every, Lease: c.Lease, DryRun: c.DryRun, Log: c.Log,
+		Record: recorder.Record,
+		Name:   c.Name, Store: known, Every: c.Every, Lease: c.Lease, DryRun: c.DryRun, Log: c.Log,
 		Shaping: rebalancer.PlanBounds{Step: c.MaxChange, SlowStart: c.SlowStart},
 		Audit:   c.Audit, Terms: c.Escrow,
 		Capacities: c.Capacities,

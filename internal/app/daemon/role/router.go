@@ -40,6 +40,7 @@ import (
 	"github.com/creelrm/creel/router/tokens"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/cache"
+	"github.com/creelrm/creel/statestore/events"
 	"github.com/creelrm/creel/statestore/intents"
 	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
@@ -206,7 +207,8 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	r.Watcher = watch.New(members(&r.Service, store, c.Signer, c.Log), watch.Config{
 		Poll: c.Poll, Plan: store, Validate: ValidPolicy, Log: c.Log, OnChange: known.Changed, Clock: clock,
 	})
-	pool := newPool(c)
+	recorder := events.NewRecorder(store, c.Log)
+	pool := newPool(c, recorder)
 	r.OnClose(pool.Close)
 	r.Health.Register(breakerFigures{pool})
 	var homes, movers server.Homes = known, store
@@ -241,14 +243,17 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Disown:        routerrpc.Disown,
 		Placed:        routerrpc.Placed,
 		Intents:       store,
+		Record:        recorder.Record,
 		Elsewhere:     moving.elsewhere,
 		GivesParts:    c.GivesParts,
 		ListsUAMs:     c.ListsUAMs,
 		LastParts:     c.LastParts,
 	})
 	moving.policy = r.Server.Policy
+	stop := addEvents(&r.Service, recorder)
 	changes := operator.New(operator.Config{
-		View: r.Watcher.View, Store: store, Admin: c.MayAdmin, Reload: c.ReloadAdmin, Known: r.knows,
+		Events: recorder,
+		View:   r.Watcher.View, Store: store, Admin: c.MayAdmin, Reload: c.ReloadAdmin, Known: r.knows,
 		Preview: moving.preview, Members: memberQueues{moving.member},
 	})
 	r.Reload = func(context.Context) error { return changes.Refresh() }
@@ -284,6 +289,8 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		r.addMends(changes, moving, c.Remote.User)
 	}
 	r.Add("view", r.Watcher.Run)
+	members := &memberEvents{view: r.Watcher.View, recorder: recorder}
+	r.Add("events of members", members.run)
 	r.Add("history", r.Server.Observe)
 	addresses := map[string]string{}
 	r.Entries = []daemon.Entry{daemon.NewEntry("router", addresses)}
@@ -303,6 +310,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	if err != nil {
 		return nil, err
 	}
+	recorder.Named("router " + addresses["client"])
 	addresses["admin"], err = r.addRPC(
 		"admin",
 		"yarn.router.rmadmin.address",
@@ -323,6 +331,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Started: time.Now(), Log: c.Log, Operator: changes, Version: build.Read().Version,
 		Readiness: r.readiness, Settings: c.Settings, Proxy: c.WebProxy, Pages: c.Pages,
 		User: c.Remote.User, StaticUser: c.StaticUser, Allows: c.Allows, Tokens: delegation, Daemons: store,
+		Events: events.NewLog(store, time.Now), Stop: stop,
 	})
 	documents.Mount(mux)
 	// Only the REST API accepts delegation tokens: health, metrics and pages do not.
@@ -374,11 +383,14 @@ func (r *Router) knows(ctx context.Context, id creel.SubclusterID, app creel.App
 }
 
 // newPool makes the connections to members.
-func newPool(c RouterConfig) *remote.Pool {
+func newPool(c RouterConfig, recorder *events.Recorder) *remote.Pool {
 	told := c.Remote.Changed
 	c.Remote.KindOf = yarnrpc.KindOf
 	c.Remote.Changed = func(id creel.SubclusterID, k remote.Kind, to string) {
 		c.Log.Info("breaker", "subcluster", id, "calls", k.String(), "state", to)
+		recorder.Record(context.Background(), statestore.Event{
+			Kind: statestore.EventBreaker, Subject: string(id), After: to, Detail: "calls: " + k.String(),
+		})
 		if told != nil {
 			told(id, k, to)
 		}
