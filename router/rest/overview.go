@@ -3,7 +3,9 @@
 package rest
 
 import (
+	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -63,13 +65,35 @@ type EventDoc struct {
 // maxWaits bounds the reasons in one answer.
 const maxWaits = 10
 
+// firstWait bounds the time for which an overview waits for the first view and the first list of applications.
+const firstWait = 2 * time.Second
+
+// firstApplications is Handler.applications, bounded by firstWait while there is no list: a router that has just started
+// must not report that nothing runs.
+func firstApplications(h *Handler, r *http.Request) ([]*AppRow, []listShare[*AppRow], *viewer, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), firstWait)
+	defer cancel()
+	for h.server.View() == nil && ctx.Err() == nil {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+	return h.applications(r.WithContext(ctx))
+}
+
+// anyPart reports whether a member has sent its part of a list, or the federation has no member that could.
+func anyPart[T any](parts []listShare[T]) bool {
+	return len(parts) == 0 || slices.ContainsFunc(parts, func(p listShare[T]) bool { return !p.At.IsZero() })
+}
+
 func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	var apps router.Tally
-	rows, parts, who, err := h.applications(r)
+	rows, parts, who, err := firstApplications(h, r)
 	now := time.Now()
 	var counts *AppCounts
 	var waits []WaitGroup
-	if err == nil {
+	if err == nil && anyPart(parts) {
 		counts, waits = countAll(rows, now), topWaits(rows, who, maxWaits, now)
 		apps = tallyOf(counts, waits)
 	}
@@ -94,7 +118,10 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 		doc.Events = append(doc.Events, EventDoc{e.At.UTC(), e.Kind, e.Member, e.Text})
 	}
 	if err == nil {
-		doc.Apps, doc.Waiting, doc.Missing = counts, waits, missingOf(parts, now)
+		doc.Apps, doc.Missing = counts, missingOf(parts, now)
+		if waits != nil {
+			doc.Waiting = waits
+		}
 	}
 	answer(w, doc)
 }

@@ -250,7 +250,10 @@ func (s *shared[T]) refresh(ctx context.Context, who string, l *sharedList[T]) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.parts, l.rows, l.at, l.took = parts, rows, time.Now(), time.Since(began)
+	l.parts, l.rows, l.took = parts, rows, time.Since(began)
+	if len(parts) > 0 { // without members there is no list yet: the router has not read the store
+		l.at = time.Now()
+	}
 	close(l.pending)
 	l.pending = nil
 }

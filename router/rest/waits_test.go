@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/rest"
@@ -92,5 +93,36 @@ func TestCurrentListHasEarlierChanges(t *testing.T) {
 		if got := list(); got != want {
 			t.Errorf("the list has %s, want %s", got, want)
 		}
+	}
+}
+
+// While no member has sent its applications, the overview has no counts: 0 would mean that nothing runs. It does not
+// wait for a silent member as long as a list does.
+func TestOverviewWithoutAListHasNoCounts(t *testing.T) {
+	over := make(chan struct{})
+	for what, member := range map[string]http.HandlerFunc{
+		"a silent member": func(http.ResponseWriter, *http.Request) { <-over },
+		"an ill member":   func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "ill", http.StatusInternalServerError) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			members := statuses(t, member)
+			if what == "a silent member" {
+				t.Cleanup(func() { close(over) })
+			}
+			members[0].Load.Metrics.AppsRunning = 7
+			web := overStatuses(t, members)
+			began := time.Now()
+			var doc rest.OverviewDoc
+			fetch(t, web.URL+"/api/v1/overview", &doc)
+			if doc.Apps != nil {
+				t.Errorf("counts: %+v", doc.Apps)
+			}
+			if took := time.Since(began); took > 8*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if !strings.Contains(doc.Sentence, "7 applications run") {
+				t.Errorf("it does not use the member's own numbers: %s", doc.Sentence)
+			}
+		})
 	}
 }
