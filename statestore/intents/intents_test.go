@@ -130,14 +130,16 @@ func TestAKillWaitsForItsHome(t *testing.T) {
 	})
 }
 
-// After a refusal, or for an unknown application, a kill is not sent again; after silence it is.
+// After a refusal, or for an unknown application, a kill is not sent again, and its user can read that; after silence it
+// is sent again.
 func TestAKillEndsWithTheHomesWord(t *testing.T) {
 	for what, c := range map[string]struct {
-		err  error
-		left int
+		err     error
+		refused string
+		calls   int // at least
 	}{
-		"it does not know it": {&creel.Error{Kind: creel.ErrApplicationNotFound}, 0},
-		"it is silent":        {&creel.Error{Kind: creel.ErrUnavailable}, 1},
+		"it does not know it": {&creel.Error{Kind: creel.ErrApplicationNotFound}, "a does not know the application any more", 2},
+		"it is silent":        {&creel.Error{Kind: creel.ErrUnavailable}, "", 3},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -149,8 +151,17 @@ func TestAKillEndsWithTheHomesWord(t *testing.T) {
 					}
 				}
 				time.Sleep(time.Minute)
-				if n := waiting(t, f); n != 2*c.left {
-					t.Errorf("%d wait, want %d", n, 2*c.left)
+				list, err := intents.Waiting(ctx, f.store, app)
+				for _, i := range list {
+					if i.Refused != c.refused {
+						t.Errorf("%s's kill is refused: %q, want %q", i.User, i.Refused, c.refused)
+					}
+				}
+				if n := len(f.calls()); n < c.calls || c.refused != "" && n > c.calls {
+					t.Errorf("asked %d times, want %d", n, c.calls)
+				}
+				if err != nil || len(list) != 2 {
+					t.Errorf("%d can be read (%v), want 2 for an hour", len(list), err)
 				}
 			})
 		})

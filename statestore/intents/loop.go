@@ -197,8 +197,15 @@ func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i
 		if recorded && i.Verb.sets() && i.Age < AgainAfter {
 			return nil // the UAM may be on its way there, with the value that home had before
 		}
-		l.cfg.Log.Info("intent dropped: the subcluster does not know the application", attrs...)
-		l.write(ctx, d, nil)
+		if i.Member != "" {
+			l.cfg.Log.Info("intent dropped: the subcluster does not know the application", attrs...)
+			l.write(ctx, d, nil)
+			return nil
+		}
+		now := i
+		now.Doubted, now.Refused = "", fmt.Sprintf("%s does not know the application any more", at)
+		l.cfg.Log.Warn("intent refused: its home does not know the application", attrs...)
+		l.hear(ctx, d, i, now)
 	case err != nil:
 		now := i.heard(errors.Is(err, creel.ErrContainerNotFound), err.Error())
 		if now.Refused != "" && !i.Again {
