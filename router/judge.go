@@ -31,10 +31,11 @@ const shortBy = 0.05
 // Judge finds the queues that have less than their guarantee while they ask for more. Like History it is pure and has
 // no lock. It looks at the nodes without a label.
 type Judge struct {
-	short map[creel.QueuePath]time.Time // since when
-	found []ShortQueue                  // the worst first
-	over  queueShare                    // the queue that is furthest above its guarantee
-	off   []creel.SubclusterID          // members without preemption
+	short  map[creel.QueuePath]time.Time // since when
+	found  []ShortQueue                  // the worst first
+	leaves []queueShare                  // of the last view
+	over   queueShare                    // the queue that is furthest above its guarantee
+	off    []creel.SubclusterID          // members without preemption
 }
 
 // ShortQueue is a queue that has less than its guarantee and asks for more. Used and Guaranteed are parts of the
@@ -57,14 +58,14 @@ func (j *Judge) Observe(now time.Time, view *subcluster.View) {
 	if view == nil || view.Freeze != nil {
 		return
 	}
-	j.over, j.off, j.found = queueShare{}, nil, nil
+	j.over, j.off, j.found, j.leaves = queueShare{}, nil, nil, leafShares(view)
 	for i := range view.Members {
 		if m := &view.Members[i]; Counted(m) && m.Load.PreemptionOff {
 			j.off = append(j.off, m.ID)
 		}
 	}
 	short := map[creel.QueuePath]time.Time{}
-	for _, q := range leafShares(view) {
+	for _, q := range j.leaves {
 		if q.used-q.guaranteed > j.over.used-j.over.guaranteed {
 			j.over = q
 		}
@@ -204,17 +205,50 @@ func (j *Judge) explain(now time.Time, short []ShortQueue) (text, remedy string)
 	if more := len(short) - 1; more > 0 {
 		text += fmt.Sprintf(", and %d more %s short", more, pick(more, "queue is", "queues are"))
 	}
-	if j.over.used-j.over.guaranteed <= shortBy*j.over.guaranteed {
+	if !j.isOver() {
 		return text + ". No queue is above its guarantee: limits or placement hold it back.",
 			"creel app why ID of an application in it names the limit"
 	}
-	text += fmt.Sprintf("; %s holds %s, entitled to %s", j.over.queue, percent(j.over.used), percent(j.over.guaranteed))
-	remedy = "creel queue preempt " + string(q.Queue) + " shows the containers that preemption takes back"
+	held, remedy := j.holder(q.Queue)
+	return text + "; " + held + ".", remedy
+}
+
+// isOver reports whether a queue holds clearly more than its guarantee.
+func (j *Judge) isOver() bool { return j.over.used-j.over.guaranteed > shortBy*j.over.guaranteed }
+
+// holder describes the queue that is furthest above its guarantee, and a remedy for a queue that waits for its room.
+func (j *Judge) holder(waits creel.QueuePath) (text, remedy string) {
+	text = fmt.Sprintf("%s holds %s, entitled to %s", j.over.queue, percent(j.over.used), percent(j.over.guaranteed))
+	remedy = "creel queue preempt " + string(waits) + " shows the containers that preemption takes back"
 	if len(j.off) > 0 {
 		text += "; preemption is off at " + names(j.off)
 		remedy = "set yarn.resourcemanager.scheduler.monitor.enable there, or give " + string(j.over.queue) + " a maximum"
 	}
-	return text + ".", remedy
+	return text, remedy
+}
+
+// Holder explains why a queue gets no more of nodes that are full: by the use and the guarantee of the queue that holds
+// the room, and its own. Both texts are "" if no queue is above its guarantee.
+func (j *Judge) Holder(queue creel.QueuePath) (cause, remedy string) {
+	if !j.isOver() {
+		return "", ""
+	}
+	i := slices.IndexFunc(j.leaves, func(s queueShare) bool { return s.queue == queue })
+	if i < 0 {
+		return "", ""
+	}
+	own := j.leaves[i]
+	if own.queue == j.over.queue {
+		return fmt.Sprintf("The nodes are full, and %s itself holds %s, entitled to %s.",
+				queue, percent(own.used), percent(own.guaranteed)),
+			"wait until its containers end, add nodes, or raise the guarantee of " + string(queue)
+	}
+	held, remedy := j.holder(queue)
+	if own.guaranteed-own.used <= shortBy*own.guaranteed {
+		remedy = fmt.Sprintf("raise the guarantee of %s, or give %s a maximum", queue, j.over.queue)
+	}
+	return fmt.Sprintf("The nodes are full: %s; %s has %s of its guaranteed %s.",
+		held, queue, percent(own.used), percent(own.guaranteed)), remedy
 }
 
 // sumText is the sentence with the numbers of applications.

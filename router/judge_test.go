@@ -112,3 +112,35 @@ func TestFewWaitingApplicationsAreGood(t *testing.T) {
 		}
 	}
 }
+
+// An application waits while the nodes are full: the queue that holds the room is the cause, not the node.
+func TestHolderOfTheRoomIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		view          *subcluster.View
+		queue         creel.QueuePath
+		cause, remedy string
+	}{
+		"held by another": {
+			queueView(98, 1, 50), "root.research",
+			"The nodes are full: root.prod holds 98.0 %, entitled to 60.0 %; root.research has 1.0 % of its guaranteed 40.0 %.",
+			"creel queue preempt root.research",
+		},
+		"entitled to no more": {
+			queueView(70, 40, 50), "root.research",
+			"root.prod holds 70.0 %, entitled to 60.0 %; root.research has 40.0 % of its guaranteed 40.0 %",
+			"raise the guarantee of root.research",
+		},
+		"held by itself": {
+			queueView(98, 1, 50), "root.prod", "root.prod itself holds 98.0 %, entitled to 60.0 %", "wait until its containers end",
+		},
+		"held by nobody over it": {queueView(60, 40, 50), "root.research", "", ""},
+		"an unknown queue":       {queueView(98, 1, 50), "root.nosuch", "", ""},
+	} {
+		var j router.Judge
+		j.Observe(time.Unix(1_800_000_000, 0), c.view)
+		cause, remedy := j.Holder(c.queue)
+		if !strings.Contains(cause, c.cause) || !strings.Contains(remedy, c.remedy) || (c.cause == "") != (cause == "") {
+			t.Errorf("%s: %q, %q", name, cause, remedy)
+		}
+	}
+}

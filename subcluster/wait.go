@@ -3,6 +3,9 @@
 package subcluster
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/creelrm/creel"
 )
 
@@ -60,6 +63,16 @@ func (w Wait) Sentence() string {
 		return w.Text
 	}
 	return w.Text + " To change that: " + w.Unlock + "."
+}
+
+// Binding lists the units of the limit that one more container would exceed, in order. The others have room.
+func (w *Wait) Binding() (units []string) {
+	for _, unit := range slices.Sorted(maps.Keys(w.Limit)) {
+		if n := w.Needs[unit]; w.Used[unit] > w.Limit[unit]-n && (n > 0 || unit == Applications) {
+			units = append(units, unit)
+		}
+	}
+	return units
 }
 
 // AppWait is an application's state in one member: /api/v1/apps/ID/why of creel's ResourceManager.

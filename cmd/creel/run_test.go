@@ -108,7 +108,7 @@ func TestAMLimitIsExplainedOnEverySurface(t *testing.T) {
 		if again.Waits[0].Wait.Sentence() != w.Sentence() || again.Home != doc.Home {
 			t.Errorf("another router says %+v, not %+v", again.Waits[0].Wait, w)
 		}
-		s.shows(0, "app why "+id, "(am_limit): "+w.Sentence(), "home "+string(doc.Home))
+		s.shows(0, "app why "+id, "(am_limit): "+w.Text, w.Unlock, "home "+string(doc.Home))
 		s.shows(0, "app status "+id, w.Sentence())
 		if got := diagnosticsByRPC(t, fed, id); got != w.Sentence() {
 			t.Errorf("by RPC the diagnostics are %q, not %q", got, w.Sentence())

@@ -27,7 +27,7 @@ type runWatch struct {
 	began time.Time
 	last  string    // the last line
 	state string    // last state printed
-	waits string    // last reasons printed
+	waits string    // last reason printed
 	shown time.Time // time of the last query for reasons
 
 	killed bool
@@ -134,7 +134,7 @@ func (w *runWatch) tell(ctx context.Context, a appDoc, state creel.ApplicationSt
 	if err != nil {
 		return // the report already names the absent server
 	}
-	w.show(text, strings.Join(why.waits(), "\n"))
+	w.show(text, why.waits())
 }
 
 func (w *runWatch) kill(ctx context.Context, why string) {

@@ -35,24 +35,22 @@ func (f *clientFlags) why(ctx context.Context, id creel.ApplicationID) (whyDoc, 
 		doc.Waits = []rest.MemberWait{{Home: true, AppWait: subcluster.AppWait{
 			Application: id, State: doc.State, Queue: doc.Queue, Containers: doc.Containers, Wait: doc.Wait,
 		}}}
+		doc.Explain(nil)
 	}
 	return doc.whyDoc, err
 }
 
-// waits returns a line for each member that delays the application.
-func (d whyDoc) waits() []string {
-	var lines []string
-	for _, m := range d.Waits {
-		if m.Wait == nil || m.Wait.Text == "" {
-			continue
-		}
-		at := ""
-		if m.Member != "" {
-			at = " at " + string(m.Member)
-		}
-		lines = append(lines, fmt.Sprintf("waits%s (%s): %s", at, m.Wait.Code, m.Wait.Sentence()))
+// waits returns the line with the greatest obstacle, "" if the application waits for nothing.
+func (d whyDoc) waits() string {
+	m := d.Greatest()
+	if m == nil {
+		return ""
 	}
-	return lines
+	at := ""
+	if m.Member != "" {
+		at = " at " + string(m.Member)
+	}
+	return fmt.Sprintf("waits%s (%s): %s", at, m.Wait.Code, d.Cause)
 }
 
 func appWhy() *cobra.Command {
@@ -101,32 +99,28 @@ func (d whyDoc) write(w io.Writer, wide bool) {
 		fmt.Fprintf(w, ", home %s", d.Home)
 	}
 	fmt.Fprintf(w, ", queue %s\n", d.Queue)
-	lines := d.waits()
-	for _, line := range lines {
-		fmt.Fprintln(w, line)
+	cause := d.waits()
+	if cause != "" {
+		fmt.Fprintf(w, "%-9s %s\n", "cause", cause)
+	}
+	if d.Remedy != "" {
+		fmt.Fprintf(w, "%-9s %s\n", "remedy", d.Remedy)
 	}
 	for i, m := range d.Waits {
 		switch {
 		case m.Error != "":
 			fmt.Fprintf(w, "%s does not say: %s\n", m.Member, m.Error)
-		case len(lines) == 0 && i == 0 && m.Diagnostics != "":
+		case cause == "" && i == 0 && m.Diagnostics != "":
 			fmt.Fprintln(w, strings.TrimSpace(m.Diagnostics))
-		case len(lines) == 0 && i == 0 && m.State == creel.AppRunning.String():
+		case cause == "" && i == 0 && m.State == creel.AppRunning.String():
 			fmt.Fprintln(w, "it waits for nothing: it has all it asked for")
-		}
-		if n := m.Wait; n != nil && n.Nodes != nil {
-			c := n.Nodes
-			fmt.Fprintf(w, "nodes at %s: %d open; %d too small, %d blacklisted, %d refused, %d full, %d reserved, %d elsewhere\n",
-				m.Member, c.Open, c.TooSmall, c.Blacklisted, c.Refused, c.Full, c.Reserved, c.Elsewhere)
 		}
 		if m.Unmanaged && m.Application != d.Application {
 			fmt.Fprintf(w, "%s: there it is %s, as the one before has ended and Hadoop takes an id once\n",
 				m.Member, m.Application)
 		}
-		if len(d.Waits) > 1 && (wide || m.Containers > 0) {
-			fmt.Fprintf(w, "%s: %s, %d containers\n", m.Member, m.State, m.Containers)
-		}
 	}
+	writeParts(w, d.Waits, wide)
 	for i, t := range d.Tries {
 		fmt.Fprintf(w, "try %d: %s, %s", i+1, t.Member, t.Verdict)
 		if t.Claimed {
@@ -169,6 +163,14 @@ func (d whyDoc) write(w io.Writer, wide bool) {
 			fmt.Fprintf(w, "not moved from %s to %s at %s: %s\n", m.From, m.To, m.At.Format(time.RFC3339), m.Because)
 		}
 	}
+	d.writeChanges(w)
+	if d.Note != "" {
+		fmt.Fprintln(w, d.Note)
+	}
+}
+
+// writeChanges writes users' changes that wait for a member or were rejected.
+func (d whyDoc) writeChanges(w io.Writer) {
 	for _, a := range d.Asked {
 		at := cmp.Or(a.Member, d.Home)
 		if a.Refused != "" {
@@ -190,8 +192,5 @@ func (d whyDoc) write(w io.Writer, wide bool) {
 		}
 		fmt.Fprintf(w, "%s requested %.0f s ago to %s: %s did not respond; the change is queued\n",
 			a.User, a.AgeSeconds, a.What, at)
-	}
-	if d.Note != "" {
-		fmt.Fprintln(w, d.Note)
 	}
 }

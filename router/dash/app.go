@@ -133,10 +133,12 @@ func (a *app) headline() string {
 		}
 		return text + "."
 	}
-	for _, w := range a.Why.Waits {
-		if w.Wait != nil && w.Wait.Text != "" {
-			return "It waits at " + string(w.Member) + ". " + w.Wait.Sentence()
+	if w := a.Why.Greatest(); w != nil {
+		text := "It waits at " + string(w.Member) + ". " + a.Why.Cause
+		if a.Why.Remedy != "" {
+			text += " To change that: " + a.Why.Remedy + "."
 		}
+		return text
 	}
 	if r.State == "RUNNING" {
 		return fmt.Sprintf(

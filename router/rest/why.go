@@ -115,6 +115,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 	if text := lacking(r.Context()); text != "" {
 		notes = append(notes, text)
 	}
+	doc.Explain(h.server.Holder)
 	doc.Note = strings.Join(notes, "; ")
 	answer(w, doc)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/routertest"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	rmserver "github.com/creelrm/creel/subcluster/rm/server"
 )
@@ -120,4 +121,40 @@ func kept(t *testing.T, f *routertest.Federation, app creel.ApplicationID) []byt
 		t.Fatalf("kept: %d bytes, %v", len(b), err)
 	}
 	return b
+}
+
+// The wait with the most open asks is the greatest. The queue that holds the room explains a wait for full nodes, and the
+// binding unit of a limit is named.
+func TestGreatestObstacleIsNamed(t *testing.T) {
+	wait := func(code, text string, asked int32) rest.MemberWait {
+		return rest.MemberWait{AppWait: subcluster.AppWait{Wait: &subcluster.Wait{
+			Code: code, Text: text, Unlock: "wait", Asked: asked,
+		}}}
+	}
+	limited := wait("queue_limit", "Queue root.a is full.", 9)
+	limited.Wait.Limit = subcluster.Amounts{"memory-mb": 100, "vcores": 100}
+	limited.Wait.Used = subcluster.Amounts{"memory-mb": 100, "vcores": 2}
+	limited.Wait.Needs = subcluster.Amounts{"memory-mb": 10, "vcores": 1}
+	few := wait("locality", "It waits for h1.", 1)
+	holder := func(q creel.QueuePath) (string, string) {
+		return string(q) + " gets nothing: root.b holds it.", "preempt"
+	}
+	nobody := func(creel.QueuePath) (string, string) { return "", "" }
+	for name, c := range map[string]struct {
+		waits         []rest.MemberWait
+		holder        func(creel.QueuePath) (string, string)
+		cause, remedy string
+	}{
+		"nothing":        {[]rest.MemberWait{{}}, holder, "", ""},
+		"a limit":        {[]rest.MemberWait{few, limited}, holder, "Queue root.a is full. Only memory-mb exceeds the limit.", "wait"},
+		"full nodes":     {[]rest.MemberWait{few, wait("reservation", "Node h1 is reserved.", 5)}, holder, "root.a gets nothing: root.b holds it.", "preempt"},
+		"within shares":  {[]rest.MemberWait{wait("no_node_has_room", "No room.", 5)}, nobody, "No room.", "wait"},
+		"at one cluster": {[]rest.MemberWait{wait("no_node_has_room", "No room.", 5)}, nil, "No room.", "wait"},
+	} {
+		doc := rest.WhyDoc{Queue: "root.a", Waits: c.waits}
+		doc.Explain(c.holder)
+		if doc.Cause != c.cause || doc.Remedy != c.remedy {
+			t.Errorf("%s: %q, %q", name, doc.Cause, doc.Remedy)
+		}
+	}
 }

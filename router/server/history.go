@@ -77,6 +77,13 @@ func (s *Server) Short() []router.ShortQueue {
 	return s.history.judge.Short(time.Now())
 }
 
+// Holder explains why a queue gets no more of nodes that are full; the texts are "" if no queue is above its guarantee.
+func (s *Server) Holder(queue creel.QueuePath) (cause, remedy string) {
+	s.history.mu.Lock()
+	defer s.history.mu.Unlock()
+	return s.history.judge.Holder(queue)
+}
+
 // CutOff returns the kinds of call to a member that a breaker stops now.
 func (s *Server) CutOff(id creel.SubclusterID) (kinds []string) {
 	client, err := s.Member(id)
