@@ -135,11 +135,17 @@ func appCommand() *cobra.Command {
 }
 
 func (f *clientFlags) app(ctx context.Context, id creel.ApplicationID) (appDoc, error) {
+	a, _, err := f.appReport(ctx, id)
+	return a, err
+}
+
+// appReport is app with the answer's headers.
+func (f *clientFlags) appReport(ctx context.Context, id creel.ApplicationID) (appDoc, http.Header, error) {
 	var doc struct {
 		App appDoc `json:"app"`
 	}
-	_, err := f.call(ctx, http.MethodGet, "/ws/v1/cluster/apps/"+id.String(), nil, nil, &doc)
-	return doc.App, err
+	head, err := f.call(ctx, http.MethodGet, "/ws/v1/cluster/apps/"+id.String(), nil, nil, &doc)
+	return doc.App, head, err
 }
 
 func appStatus() *cobra.Command {
@@ -153,19 +159,32 @@ func appStatus() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		a, err := f.app(c.Context(), id)
+		a, head, err := f.appReport(c.Context(), id)
 		if err != nil {
+			lost, err := f.ofLost(c.Context(), id, err)
+			if lost != nil {
+				if err := printOne(c.OutOrStdout(), f.printer, lost, lost.ID, lost.write); err != nil {
+					return err
+				}
+			}
 			return err
 		}
-		return printOne(c.OutOrStdout(), f.printer, a, a.ID, func(w io.Writer) error {
+		err = printOne(c.OutOrStdout(), f.printer, a, a.ID, func(w io.Writer) error {
 			for _, col := range appColumns {
 				fmt.Fprintf(w, "%-14s %s\n", strings.ToLower(col.title), col.text(a))
 			}
 			if d := strings.TrimSpace(a.Diagnostics); d != "" {
 				fmt.Fprintf(w, "%-14s %s\n", "diagnostics", d)
 			}
+			if doc, err := f.why(c.Context(), id); err == nil { // a ResourceManager of Hadoop has no such document
+				doc.writeChanges(w)
+			}
 			return nil
 		})
+		if silent := head.Get("X-Last-Known-SubClusters"); err == nil && silent != "" {
+			return &exitError{exitPartial, fmt.Errorf("partial: missing %s", silent)}
+		}
+		return err
 	}
 	f.register(c)
 	return c

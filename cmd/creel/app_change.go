@@ -146,6 +146,9 @@ func (f *clientFlags) attempts(c *cobra.Command, id creel.ApplicationID) ([]atte
 		} `json:"appAttempts"`
 	}
 	_, err := f.call(c.Context(), http.MethodGet, appPath(id)+"/appattempts", nil, nil, &doc)
+	if err != nil {
+		_, err = f.ofLost(c.Context(), id, err)
+	}
 	return doc.Attempts.Attempt, err
 }
 

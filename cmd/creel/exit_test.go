@@ -181,7 +181,8 @@ func TestEveryVerbExitsByTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		"app why " + app, "app list", "node list", "queue list", "queue tree", "queue show root.prod", "status",
+		"app why " + app, "app status " + app, "app attempts " + app, "app containers " + app, "app logs " + app,
+		"app list", "node list", "queue list", "queue tree", "queue show root.prod", "status",
 	} {
 		code, out := 0, ""
 		for end := time.Now().Add(time.Minute); code != exitPartial && time.Now().Before(end); {

@@ -42,6 +42,9 @@ func TestKillWhileHomeIsAway(t *testing.T) {
 	if r.status != 200 || !strings.Contains(at(t, r.body, "app", "diagnostics").(string), "This report is ") {
 		t.Errorf("what alice saw before: %d %s", r.status, r.body)
 	}
+	if old := r.head.Get("X-Last-Known-SubClusters"); !strings.HasPrefix(old, string(home.ID)+" (its last report is ") {
+		t.Errorf("the report does not name its home as silent: %q", old)
+	}
 	if r := call(t, one, "GET", path+id+"?user.name=bob", ""); r.status != 503 {
 		t.Errorf("what bob never saw: %d %s", r.status, r.body)
 	}

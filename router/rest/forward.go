@@ -262,6 +262,13 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, creel.ErrUnavailable):
 		if last, age, ok := h.server.Seen(app, q.user, server.REST); ok {
 			if doc, ok := withDiagnostics(last, server.AsOf(age, err)); ok {
+				old := router.MissingMember{Reason: fmt.Sprintf("its last report is %v old", age.Round(time.Second))}
+				if home != nil {
+					old.Member = home.ID
+				} else {
+					old.Member, _ = h.server.HomeSeen(app)
+				}
+				w.Header().Set("X-Last-Known-SubClusters", oneLine(old.String()))
 				write(w, r, http.StatusOK, doc)
 				return
 			}
