@@ -21,6 +21,13 @@ type Tally struct {
 	Reason           string        // the most frequent reason, with its queue; "" if unknown
 }
 
+// Breach is a broken invariant of the federation's queues.
+type Breach struct {
+	Invariant string
+	Of        string // queue, member
+	Text      string
+}
+
 // ShortAfter is the time for which a queue with waiting asks may be below its guarantee before the Judge reports it.
 const ShortAfter = time.Minute
 
@@ -153,8 +160,8 @@ func leafShares(view *subcluster.View) []queueShare {
 }
 
 // Summarize judges a view, which may be nil: the worst finding first, with its cause, and a remedy. If the tally is
-// unknown, the members' metrics count the applications.
-func (j *Judge) Summarize(now time.Time, view *subcluster.View, apps Tally) Summary {
+// unknown, the members' metrics count the applications. broken are the present breaches, the newest first.
+func (j *Judge) Summarize(now time.Time, view *subcluster.View, apps Tally, broken ...Breach) Summary {
 	if view == nil {
 		return Summary{
 			State: Bad, Sentence: "This router has not read the state store yet.", Members: map[string]int{},
@@ -177,6 +184,13 @@ func (j *Judge) Summarize(now time.Time, view *subcluster.View, apps Tally) Summ
 		return s
 	case len(by[subcluster.StateActive]) == 0:
 		found(Bad, list, "None of %d members takes applications.", known)
+	case len(broken) > 0:
+		text := fmt.Sprintf("Invariant %q is broken for %s: %s", broken[0].Invariant, broken[0].Of,
+			strings.TrimSuffix(broken[0].Text, "."))
+		if more := len(broken) - 1; more > 0 {
+			text += fmt.Sprintf(", and %s", count(int64(more), "more breach", "more breaches"))
+		}
+		found(Bad, "creel rebalancer audit shows every breach; docs/operations/alerts.md has the steps", "%s.", text)
 	case len(lost) > 0:
 		found(Bad, list, "%s lost; the sums are without %s.", areNames(lost), pick(len(lost), "it", "them"))
 	case len(short) > 0:

@@ -144,3 +144,25 @@ func TestHolderOfTheRoomIsNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestBrokenInvariantHeadsTheSummary(t *testing.T) {
+	breach := router.Breach{Invariant: "escrow", Of: "root.a", Text: "the parts sum to 120 of 100."}
+	lost := viewOf(subcluster.StateActive, subcluster.StateLost)
+	frozen := viewOf(subcluster.StateActive)
+	frozen.Freeze = &subcluster.Freeze{Reason: "it is dark"}
+	for name, c := range map[string]struct {
+		view   *subcluster.View
+		broken []router.Breach
+		says   string
+	}{
+		"alone":            {viewOf(subcluster.StateActive), []router.Breach{breach}, `Invariant "escrow" is broken for root.a: the parts sum to 120 of 100. `},
+		"two":              {viewOf(subcluster.StateActive), []router.Breach{breach, breach}, "of 100, and 1 more breach. "},
+		"beside a loss":    {lost, []router.Breach{breach}, `Invariant "escrow"`},
+		"in a frozen view": {frozen, []router.Breach{breach}, "The view is frozen"},
+	} {
+		s := new(router.Judge).Summarize(time.Unix(1, 0), c.view, router.Tally{}, c.broken...)
+		if s.State != router.Bad || !strings.Contains(s.Sentence, c.says) || s.Remedy == "" {
+			t.Errorf("%s: %s, %q, %q", name, s.State, s.Sentence, s.Remedy)
+		}
+	}
+}

@@ -294,6 +294,34 @@ func holders(user string, r *escrow.Record, now time.Time) (out []Escrow) {
 	return out
 }
 
+// Breaches lists the invariants of the federation's queues that the leading rebalancer found broken in the last
+// minutes, the newest first.
+func (o *Operator) Breaches(ctx context.Context) ([]rebalancer.AuditBreach, error) {
+	view := o.conf.View()
+	if view == nil {
+		return nil, nil
+	}
+	control, err := o.conf.Store.Documents(ctx, rebalancer.ControlClass)
+	if err = without(ctx, err, "broken invariants"); err != nil {
+		return nil, err
+	}
+	report, err := auditIn(control)
+	if err != nil || report == nil {
+		return nil, err
+	}
+	return report.Present(view.At), nil
+}
+
+// auditIn reads the result of the leader's checks, nil if there is none.
+func auditIn(control statestore.DocumentSet) (*rebalancer.AuditReport, error) {
+	d, ok := control.Find(rebalancer.AuditName)
+	if !ok {
+		return nil, nil
+	}
+	report := &rebalancer.AuditReport{}
+	return report, json.Unmarshal(d.Data, report)
+}
+
 // Rebalancer reads the rebalancer's state.
 func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 	out := &Rebalancer{Decisions: []rebalancer.Decision{}}
@@ -329,11 +357,8 @@ func (o *Operator) Rebalancer(ctx context.Context) (*Rebalancer, error) {
 		}
 		out.Decisions = log.Decisions
 	}
-	if d, ok := control.Find(rebalancer.AuditName); ok {
-		out.Audited = &rebalancer.AuditReport{}
-		if err := json.Unmarshal(d.Data, out.Audited); err != nil {
-			return nil, err
-		}
+	if out.Audited, err = auditIn(control); err != nil {
+		return nil, err
 	}
 	out.Escrow, out.UserLimits, err = ReadEscrow(ctx, o.conf.Store)
 	if err = without(ctx, err, "parts of maxima"); err != nil {

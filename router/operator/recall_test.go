@@ -4,6 +4,7 @@ package operator_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -88,5 +89,35 @@ func TestReadsWithoutTheStoreHaveLastValues(t *testing.T) {
 	if _, err := warm.PutQueueTree(t.Context(), "ann", operator.QueueTreeWrite{DryRun: true, Expect: 1}); !errors.Is(
 		err, creel.ErrUnavailable) {
 		t.Errorf("a change: %v", err)
+	}
+}
+
+// The rebalancer's breaches are read for the headline, and an unavailable store does not make the overview fail.
+func TestBreachesOfTheLastMinutes(t *testing.T) {
+	s := &away{Memory: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
+	view := subcluster.NewView(time.Now(), nil, nil)
+	o := operator.New(operator.Config{View: func() *subcluster.View { return view }, Store: s})
+	if got, err := o.Breaches(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("without an audit: %+v, %v", got, err)
+	}
+	report, err := json.Marshal(rebalancer.AuditReport{Breaches: []rebalancer.AuditBreach{
+		{At: view.At.Add(-time.Hour), Invariant: "escrow", Of: "root.old", Breach: "too much"},
+		{At: view.At.Add(-time.Minute), Invariant: "escrow", Of: "root.a", Breach: "too much"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.PutDocument(t.Context(), statestore.DocumentWrite{
+		Class: rebalancer.ControlClass, Name: rebalancer.AuditName, Data: report, Author: "leader",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := o.Breaches(t.Context()); err != nil || len(got) != 1 || got[0].Of != "root.a" {
+		t.Errorf("present: %+v, %v", got, err)
+	}
+	s.gone = true
+	ctx := statestore.WithPatience(t.Context(), time.Second)
+	if got, err := o.Breaches(ctx); err != nil || len(got) != 1 || statestore.PatienceOf(ctx).Oldest() == 0 {
+		t.Errorf("without the store: %+v, %v", got, err)
 	}
 }

@@ -171,7 +171,8 @@ type WhyDoc struct {
 	Home        creel.SubclusterID  `json:"home"`
 	State       string              `json:"state,omitempty"` // at its home, by YARN's names
 	Submission  string              `json:"submission,omitempty"`
-	// Cause is the greatest obstacle to the containers that it asks for, Remedy a change that helps; "" if nothing waits.
+	// Cause is the greatest obstacle to the containers that it asks for, Remedy a change that helps; "" if nothing
+	// waits.
 	Cause  string          `json:"cause,omitempty"`
 	Remedy string          `json:"remedy,omitempty"`
 	Waits  []MemberWait    `json:"waits"` // home first, then the members with its unmanaged AMs

@@ -68,8 +68,8 @@ const maxWaits = 10
 // firstWait bounds the time for which an overview waits for the first view and the first list of applications.
 const firstWait = 2 * time.Second
 
-// firstApplications is Handler.applications, bounded by firstWait while there is no list: a router that has just started
-// must not report that nothing runs.
+// firstApplications is Handler.applications, bounded by firstWait while there is no list: a router that has just
+// started must not report that nothing runs.
 func firstApplications(h *Handler, r *http.Request) ([]*AppRow, []listShare[*AppRow], *viewer, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), firstWait)
 	defer cancel()
@@ -80,6 +80,22 @@ func firstApplications(h *Handler, r *http.Request) ([]*AppRow, []listShare[*App
 		}
 	}
 	return h.applications(r.WithContext(ctx))
+}
+
+// breaches returns the invariants that the rebalancer found broken. The overview does without them if the store does
+// not answer.
+func breaches(ctx context.Context, h *Handler) (out []router.Breach) {
+	if h.conf.Operator == nil {
+		return nil
+	}
+	all, err := h.conf.Operator.Breaches(ctx)
+	if err != nil {
+		h.conf.Log.Warn("failed to read the rebalancer's audit", "error", err)
+	}
+	for _, b := range all {
+		out = append(out, router.Breach{Invariant: b.Invariant, Of: b.Of, Text: b.Breach})
+	}
+	return out
 }
 
 // anyPart reports whether a member has sent its part of a list, or the federation has no member that could.
@@ -97,7 +113,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 		counts, waits = countAll(rows, now), topWaits(rows, who, maxWaits, now)
 		apps = tallyOf(counts, waits)
 	}
-	s := h.server.Summary(apps)
+	s := h.server.Summary(apps, breaches(r.Context(), h)...)
 	doc := OverviewDoc{
 		State: s.State, Sentence: s.Sentence, Remedy: s.Remedy, Members: s.Members, Sum: s.Sum, Without: []LeftDoc{},
 		Rates: []RateDoc{}, StepS: router.HistoryStep.Seconds(), Waiting: []WaitGroup{}, Events: []EventDoc{},

@@ -63,11 +63,12 @@ func (s *Server) Events() []router.Event {
 	return s.history.History.Events()
 }
 
-// Summary judges the federation as this router sees it now. apps are the present numbers of applications.
-func (s *Server) Summary(apps router.Tally) router.Summary {
+// Summary judges the federation as this router sees it now. apps are the present numbers of applications, broken the
+// present breaches of invariants.
+func (s *Server) Summary(apps router.Tally, broken ...router.Breach) router.Summary {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
-	return s.history.judge.Summarize(time.Now(), s.View(), apps)
+	return s.history.judge.Summarize(time.Now(), s.View(), apps, broken...)
 }
 
 // Short lists the queues that are below their guarantee while they ask for more, the worst first.

@@ -19,7 +19,8 @@
 // container because its node has not registered again yet. So such a signal is rejected only if that is still the
 // case after DoubtFor. Intents for a member that was removed from the federation are rejected. Each verb can be
 // repeated without harm, so no lease is needed. Only the member decides whether the user is permitted. A rejection
-// stays recorded for RefusedFor, so that the user can read it. A home that does not know the application rejects it too.
+// stays recorded for RefusedFor, so that the user can read it. A home that does not know the application rejects it
+// too.
 //
 // A router leaves an intent with an unknown verb to routers of other versions.
 //

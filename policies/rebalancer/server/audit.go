@@ -23,9 +23,6 @@ type Audit struct {
 	Tell   func(i invariants.Invariant, of string, breach error) // called for each breach, besides the log; may be nil
 }
 
-// tellAgain is the least time between two log lines of the same breach.
-const tellAgain = 10 * time.Minute
-
 // auditor is the state of the leader's checks.
 type auditor struct {
 	reports invariants.Reports
@@ -100,7 +97,7 @@ func (l *Leader) breach(i invariants.Invariant, of string, breach error) {
 	}
 	at := l.view.At
 	key := string(i) + " " + of
-	if last, told := l.auditor.told[key]; told && at.Sub(last) < tellAgain {
+	if last, told := l.auditor.told[key]; told && at.Sub(last) < rebalancer.BreachAgain {
 		return
 	}
 	if len(l.auditor.told) > 10_000 {
