@@ -14,16 +14,17 @@ import (
 
 // A drawnTree is a CapacityScheduler's configuration below yarn.scheduler.capacity, as it is changed step by step.
 type drawnTree struct {
-	r    *rand.Rand
-	keys map[string]string
+	r        *rand.Rand
+	keys     map[string]string
+	absolute bool // capacities are amounts
 }
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 func (d *drawnTree) chance(percent int) bool { return d.r.IntN(100) < percent }
 
-func drawTree(r *rand.Rand) *drawnTree {
-	d := &drawnTree{r: r, keys: map[string]string{}}
+func drawTree(r *rand.Rand, absolute bool) *drawnTree {
+	d := &drawnTree{r: r, keys: map[string]string{}, absolute: absolute}
 	if d.chance(70) {
 		d.keys["resource-calculator"] = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
 	}
@@ -83,6 +84,10 @@ func (d *drawnTree) divide(path string) {
 			left -= part
 			v = strconv.FormatFloat(part, 'f', -1, 64)
 		}
+		if d.absolute {
+			v = pick(d.r, "[memory=1000,vcores=2]", "[memory=2500,vcores=1]", "[memory=333,vcores=3]", "[memory=4096,vcores=4]",
+				"[memory=9000,vcores=9]")
+		}
 		if d.chance(3) {
 			delete(d.keys, path+"."+name+".capacity")
 			continue
@@ -115,7 +120,11 @@ func (d *drawnTree) settings(q string, percent int) {
 		}
 	}
 	if q != "root" {
-		set("maximum-capacity", "100", "60", "80.5", "-1", "33.3")
+		if d.absolute {
+			set("maximum-capacity", "[memory=10000,vcores=10]", "[memory=5000,vcores=5]", "[memory=3000,vcores=2]")
+		} else {
+			set("maximum-capacity", "100", "60", "80.5", "-1", "33.3")
+		}
 		set("state", "RUNNING", "STOPPED")
 		set("priority", "3", "-1")
 		set("maximum-allocation-mb", "1024", "4096")

@@ -692,7 +692,14 @@ type drawer interface {
 func TestDrawnCapacityTrees(t *testing.T) {
 	h := startTrees(t, hadoop.Conf{"yarn.resourcemanager.scheduler.monitor.enable": "true",
 		monitorPrefix + "monitoring_interval": "1000000000"})
-	h.compareDrawn(t, known, 40, func(r *rand.Rand) drawer { return drawTree(r) })
+	h.compareDrawn(t, known, 40, func(r *rand.Rand) drawer { return drawTree(r, false) })
+}
+
+// TestDrawnAbsoluteTrees does the same with capacities that are amounts.
+func TestDrawnAbsoluteTrees(t *testing.T) {
+	h := startTrees(t, hadoop.Conf{"yarn.resourcemanager.scheduler.monitor.enable": "true",
+		monitorPrefix + "monitoring_interval": "1000000000"})
+	h.compareDrawn(t, absoluteKnown, 40, func(r *rand.Rand) drawer { return drawTree(r, true) })
 }
 
 // compareDrawn compares drawn trees. Calls change so many percent of them, files the others.
