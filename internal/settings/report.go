@@ -185,7 +185,8 @@ func (s *Settings) Explain(w io.Writer, key string) error {
 	}
 	row, known := Find(key)
 	v := s.values[key]
-	if !known && Classify(key) == Unknown && v == nil {
+	_, listed := registry().hadoop[key]
+	if !known && !listed && v == nil && (Classify(key) == Unknown || !startsWith(key, openPrefixes)) {
 		if near := Nearest(key); near != "" {
 			return fmt.Errorf("%w %s; did you mean %s?", ErrUnknownSetting, asked, near)
 		}
@@ -206,7 +207,14 @@ func (s *Settings) Explain(w io.Writer, key string) error {
 		fmt.Fprintf(&b, "  default  %s\n", orNone(row.Default))
 		fmt.Fprintf(&b, "  status   %s\n", row.statusText())
 	case Classify(key) == Ignored:
-		fmt.Fprintln(&b, "  Hadoop's; creel does not use it")
+		switch {
+		case listed:
+			fmt.Fprintln(&b, "  Hadoop's; creel does not use it")
+		case startsWith(key, openPrefixes):
+			fmt.Fprintln(&b, "  not in Hadoop 3.4's defaults, but of a family of free names; creel does not use it")
+		default:
+			fmt.Fprintln(&b, "  neither creel nor Hadoop 3.4 knows it; other values may refer to it as ${"+key+"}")
+		}
 		if text := s.explainIgnored(key); text != "" {
 			fmt.Fprintf(&b, "  status   %s\n", text)
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -527,6 +528,26 @@ func TestPrintAndExplainHideSecrets(t *testing.T) {
 	}
 	if err := s.Explain(&b, "yarn.nodemanager.container-executor.class"); err != nil {
 		t.Errorf("explain of a Hadoop key that is not used: %v", err)
+	}
+}
+
+func TestExplainDoesNotCallUnknownNamesHadoops(t *testing.T) {
+	s := load(t, sources(conf(t, map[string]string{"yarn-site.xml": site("cluster.name", "north")})))
+	for key, want := range map[string]string{
+		"yarn.nodemanager.container-executor.class": "Hadoop's; creel does not use it",
+		"hadoop.http.colour":                        "not in Hadoop 3.4's defaults",
+		"cluster.name":                              "neither creel nor Hadoop 3.4 knows it",
+	} {
+		var b bytes.Buffer
+		if err := s.Explain(&b, key); err != nil || !strings.Contains(b.String(), want) ||
+			strings.Contains(b.String(), "  Hadoop's;") != strings.HasPrefix(want, "Hadoop's") {
+			t.Errorf("explain %s: %v\n%s", key, err, b.String())
+		}
+	}
+	for _, key := range []string{"cluster.colour", "mapred.nosuch"} {
+		if err := s.Explain(io.Discard, key); !errors.Is(err, settings.ErrUnknownSetting) {
+			t.Errorf("explain %s: %v, want %v", key, err, settings.ErrUnknownSetting)
+		}
 	}
 }
 
