@@ -28,6 +28,7 @@ import (
 type clientFlags struct {
 	server  string
 	user    string
+	as      string
 	context string
 	timeout time.Duration
 	printer printer
@@ -39,6 +40,8 @@ func (f *clientFlags) register(c *cobra.Command) {
 	fl.StringVar(&f.server, "server", "",
 		"web `URL` of a router or ResourceManager (default $CREEL_SERVER, the context's, or "+defaultServer+")")
 	fl.StringVar(&f.user, "user", "", "user to act as: `NAME` (default: $HADOOP_USER_NAME, then the context's user, then the current user)")
+	fl.StringVar(&f.as, "as", "",
+		"call for another user: `NAME`; the servers let the user of --user do so by hadoop.proxyuser.USER.users and .hosts")
 	fl.StringVar(&f.context, "context", "", "the `NAME` of a context, see creel context (default $CREEL_CONTEXT)")
 	fl.DurationVar(&f.timeout, "request-timeout", 30*time.Second, "give up a request after this long")
 	fl.StringVarP(&f.printer.format, "output", "o", "table", outputUsage)
@@ -86,6 +89,9 @@ func (f *clientFlags) call(
 	}
 	if f.user != "" {
 		query.Set("user.name", f.user)
+	}
+	if f.as != "" {
+		query.Set("doAs", f.as)
 	}
 	at := strings.TrimSuffix(f.server, "/")
 	if !strings.Contains(at, "://") {

@@ -26,6 +26,7 @@ const maxLog = 64 << 20
 func appLogs() *cobra.Command {
 	var f clientFlags
 	var container, file string
+	var follow bool
 	c := &cobra.Command{
 		Use:   "logs ID",
 		Short: "print the logs of an application's containers, from the nodes that ran them",
@@ -34,13 +35,23 @@ still know: the AM's and those of running containers, or of one with --container
 node keeps the logs of a completed container for its
 yarn.nodemanager.log.retain-seconds. With log aggregation, the logs of a completed
 application are in the file system of yarn.nodemanager.remote-app-log-dir: yarn logs
--applicationId ID reads them there. Simulated nodes execute nothing and have no logs.`,
+-applicationId ID reads them there. Simulated nodes execute nothing and have no logs.
+
+The logs come from the nodes themselves, not through a router: this machine must reach
+the nodes' web addresses. With --follow the command prints additions once a second,
+also of containers that start later, until the application has ended.`,
+		Example: `  creel app logs application_1700000000000_0001 --file stderr
+  creel app logs application_1700000000000_0001 --follow`,
 		Args: exactly(1, "one application id"), ValidArgsFunction: f.appIDs,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		id, err := appArgument(args[0])
 		if err != nil {
 			return err
+		}
+		if follow {
+			l := follower{f: &f, out: c.OutOrStdout(), file: file, sent: map[string]int{}, failed: map[string]string{}}
+			return l.follow(c, id, container)
 		}
 		list, err := f.logged(c, id, container)
 		if err != nil {
@@ -64,6 +75,7 @@ application are in the file system of yarn.nodemanager.remote-app-log-dir: yarn 
 	f.register(c)
 	c.Flags().StringVar(&container, "container", "", "only the container `ID`")
 	c.Flags().StringVar(&file, "file", "", "only the log `NAME`, such as stderr")
+	c.Flags().BoolVar(&follow, "follow", false, "print additions until the application has ended")
 	return c
 }
 
@@ -127,8 +139,18 @@ func webOf(link string) string {
 	return u.Host
 }
 
-// containerLogs prints the log files of one container, as served by its NodeManager.
+// containerLogs prints the log files of one container.
 func (f *clientFlags) containerLogs(ctx context.Context, out io.Writer, at logAt, only string) error {
+	return f.eachLog(ctx, at, only, func(name string, b []byte) {
+		fmt.Fprintf(out, "==> %s %s on %s <==\n%s", at.ID, name, at.Web, b)
+		if len(b) > 0 && b[len(b)-1] != '\n' {
+			fmt.Fprintln(out)
+		}
+	})
+}
+
+// eachLog reads the log files of one container, as served by its NodeManager.
+func (f *clientFlags) eachLog(ctx context.Context, at logAt, only string, do func(name string, b []byte)) error {
 	if at.Web == "" {
 		return errors.New("unknown address of its node")
 	}
@@ -150,10 +172,7 @@ func (f *clientFlags) containerLogs(ctx context.Context, out io.Writer, at logAt
 			return err
 		}
 		printed = true
-		fmt.Fprintf(out, "==> %s %s on %s <==\n%s", at.ID, name, at.Web, b)
-		if len(b) > 0 && b[len(b)-1] != '\n' {
-			fmt.Fprintln(out)
-		}
+		do(name, b)
 	}
 	if !printed && only != "" {
 		return fmt.Errorf("it has no log %q; it has %s", only, strings.Join(files, ", "))

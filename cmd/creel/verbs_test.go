@@ -12,7 +12,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -200,6 +202,70 @@ func TestHostAndQueueFilesChangeInPlace(t *testing.T) {
 		want := "<name>" + key + "</name><value>" + value + "</value>"
 		if err != nil || strings.Count(string(b), want) != 1 || strings.Count(string(b), key) != 1 || !strings.Contains(string(b), "kept") {
 			t.Errorf("%s, %v", b, err)
+		}
+	}
+}
+
+// Followed logs are printed from where the last read ended, of each container and file, until the application has ended.
+func TestFollowedLogsArePrintedOnce(t *testing.T) {
+	const id, container = "application_1_0001", "container_1_0001_01_000001"
+	var mu sync.Mutex
+	round, log := 0, ""
+	var web *httptest.Server
+	web = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch r.URL.Path {
+		case "/ws/v1/cluster/apps/" + id:
+			round++
+			log += fmt.Sprintln("line", round)
+			state := map[bool]string{false: "RUNNING", true: "FINISHED"}[round == 3]
+			fmt.Fprintf(w, `{"app":{"id":%q,"state":%q}}`, id, state)
+		case "/ws/v1/cluster/apps/" + id + "/appattempts":
+			if round > 1 { // the first round has no container
+				fmt.Fprintf(w, `{"appAttempts":{"appAttempt":[{"id":1,"appAttemptId":"appattempt_1_0001_000001",`+
+					`"containerId":%q,"logsLink":"%s/node/containerlogs"}]}}`, container, web.URL)
+				return
+			}
+			fmt.Fprint(w, `{"appAttempts":{}}`)
+		case "/ws/v1/node/containers/" + container + "/logs":
+			fmt.Fprint(w, `{"containerLogsInfo":{"containerLogInfo":[{"fileName":"stdout"}]}}`)
+		case "/ws/v1/node/containerlogs/" + container + "/stdout":
+			fmt.Fprint(w, log)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(web.Close)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	out := cliClient{t, web.URL}.run(exitOK, "app", "logs", id, "--follow")
+	at := strings.TrimPrefix(web.URL, "http://")
+	if want := "==> " + container + " stdout on " + at + " <==\nline 1\nline 2\nline 3\n"; out != want {
+		t.Errorf("%s\nwant\n%s", out, want)
+	}
+}
+
+func TestAsActsForAnotherUser(t *testing.T) {
+	fed := small(t)
+	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
+	out := s.run(exitNotPermitted, "app", "submit", "--user", "gate", "--as", "bob", "--", "true")
+	if !strings.Contains(out, "gate is not allowed to impersonate bob") {
+		t.Errorf("submitted for bob without a rule:\n%s", out)
+	}
+	var asked []string
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Query().Get("user.name")+" for "+r.URL.Query().Get("doAs"))
+		fmt.Fprint(w, "{}")
+	}))
+	t.Cleanup(web.Close)
+	cliClient{t, web.URL}.run(exitOK, "policy", "list", "--user", "gate", "--as", "ann")
+	if slices.Sort(asked); !slices.Equal(slices.Compact(asked), []string{"gate for ann"}) {
+		t.Errorf("requests of %q", asked)
+	}
+	for name, verb := range verbs(rootCommand(), map[string]*cobra.Command{}) {
+		rpc := verb.Flags().Lookup("admin") != nil // Hadoop's protocol of administrators
+		if verb.Flags().Lookup("request-timeout") != nil && !rpc && verb.Flags().Lookup("as") == nil {
+			t.Errorf("creel %s calls a server and lacks --as", name)
 		}
 	}
 }
