@@ -111,7 +111,7 @@ func (r *Mover[T]) leave(ctx context.Context, m HomeMove, number int64) (MoveEnd
 		return r.release(ctx, m, number, m.GiveUp) // by the store it has not left
 	case err != nil:
 		return MoveLater, err.Error()
-	case standing != Running && m.GiveUp != "":
+	case !standing.took() && m.GiveUp != "":
 		return r.release(ctx, m, number, m.GiveUp)
 	case standing == Absent:
 		return r.release(ctx, m, number, fmt.Sprintf("%s cannot promise to reject late requests: its"+
@@ -125,7 +125,7 @@ func (r *Mover[T]) leave(ctx context.Context, m HomeMove, number int64) (MoveEnd
 	if _, err = r.Homes.Move(ctx, m.Application, m.From, m.To, number, placement); err != nil {
 		return MoveLater, err.Error() // the next round looks up its home
 	}
-	if standing == Running { // the store had lost the move
+	if standing.took() { // the store had lost the move
 		return r.arrived(ctx, m, number+1)
 	}
 	return r.submit(ctx, m, held, number+1)
@@ -182,7 +182,7 @@ func (r *Mover[T]) back(ctx context.Context, m HomeMove, number int64, why strin
 	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {
 	case err != nil:
 		return MoveLater, err.Error()
-	case standing == Running:
+	case standing.took():
 		return r.arrived(ctx, m, number)
 	case standing == Absent:
 		return MoveLater, fmt.Sprintf("%s cannot promise to reject late requests", m.To)
@@ -226,7 +226,7 @@ func (r *Mover[T]) settle(ctx context.Context, m HomeMove, home creel.Subcluster
 	switch standing, err := r.Disown(ctx, home, m.Application, number); {
 	case err != nil:
 		return MoveLater, err.Error()
-	case standing == Running:
+	case standing.took():
 		end, why := r.drop(ctx, m, number)
 		if end == MoveDone {
 			end, why = MoveStays, at
@@ -261,7 +261,7 @@ func (r *Mover[T]) Mend(
 		if err != nil {
 			return false, fmt.Sprintf("failed to ask %s whether it has it: %v", id, err)
 		}
-		if standing == Running {
+		if standing.took() {
 			has = id
 		}
 	}

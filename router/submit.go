@@ -75,7 +75,11 @@ const (
 	Running  Standing = iota // the member has the application
 	Disowned                 // it does not have it, and rejects it for ever under this and earlier claims
 	Absent                   // it does not have it, and cannot reject late requests (Hadoop's)
+	Ended                    // it ran it, and does not list it any more; it rejects it for ever under every claim
 )
+
+// took reports whether the member is where the application runs or ran.
+func (s Standing) took() bool { return s == Running || s == Ended }
 
 // Disown asks a member to reject an application for ever under claims up to a number, unless it has the application.
 // The member makes that durable before it answers. An error means that the member could not be asked.
@@ -257,7 +261,8 @@ func (s *Submitter) claim(ctx context.Context, out *Outcome, left claim, reason 
 }
 
 // fence resolves the failure of a call that may still arrive, or is not the only one. After it the member has the
-// application, or rejects it under all claims so far. mayLeave reports whether the home may be left.
+// application, or rejects it under all claims so far. mayLeave reports whether the home may be left: not if the
+// application ran there and has ended.
 func (s *Submitter) fence(ctx context.Context, app creel.ApplicationID, at claim, try Try) (_ Try, mayLeave bool) {
 	standing, err := s.asking(ctx, app, at)
 	switch {
@@ -269,6 +274,14 @@ func (s *Submitter) fence(ctx context.Context, app creel.ApplicationID, at claim
 		return try, false
 	case standing == Absent:
 		return s.absent(ctx, app, at, try)
+	case standing == Ended:
+		try.Verdict, try.Err = Refused, &creel.Error{
+			Kind: creel.ErrEnded,
+			What: fmt.Sprintf("%s has ended", app),
+			Why:  fmt.Sprintf("it ran at %s, which no longer lists it", at.home),
+			Try:  "get a new application id to run it again",
+		}
+		return try, false
 	}
 	if try.Verdict != Refused || try.Err == nil {
 		try.Verdict = Refused

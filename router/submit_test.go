@@ -153,6 +153,7 @@ type member struct {
 
 	runs     map[creel.ApplicationID]int
 	disowned map[creel.ApplicationID]int64
+	ended    bool    // it ran the application, and does not list it any more
 	waiting  []int64 // claims of submissions in its sockets
 
 	life, seen int64 // of its process, and as the routers remember it
@@ -167,6 +168,10 @@ func (m *member) serve(claim int64) (router.Verdict, error) {
 	switch {
 	case m.runs[app] > 0: // it recognizes a repeat before any other check
 		return router.Accepted, nil
+	case m.refuses && m.ended: // it is drained, which it checks before
+		return router.Refused, &creel.Error{Kind: creel.ErrUnavailable, What: "drained"}
+	case m.ended:
+		return router.Refused, &creel.Error{Kind: creel.ErrEnded, What: "has ended"}
 	case claim <= m.disowned[app] && !m.hadoop:
 		return router.Refused, &creel.Error{Kind: creel.ErrConflict, What: "disowned"}
 	case m.malformed:
@@ -275,6 +280,8 @@ func (w *world) disown(
 		return router.Running, nil
 	case m.hadoop:
 		return router.Absent, nil
+	case m.ended:
+		return router.Ended, nil
 	}
 	return router.Disowned, nil
 }
@@ -396,6 +403,22 @@ func TestRepeatOfEndedApplicationDoesNotRun(t *testing.T) {
 		home.dead = true
 		if again = w.submit(t); !errors.Is(again.Err, creel.ErrUnavailable) {
 			t.Errorf("hadoop %t: the home is away, %+v", hadoop, again)
+		}
+	}
+}
+
+// The home forgot the end of the application before the store knew it. A repeat that the home refuses for another
+// reason, or does not answer, finds no other home.
+func TestHomeThatForgotTheEndIsNotLeft(t *testing.T) {
+	for _, away := range []bool{false, true} {
+		w := newWorld(1)
+		out := w.submit(t)
+		home := w.members[out.Home]
+		delete(home.runs, app)
+		home.ended, home.refuses, home.loses = true, !away, away
+		again := w.submit(t)
+		if !errors.Is(again.Err, creel.ErrEnded) || again.Home != out.Home || w.places() != 0 {
+			t.Errorf("its answer is lost: %t; it runs at %d places, %+v", away, w.places(), again)
 		}
 	}
 }

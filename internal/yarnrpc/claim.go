@@ -2,7 +2,11 @@
 
 package yarnrpc
 
-import pb "github.com/creelrm/creel/internal/yarnpb"
+import (
+	"math"
+
+	pb "github.com/creelrm/creel/internal/yarnpb"
+)
 
 // With claims and disowning, routers and creel's ResourceManagers keep an application at one home (package router). A
 // ResourceManager without support for the fields ignores them. Its answer shows that to the router.
@@ -30,7 +34,7 @@ func DisownWanted(r *pb.GetApplicationReportRequestProto) int64 {
 	return pb.NumberIn(r.ProtoReflect().GetUnknown(), pb.FieldDisown)
 }
 
-// DisownedAnswer returns the answer for a disowned application.
+// DisownedAnswer returns the answer for an application that is disowned up to a claim.
 func DisownedAnswer(claim int64) *pb.GetApplicationReportResponseProto {
 	r := &pb.GetApplicationReportResponseProto{}
 	r.ProtoReflect().SetUnknown(pb.AppendNumber(nil, pb.FieldDisown, claim))
@@ -39,3 +43,7 @@ func DisownedAnswer(claim int64) *pb.GetApplicationReportResponseProto {
 
 // IsDisowned reports whether an encoded answer to getApplicationReport marks the application as disowned under claim.
 func IsDisowned(answer []byte, claim int64) bool { return pb.NumberIn(answer, pb.FieldDisown) >= claim }
+
+// HasEnded reports whether an encoded answer to getApplicationReport marks the application as one that ran there, has
+// ended and is not listed: it is disowned under every claim.
+func HasEnded(answer []byte) bool { return pb.NumberIn(answer, pb.FieldDisown) == math.MaxInt64 }

@@ -4,6 +4,7 @@ package yarnrpc_test
 
 import (
 	"bytes"
+	"math"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -54,6 +55,10 @@ func TestClaimAndDisownTravelAsUnknownFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ended, err := proto.Marshal(yarnrpc.DisownedAnswer(math.MaxInt64))
+	if err != nil || !yarnrpc.HasEnded(ended) || !yarnrpc.IsDisowned(ended, 7) {
+		t.Errorf("the answer for every claim is read as another one: %v", err)
+	}
 	report, err := proto.Marshal(&pb.GetApplicationReportResponseProto{
 		ApplicationReport: &pb.ApplicationReportProto{ApplicationId: id},
 	})
@@ -75,6 +80,9 @@ func TestClaimAndDisownTravelAsUnknownFields(t *testing.T) {
 	} {
 		if got := yarnrpc.IsDisowned(c.answer, c.claim); got != c.want {
 			t.Errorf("%s: disowned %v, want %v", c.what, got, c.want)
+		}
+		if yarnrpc.HasEnded(c.answer) {
+			t.Errorf("%s: it counts as ended", c.what)
 		}
 	}
 }

@@ -116,6 +116,8 @@ func Disown(
 		return router.Absent, nil
 	case err != nil:
 		return 0, err
+	case yarnrpc.HasEnded(answer):
+		return router.Ended, nil
 	case yarnrpc.IsDisowned(answer, claim):
 		return router.Disowned, nil
 	}

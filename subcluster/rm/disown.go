@@ -31,13 +31,14 @@ type disownedTable struct {
 	ended  []creel.ApplicationID // under endedClaim, oldest first
 }
 
-// Disown rejects an application for ever under claims up to claim, unless the machine has it, which known reports. A
-// router calls it before it leaves a home that did not answer, because its submission may still be on its way
-// (package router). In both cases the caller answers once everything that the machine has asked to save is durable.
-func (m *Machine) Disown(now time.Time, id creel.ApplicationID, claim int64) (known bool, err error) {
+// Disown rejects an application for ever under claims up to claim, unless the machine has it. A router calls it before
+// it leaves a home that did not answer, because its submission may still be on its way (package router). It returns the
+// highest rejected claim: 0 if the machine has the application, the highest int64 if the application ran here, has
+// ended and is not listed. The caller answers once everything that the machine has asked to save is durable.
+func (m *Machine) Disown(now time.Time, id creel.ApplicationID, claim int64) (upTo int64, err error) {
 	m.at(now)
 	if id.IsZero() || claim <= 0 {
-		return false, invalid(
+		return 0, invalid(
 			"cannot disown "+id.String(),
 			"an application id and the number of a claim are needed",
 			"",
@@ -45,15 +46,15 @@ func (m *Machine) Disown(now time.Time, id creel.ApplicationID, claim int64) (kn
 	}
 	before := claim <= m.disowned.claims[id]
 	if a := m.apps[id]; a != nil && !(before && a.uam()) {
-		return true, nil
+		return 0, nil
 	}
 	if before {
-		return false, nil
+		return m.disowned.claims[id], nil
 	}
 	m.putDisowned(id, claim)
 	m.save(func(seq uint64) Action { return SaveDisowned{Seq: seq, Disowned: DisownedClaim{id, claim}} }, func() {})
 	m.boundDisowned()
-	return false, nil
+	return claim, nil
 }
 
 // disownEnded rejects an ended application for ever, now that it is no longer listed. No caller waits for the save:

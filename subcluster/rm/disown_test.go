@@ -23,9 +23,9 @@ func TestDisownedApplicationIsRefusedForOldClaims(t *testing.T) {
 	}
 	durable := func(c *Config) { c.Volatile = false }
 	w := newWorld(t, durable)
-	known, err := w.m.Disown(w.now, id, 3)
-	if err != nil || known {
-		t.Fatalf("known %v, %v", known, err)
+	upTo, err := w.m.Disown(w.now, id, 3)
+	if err != nil || upTo != 3 {
+		t.Fatalf("rejected up to claim %d, %v", upTo, err)
 	}
 	var saved []DisownedClaim
 	for _, a := range w.m.Actions(nil) {
@@ -57,8 +57,8 @@ func TestDisownedApplicationIsRefusedForOldClaims(t *testing.T) {
 		if err := m.Submit(w.now, submission(4, false)); err != nil {
 			t.Errorf("%s refuses it under a later claim: %v", name, err)
 		}
-		if known, err := m.Disown(w.now, id, 9); err != nil || !known {
-			t.Errorf("%s disowns what it has: known %v, %v", name, known, err)
+		if upTo, err := m.Disown(w.now, id, 9); err != nil || upTo != 0 {
+			t.Errorf("%s disowns what it has: up to claim %d, %v", name, upTo, err)
 		}
 	}
 }
@@ -118,8 +118,8 @@ func TestRepeatOfForgottenApplicationIsRejected(t *testing.T) {
 				t.Errorf("%s takes it under claim %d: %v", name, claim, err)
 			}
 		}
-		if known, err := m.Disown(w.now, id(1), 7); err != nil || known {
-			t.Errorf("%s has it: %v, %v", name, known, err)
+		if upTo, err := m.Disown(w.now, id(1), 7); err != nil || upTo != endedClaim {
+			t.Errorf("%s does not answer that it ended here: up to claim %d, %v", name, upTo, err)
 		}
 		if err := m.Submit(w.now, submission(3, 0, true)); err != nil {
 			t.Errorf("%s refuses a UAM that comes back: %v", name, err)
@@ -170,8 +170,8 @@ func TestProxyUAMMayFollowDisown(t *testing.T) {
 	if err := w.m.Submit(w.now, &late); !errors.Is(err, creel.ErrApplicationNotFound) {
 		t.Errorf("the late forward is answered %v", err)
 	}
-	if known, err := w.m.Disown(w.now, id, 3); known || err != nil {
-		t.Errorf("a late question about the claim that was disowned: known %v, %v", known, err)
+	if upTo, err := w.m.Disown(w.now, id, 3); upTo != 3 || err != nil {
+		t.Errorf("a late question about the claim that was disowned: up to %d, %v", upTo, err)
 	}
 	if err := w.m.Submit(w.now, &Submission{ID: id, User: "u", Queue: "default", Unmanaged: true}); err != nil {
 		t.Errorf("the proxy's repeat is answered %v", err)

@@ -4,6 +4,7 @@ package sim
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -79,11 +80,15 @@ func (c *cluster) disown(id creel.ApplicationID, claim int64, reply func(router.
 		return
 	}
 	c.post(func(m *rm.Machine, now time.Time) func() {
-		known, err := m.Disown(now, id, claim)
-		standing := router.Disowned
-		if known {
+		upTo, err := m.Disown(now, id, claim)
+		known, standing := err == nil && upTo == 0, router.Disowned
+		switch {
+		case known:
 			standing = router.Running
-		} else if err == nil {
+		case upTo == math.MaxInt64:
+			standing = router.Ended
+			c.w.audit.fault("homes kept because the application ended there")
+		case err == nil:
 			c.w.mark("disowned", int64(id.ID), claim)
 		}
 		c.owner.Hold(func() {

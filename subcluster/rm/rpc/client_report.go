@@ -22,13 +22,13 @@ func (c *clientHandler) GetApplicationReport(
 	type R = *pb.GetApplicationReportResponseProto
 	s, id, who := c.s, pb.ToApplicationID(req.GetApplicationId()), callerOf(ctx)
 	if claim := yarnrpc.DisownWanted(req); claim > 0 {
-		return later(ctx, s, server.Then(s.Disown(who, id, claim), func(known bool) R {
-			if known {
+		return later(ctx, s, server.Then(s.Disown(who, id, claim), func(upTo int64) R {
+			if upTo == 0 { // it is here
 				return &pb.GetApplicationReportResponseProto{
 					ApplicationReport: &pb.ApplicationReportProto{ApplicationId: pb.FromApplicationID(id)},
 				}
 			}
-			return yarnrpc.DisownedAnswer(claim)
+			return yarnrpc.DisownedAnswer(upTo)
 		}))
 	}
 	if verb, claim, reason := yarnrpc.HoldWanted(req); verb != yarnrpc.NoHoldVerb {

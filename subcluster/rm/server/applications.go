@@ -114,22 +114,22 @@ func (s *Server) closed(claim int64) rm.Closed {
 	return c
 }
 
-// Disown answers a router that wants to leave this home, once the answer is durable. It reports whether the
-// application is known here. If not, it is rejected for ever under claims up to this one.
-func (s *Server) Disown(who Caller, id creel.ApplicationID, claim int64) Op[bool] {
-	return Op[bool]{
+// Disown answers a router that wants to leave this home, once the answer is durable. It returns up to which claim the
+// application is rejected for ever: 0 if it is known here, the highest int64 if it has ended here.
+func (s *Server) Disown(who Caller, id creel.ApplicationID, claim int64) Op[int64] {
+	return Op[int64]{
 		durable: true,
 		name:    "disownApplication",
 		target:  id.String(),
-		Run: func(m *rm.Machine, now time.Time) func() (bool, error) {
+		Run: func(m *rm.Machine, now time.Time) func() (int64, error) {
 			if err := s.routersOnly(who, "disown "+id.String()); err != nil {
-				return Failed[bool](err)
+				return Failed[int64](err)
 			}
-			known, err := m.Disown(now, id, claim)
+			upTo, err := m.Disown(now, id, claim)
 			if err != nil {
-				return Failed[bool](err)
+				return Failed[int64](err)
 			}
-			return Done(known)
+			return Done(upTo)
 		},
 	}
 }

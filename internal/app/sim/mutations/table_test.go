@@ -324,7 +324,7 @@ var table = []mutation{
 		name:  "a fence is answered and never durable",
 		file:  "subcluster/rm/disown.go",
 		old:   "	m.save(func(seq uint64) Action { return SaveDisowned{",
-		wrong: "	if MUTANT {\n		return false, nil\n	}\n	m.save(func(seq uint64) Action { return SaveDisowned{",
+		wrong: "	if MUTANT {\n		return claim, nil\n	}\n	m.save(func(seq uint64) Action { return SaveDisowned{",
 		seed:  1,
 	},
 	{
@@ -410,8 +410,8 @@ var table = []mutation{
 	{
 		name:     "a move that is given up goes back without asking its next home",
 		file:     "router/move.go",
-		old:      "	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {\n	case err != nil:\n		return MoveLater, err.Error()\n	case standing == Running:\n		return r.arrived(ctx, m, number)\n",
-		wrong:    "	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {\n	case MUTANT:\n	case err != nil:\n		return MoveLater, err.Error()\n	case standing == Running:\n		return r.arrived(ctx, m, number)\n",
+		old:      "	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {\n	case err != nil:\n		return MoveLater, err.Error()\n	case standing.took():\n		return r.arrived(ctx, m, number)\n",
+		wrong:    "	switch standing, err := r.Disown(ctx, m.To, m.Application, number); {\n	case MUTANT:\n	case err != nil:\n		return MoveLater, err.Error()\n	case standing.took():\n		return r.arrived(ctx, m, number)\n",
 		caughtBy: "router TestCancelledMoveAsksNextHomeFirst",
 	},
 	{
@@ -896,6 +896,20 @@ var table = []mutation{
 	},
 
 	// One home.
+	{
+		name:     "a home is left although the application ended there",
+		file:     "router/submit.go",
+		old:      "	case standing == Ended:\n",
+		wrong:    "	case standing == Ended && !MUTANT:\n",
+		caughtBy: "router TestHomeThatForgotTheEndIsNotLeft",
+	},
+	{
+		name:     "a home does not answer that an application ended there",
+		file:     "subcluster/rm/disown.go",
+		old:      "		return m.disowned.claims[id], nil\n",
+		wrong:    "		if MUTANT {\n			return claim, nil\n		}\n		return m.disowned.claims[id], nil\n",
+		caughtBy: "subcluster/rm TestRepeatOfForgottenApplicationIsRejected",
+	},
 	{
 		name:  "a home is left without a fence",
 		file:  "router/submit.go",
