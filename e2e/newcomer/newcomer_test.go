@@ -197,7 +197,11 @@ func (n *newcomer) explained() {
 			m.Wait.Used["memory-mb"] >= m.Wait.Needs["memory-mb"] || m.Wait.Unlocks == "" {
 			n.Errorf("%s: %+v", m.Member, m.Wait)
 		}
-		n.says(n.types(0, "app", "why", id), "waits at "+m.Member+" (no_node_has_room): ")
+	}
+	why := n.types(0, "app", "why", id)
+	n.says(why, "cause     waits at ", " (no_node_has_room): ")
+	for _, m := range w.Waits { // by name in the table, where equal members share a row
+		n.says(why[strings.Index(why, "MEMBER"):], m.Member, "no_node_has_room")
 	}
 	n.says(n.types(3, "app", "logs", id), "simulated nodes have no logs")
 	n.types(0, "app", "kill", id)
