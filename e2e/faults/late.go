@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -210,43 +211,14 @@ func (b *behindPaths) once(id string, byRPC, managed bool) error {
 	}
 }
 
-// givenUp adds to at the members that received a submission and did not respond, according to the router.
-func (s *story) givenUp(at map[string]bool) {
-	for _, members := range s.unclear() {
-		for _, m := range members {
-			at[m] = true
-		}
-	}
-}
-
-// unclear returns, by application, the members that received its submission and did not respond, according to the
-// router.
-func (s *story) unclear() map[string][]string {
-	type document struct {
-		Tries []struct{ Member, Verdict string }
-	}
-	whys := make([]document, len(s.ids))
-	var wg sync.WaitGroup
-	for i, id := range s.ids { // in parallel: the report of a stopped home takes two seconds
-		wg.Go(func() { call(s.t, s.router, http.MethodGet, "/api/v1/apps/"+id+"/why", nil, &whys[i]) })
-	}
-	wg.Wait()
-	out := map[string][]string{}
-	for i, why := range whys {
-		for _, try := range why.Tries {
-			if try.Verdict == "unclear" {
-				out[s.ids[i]] = append(out[s.ids[i]], try.Member)
-			}
-		}
-	}
-	return out
-}
-
 // audit checks every application at the ResourceManagers themselves. Each must be at exactly one member, alive, and in
 // its first attempt.
 func (s *story) audit() {
 	s.t.Helper()
 	s.await("all members are active again", func() bool { return len(s.active()) == len(s.members) })
+	s.await("the router reports all applications, as breakers close", func() bool {
+		return !slices.ContainsFunc(s.ids, func(id string) bool { return s.state(s.router, id) == "" })
+	})
 	doubled, lost := 0, 0
 	places := map[string]int{}
 	for _, id := range s.ids {
