@@ -71,7 +71,9 @@ func TestTheGuideRunsAsPrinted(t *testing.T) {
 	if err := os.Symlink(rm.Binary(t), filepath.Join(bin, "creel")); err != nil {
 		t.Fatal(err)
 	}
-	id := strings.TrimSpace(n.types(0, "run", "--detach", "--", "sleep", "600"))
+	// It has ended: otherwise a page that empties its home would wait for it.
+	id := strings.TrimSpace(n.types(0, "run", "--detach", "--", "sleep", "1"))
+	n.types(0, "app", "wait", "--for", "state=FINISHED", id)
 	pages, err := filepath.Glob("../../docs/guide/*.md")
 	if err != nil {
 		t.Fatal(err)
