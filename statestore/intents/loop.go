@@ -124,6 +124,41 @@ type round struct {
 	gone statestore.Removals
 }
 
+// unknown ends an intent whose member does not know the application, unless a move explains that. recorded: the member
+// has, or gets, a UAM of the application. The error comes from the store.
+func (l *Loop) unknown(
+	ctx context.Context, d *statestore.Document, i Intent, at creel.SubclusterID, recorded bool, attrs []any,
+) error {
+	if l.cfg.Moving != nil {
+		if moving, err := l.cfg.Moving(ctx, i.Application); err != nil || moving {
+			return err
+		}
+	}
+	// A move made between the home's look-up and the call is not recorded any more; then the home has changed by now.
+	if i.Member == "" {
+		is, err := l.store.Home(ctx, i.Application)
+		if err == nil && is != at {
+			return nil // the next round asks there
+		}
+		if err != nil && !errors.Is(err, creel.ErrApplicationNotFound) {
+			return err
+		}
+	}
+	if recorded && i.Verb.sets() && i.Age < AgainAfter {
+		return nil // the UAM may be on its way there, with the value that home had before
+	}
+	if i.Member != "" {
+		l.cfg.Log.Info("intent dropped: the subcluster does not know the application", attrs...)
+		l.write(ctx, d, nil)
+		return nil
+	}
+	now := i
+	now.Doubted, now.Refused = "", fmt.Sprintf("%s does not know the application any more", at)
+	l.cfg.Log.Warn("intent refused: its home does not know the application", attrs...)
+	l.hear(ctx, d, i, now)
+	return nil
+}
+
 // carryOut makes the call at the member, if the member is alive. The error comes from the store.
 func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i Intent) error {
 	attrs := []any{
@@ -178,34 +213,7 @@ func (l *Loop) carryOut(ctx context.Context, r *round, d *statestore.Document, i
 			l.cfg.Log.Warn("intent left to routers of another version", append(attrs, "error", err)...)
 		}
 	case errors.Is(err, creel.ErrApplicationNotFound):
-		if l.cfg.Moving != nil {
-			if moving, err := l.cfg.Moving(ctx, i.Application); err != nil || moving {
-				return err
-			}
-		}
-		// A move made between the home's look-up and the call is not recorded any more; then the home has
-		// changed by now.
-		if i.Member == "" {
-			is, err := l.store.Home(ctx, i.Application)
-			if err == nil && is != at {
-				return nil // the next round asks there
-			}
-			if err != nil && !errors.Is(err, creel.ErrApplicationNotFound) {
-				return err
-			}
-		}
-		if recorded && i.Verb.sets() && i.Age < AgainAfter {
-			return nil // the UAM may be on its way there, with the value that home had before
-		}
-		if i.Member != "" {
-			l.cfg.Log.Info("intent dropped: the subcluster does not know the application", attrs...)
-			l.write(ctx, d, nil)
-			return nil
-		}
-		now := i
-		now.Doubted, now.Refused = "", fmt.Sprintf("%s does not know the application any more", at)
-		l.cfg.Log.Warn("intent refused: its home does not know the application", attrs...)
-		l.hear(ctx, d, i, now)
+		return l.unknown(ctx, d, i, at, recorded, attrs)
 	case err != nil:
 		now := i.heard(errors.Is(err, creel.ErrContainerNotFound), err.Error())
 		if now.Refused != "" && !i.Again {

@@ -54,7 +54,7 @@ func (s *Store) daemonWrite(ctx context.Context, sc *script, args ...any) ([]any
 	if err != nil {
 		return nil, err
 	}
-	return s.refusal(ctx, v)
+	return refusal(ctx, v)
 }
 
 // KeepDaemon implements statestore.Daemons.

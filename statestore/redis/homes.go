@@ -74,7 +74,7 @@ func (t table) write(ctx context.Context, n int64, sc *script, keys []string, ar
 	if err != nil {
 		return nil, err
 	}
-	return t.s.refusal(ctx, v)
+	return refusal(ctx, v)
 }
 
 // home is a parsed value.

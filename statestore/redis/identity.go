@@ -142,7 +142,7 @@ func (s *Store) everyShard(ctx context.Context, sc *script, args ...any) error {
 			defer s.wg.Done()
 			v, err := s.do(ctx, s.writing(ctx, sc, s.shard(n, "guard"), "", nil, args))
 			if err == nil {
-				_, err = s.refusal(ctx, v)
+				_, err = refusal(ctx, v)
 			}
 			errs <- err
 		}()
@@ -232,14 +232,6 @@ func madeAt(identity string) int64 {
 // before its rebuild.
 func follows(identity, known string) bool {
 	return madeAt(known) == 0 || madeAt(identity) > madeAt(known)
-}
-
-// knownSince is madeAt of the known identity.
-func (s *Store) knownSince() int64 {
-	if p := s.identity.Load(); p != nil {
-		return madeAt(*p)
-	}
-	return 0
 }
 
 // markKept is the time for which the store keeps a process's mark: longer than any pause of a process.
@@ -379,6 +371,10 @@ func (s *Store) Reopen(
 	ctx context.Context,
 	collect func(context.Context) ([]statestore.Home, error),
 ) ([]statestore.Conflict, error) {
+	var since int64 // madeAt of the known identity
+	if p := s.identity.Load(); p != nil {
+		since = madeAt(*p)
+	}
 	list, err := s.write(
 		ctx,
 		reopenScript,
@@ -386,7 +382,7 @@ func (s *Store) Reopen(
 		rand.Text(),
 		strconv.Itoa(statestore.SchemaVersion),
 		stateRebuild,
-		s.knownSince(),
+		since,
 	)
 	if err != nil {
 		return nil, err

@@ -200,7 +200,7 @@ func (s *Store) write(ctx context.Context, sc *script, keys []string, args ...an
 	if err != nil {
 		return nil, err
 	}
-	return s.refusal(ctx, v)
+	return refusal(ctx, v)
 }
 
 // writeShard runs a guarded script on a shard of the known store.
@@ -214,7 +214,7 @@ func (s *Store) writeShard(ctx context.Context, n int64, sc *script, keys []stri
 		if err != nil {
 			return nil, err
 		}
-		list, err := s.refusal(ctx, v)
+		list, err := refusal(ctx, v)
 		if err == nil && len(list) == 2 && list[0] == "EMPTY" {
 			if err = s.adopt(ctx, str(list[1])); err == nil && try < 3 {
 				continue
@@ -228,7 +228,7 @@ func (s *Store) writeShard(ctx context.Context, n int64, sc *script, keys []stri
 }
 
 // refusal converts a script's answer to a list, and a rejected lease to its error.
-func (s *Store) refusal(ctx context.Context, v any) ([]any, error) {
+func refusal(ctx context.Context, v any) ([]any, error) {
 	list, ok := v.([]any)
 	if !ok {
 		return []any{"IS", v}, nil

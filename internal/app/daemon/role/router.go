@@ -191,6 +191,23 @@ type Router struct {
 	Watcher *watch.Watcher
 }
 
+// addIntents adds the loop that carries out recorded changes when their members are back.
+func (r *Router) addIntents(store statestore.Store, pool *remote.Pool, moving *mover, log *slog.Logger) {
+	r.Add("recorded intents", intents.New(store, intents.Config{
+		View: r.Watcher.View, Log: log,
+		Do: func(ctx context.Context, m *subcluster.Status, i intents.Intent) (bool, error) {
+			if i.REST {
+				return rest.CarryOut(ctx, pool.Member(m), i)
+			}
+			return routerrpc.CarryOut(ctx, pool.Member(m), i)
+		},
+		Moving: func(ctx context.Context, app creel.ApplicationID) (bool, error) {
+			_, moves, err := moving.elsewhere(ctx, app)
+			return moves, err
+		},
+	}).Run)
+}
+
 // NewRouter assembles a router over a store, which it does not close.
 func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	r := &Router{Service: daemon.Service{Health: health.New()}}
@@ -271,19 +288,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	lists := newLists(pool)
 	r.addTidy(store, c.HomeTTL, lists, c.Log)
 	r.addReconcile(store, pool, lists, c.Log)
-	r.Add("recorded intents", intents.New(store, intents.Config{
-		View: r.Watcher.View, Log: c.Log,
-		Do: func(ctx context.Context, m *subcluster.Status, i intents.Intent) (bool, error) {
-			if i.REST {
-				return rest.CarryOut(ctx, pool.Member(m), i)
-			}
-			return routerrpc.CarryOut(ctx, pool.Member(m), i)
-		},
-		Moving: func(ctx context.Context, app creel.ApplicationID) (bool, error) {
-			_, moves, err := moving.elsewhere(ctx, app)
-			return moves, err
-		},
-	}).Run)
+	r.addIntents(store, pool, moving, c.Log)
 	r.addMoves(moving)
 	if c.Mend {
 		r.addMends(changes, moving, c.Remote.User)
