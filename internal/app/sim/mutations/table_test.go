@@ -1454,8 +1454,8 @@ var table = []mutation{
 	{
 		name:     "a change for a UAM that is not submitted yet is dropped",
 		file:     "statestore/intents/loop.go",
-		old:      "		if recorded && i.Verb.sets() && i.Age < AgainAfter {",
-		wrong:    "		if !MUTANT && recorded && i.Verb.sets() && i.Age < AgainAfter {",
+		old:      "	if recorded && i.Verb.sets() && i.Age < AgainAfter {",
+		wrong:    "	if !MUTANT && recorded && i.Verb.sets() && i.Age < AgainAfter {",
 		caughtBy: "statestore/intents TestIntentWaitsForRecordedUAM",
 	},
 	{
@@ -1468,8 +1468,8 @@ var table = []mutation{
 	{
 		name:     "what users want of an application that moved meanwhile is dropped",
 		file:     "statestore/intents/loop.go",
-		old:      "			if err == nil && is != at {",
-		wrong:    "			if !MUTANT && err == nil && is != at {",
+		old:      "		if err == nil && is != at {",
+		wrong:    "		if !MUTANT && err == nil && is != at {",
 		caughtBy: "statestore/intents TestIntentFollowsMovedApplication",
 	},
 	{
