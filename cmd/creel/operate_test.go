@@ -73,7 +73,7 @@ func TestSchedulerConfByCommand(t *testing.T) {
 	}
 }
 
-// A queue stops and starts in all members, or in one, where calls may change it; elsewhere the answer says what to set.
+// A queue stops and starts in all members, or in one, where calls may change it; elsewhere the error names the setting.
 func TestQueueStopsByCallsToMembers(t *testing.T) {
 	fed := smallWith(t, []string{"yarn.scheduler.configuration.store.class=memory"})
 	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
