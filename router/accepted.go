@@ -4,7 +4,6 @@ package router
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -83,13 +82,9 @@ func (s *Submitter) forgotten(ctx context.Context, out Outcome, at claim) (_ Out
 	case life != accepted:
 		return out, false
 	default:
-		try.Verdict, try.Err = Refused, &creel.Error{
-			Kind: creel.ErrEnded,
-			What: fmt.Sprintf("%s has ended", out.Application),
-			Why: fmt.Sprintf("%s accepted it, has run since %s, and no longer lists it; how it ended is unknown",
-				at.home, time.UnixMilli(life).UTC().Format(time.RFC3339)),
-			Try: "get a new application id to run it again",
-		}
+		try.Verdict, try.Err = Refused, hasEnded(out.Application,
+			"%s accepted it, has run since %s, and no longer lists it; how it ended is unknown",
+			at.home, time.UnixMilli(life).UTC().Format(time.RFC3339))
 		out.Err = try.Err
 	}
 	out.Tries = append(out.Tries, try)

@@ -275,12 +275,7 @@ func (s *Submitter) fence(ctx context.Context, app creel.ApplicationID, at claim
 	case standing == Absent:
 		return s.absent(ctx, app, at, try)
 	case standing == Ended:
-		try.Verdict, try.Err = Refused, &creel.Error{
-			Kind: creel.ErrEnded,
-			What: fmt.Sprintf("%s has ended", app),
-			Why:  fmt.Sprintf("it ran at %s, which no longer lists it", at.home),
-			Try:  "get a new application id to run it again",
-		}
+		try.Verdict, try.Err = Refused, hasEnded(app, "it ran at %s, which no longer lists it", at.home)
 		return try, false
 	}
 	if try.Verdict != Refused || try.Err == nil {
@@ -291,6 +286,16 @@ func (s *Submitter) fence(ctx context.Context, app creel.ApplicationID, at claim
 		})
 	}
 	return try, true
+}
+
+// hasEnded is the refusal of a repeat of an application that ran.
+func hasEnded(app creel.ApplicationID, why string, args ...any) error {
+	return &creel.Error{
+		Kind: creel.ErrEnded,
+		What: fmt.Sprintf("%s has ended", app),
+		Why:  fmt.Sprintf(why, args...),
+		Try:  "get a new application id to run it again",
+	}
 }
 
 // over handles a claim of an application whose home reported its end. A ResourceManager drops its oldest ended
@@ -314,12 +319,8 @@ func (s *Submitter) over(ctx context.Context, out Outcome, at claim) (_ Outcome,
 	case standing == Running: // the member still lists it, ended or not
 		try.Verdict = Accepted
 	default:
-		try.Verdict, try.Err = Refused, &creel.Error{
-			Kind: creel.ErrEnded,
-			What: fmt.Sprintf("%s has ended", out.Application),
-			Why:  fmt.Sprintf("it ran at %s, which reported the end by %s", at.home, ended.UTC().Format(time.RFC3339)),
-			Try:  "get a new application id to run it again",
-		}
+		try.Verdict, try.Err = Refused, hasEnded(out.Application,
+			"it ran at %s, which reported the end by %s", at.home, ended.UTC().Format(time.RFC3339))
 		out.Err = try.Err
 	}
 	out.Tries = append(out.Tries, try)
