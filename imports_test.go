@@ -254,9 +254,17 @@ var rules = map[string]rule{
 			"internal/token",
 		},
 	},
+	// The calls that a router makes to members for itself.
+	"router/client": {
+		imports: []string{
+			".", "statestore", "statestore/intents", "subcluster", "subcluster/remote", "policies", "router", data,
+			"internal/yarnrpc",
+		},
+	},
 	"router/rpc": {
 		imports: []string{
 			".", "statestore/intents", "statestore/events",
+			"router/client",
 			"subcluster",
 			"subcluster/remote",
 			"policies",

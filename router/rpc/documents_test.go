@@ -12,14 +12,15 @@ import (
 
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/client"
 	"github.com/creelrm/creel/router/server"
 )
 
 // Every method of the protocols is documented with its route, and calls documented as going home or everywhere do so.
 func TestEveryMethodIsDocumented(t *testing.T) {
 	changed := map[string]bool{}
-	for _, c := range changes {
-		changed[c.method] = true
+	for verb := range changes {
+		changed[client.Changes[verb].Method] = true
 	}
 	for protocol, service := range map[string]hrpc.Service{"RPC": Service(new(server.Server), nil), "RPC admin": AdminService(nil, nil, nil)} {
 		documented := map[string]router.Route{}

@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/client"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/router/tokens"
 	"github.com/creelrm/creel/statestore/events"
@@ -58,89 +59,10 @@ func Service(s *server.Server, t *tokens.Tokens) hrpc.Service {
 	table.Methods["getNewApplication"] = hrpc.Method{Raw: h.newApplication, Inline: true}
 	table.Methods["submitApplication"] = hrpc.Method{Raw: h.submit}
 	for verb, c := range changes {
-		table.Methods[c.method] = hrpc.Method{Raw: h.change(verb, c)}
+		table.Methods[client.Changes[verb].Method] = hrpc.Method{Raw: h.change(verb, c)}
 	}
 	table.Methods["getApplicationReport"] = hrpc.Method{Raw: h.report}
 	return table
-}
-
-// Known asks a member whether it has an application, for server.Config. An error means that the member could not be
-// asked.
-func Known(ctx context.Context, m *remote.Member, app creel.ApplicationID) (bool, error) {
-	request, err := proto.Marshal(
-		&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
-	)
-	if err != nil {
-		return false, err
-	}
-	_, err = m.Client(ctx, remote.Read, "", "getApplicationReport", request)
-	switch {
-	case err == nil:
-		return true, nil
-	case errors.Is(err, creel.ErrApplicationNotFound):
-		return false, nil
-	}
-	return false, err
-}
-
-// NewID makes a member issue an application id, for server.Config.
-func NewID(ctx context.Context, m *remote.Member) (creel.ApplicationID, error) {
-	answer, err := m.Client(ctx, remote.Read, "", "getNewApplication", nil)
-	if err != nil {
-		return creel.ApplicationID{}, err
-	}
-	var made yarnpb.GetNewApplicationResponseProto
-	if err := made.UnmarshalVT(answer); err != nil {
-		return creel.ApplicationID{}, err
-	}
-	return yarnpb.ToApplicationID(made.GetApplicationId()), nil
-}
-
-// Disown asks a member to reject an application under claims up to a number, unless it has the application. Hadoop's
-// ResourceManagers only report whether they have it. It is for server.Config.
-func Disown(
-	ctx context.Context,
-	m *remote.Member,
-	app creel.ApplicationID,
-	claim int64,
-) (router.Standing, error) {
-	request, err := proto.Marshal(
-		&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
-	)
-	if err != nil {
-		return 0, err
-	}
-	answer, err := m.Client(ctx, remote.Read, "", "getApplicationReport", yarnrpc.WithDisown(request, claim))
-	switch {
-	case errors.Is(err, creel.ErrApplicationNotFound):
-		return router.Absent, nil
-	case err != nil:
-		return 0, err
-	case yarnrpc.HasEnded(answer):
-		return router.Ended, nil
-	case yarnrpc.IsDisowned(answer, claim):
-		return router.Disowned, nil
-	}
-	return router.Running, nil
-}
-
-// Placed asks a member for the queue in which its placement rules would run a submission, for server.Config. An empty
-// queue is the answer of a member that does not understand the request.
-func Placed(ctx context.Context, m *remote.Member, sub policies.Submission) (creel.QueuePath, error) {
-	asked, err := yarnrpc.AskPlacement(&yarnpb.ApplicationSubmissionContextProto{
-		ApplicationId:   yarnpb.FromApplicationID(sub.Application),
-		ApplicationName: &sub.Name, ApplicationType: &sub.Type, ApplicationTags: sub.Tags,
-		Queue: proto.String(string(sub.Queue)),
-	})
-	if err != nil {
-		return "", err
-	}
-	request, err := asked.MarshalVT()
-	if err != nil {
-		return "", err
-	}
-	answer, err := m.Client(ctx, remote.Read, sub.User, "getQueueInfo", request)
-	return yarnrpc.PlacedIn(answer), err
 }
 
 // forwards has the calls about one application. app reads the application of a request.

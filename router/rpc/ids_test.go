@@ -81,8 +81,8 @@ func (g *giver) saw() ([]int, []string) {
 	return g.wanted, g.users
 }
 
-// client asks for ids and stores the answers.
-type client struct {
+// idClient asks for ids and stores the answers.
+type idClient struct {
 	t    *testing.T
 	mu   sync.Mutex
 	ids  *ids
@@ -90,7 +90,7 @@ type client struct {
 	errs []error
 }
 
-func (c *client) answered(body []byte, err error) {
+func (c *idClient) answered(body []byte, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *client) answered(body []byte, err error) {
 }
 
 // ask asks n times without waiting for answers.
-func (c *client) ask(user string, n int) {
+func (c *idClient) ask(user string, n int) {
 	for range n {
 		body, err := c.ids.take(user, func() func([]byte, error) { return c.answered })
 		if err != hrpc.ErrLater {
@@ -119,7 +119,7 @@ func (c *client) ask(user string, n int) {
 }
 
 // distinct is an error when an id was given twice or never.
-func (c *client) distinct(n int) {
+func (c *idClient) distinct(n int) {
 	c.t.Helper()
 	synctest.Wait()
 	c.mu.Lock()
@@ -132,15 +132,15 @@ func (c *client) distinct(n int) {
 }
 
 func TestIDs(t *testing.T) {
-	story := func(name string, tell func(t *testing.T, g *giver, c *client)) {
+	story := func(name string, tell func(t *testing.T, g *giver, c *idClient)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := &giver{t: t}
-				tell(t, g, &client{t: t, ids: &ids{fetch: g.fetch, users: map[string]*userIDs{}}})
+				tell(t, g, &idClient{t: t, ids: &ids{fetch: g.fetch, users: map[string]*userIDs{}}})
 			})
 		})
 	}
-	story("a lone client's call is one call for one id", func(t *testing.T, g *giver, c *client) {
+	story("a lone client's call is one call for one id", func(t *testing.T, g *giver, c *idClient) {
 		for range 5 {
 			c.ask("alice", 1)
 			time.Sleep(20 * time.Millisecond)
@@ -150,7 +150,7 @@ func TestIDs(t *testing.T) {
 			t.Errorf("wanted %v", wanted)
 		}
 	})
-	story("a crowd shares calls", func(t *testing.T, g *giver, c *client) {
+	story("a crowd shares calls", func(t *testing.T, g *giver, c *idClient) {
 		c.ask("alice", 100)
 		time.Sleep(time.Second)
 		c.distinct(100)
@@ -158,7 +158,7 @@ func TestIDs(t *testing.T) {
 			t.Errorf("100 calls that came together became %v", wanted)
 		}
 	})
-	story("calls that keep coming find ids in store", func(t *testing.T, g *giver, c *client) {
+	story("calls that keep coming find ids in store", func(t *testing.T, g *giver, c *idClient) {
 		for range 1000 {
 			c.ask("alice", 1)
 			time.Sleep(500 * time.Microsecond)
@@ -169,7 +169,7 @@ func TestIDs(t *testing.T) {
 			t.Errorf("1000 calls in half a second became %d: %v", len(wanted), wanted)
 		}
 	})
-	story("members that give one at a time", func(t *testing.T, g *giver, c *client) {
+	story("members that give one at a time", func(t *testing.T, g *giver, c *idClient) {
 		g.plain = true
 		c.ask("alice", 50)
 		time.Sleep(4 * time.Millisecond) // one call of 1 ms, then the others together
@@ -178,7 +178,7 @@ func TestIDs(t *testing.T) {
 			t.Errorf("50 calls became %d", len(wanted))
 		}
 	})
-	story("a member that says nothing holds nobody for long", func(t *testing.T, g *giver, c *client) {
+	story("a member that says nothing holds nobody for long", func(t *testing.T, g *giver, c *idClient) {
 		g.silent = 1
 		c.ask("alice", 3)
 		time.Sleep(idsPatience + 2*time.Millisecond)
@@ -194,7 +194,7 @@ func TestIDs(t *testing.T) {
 		time.Sleep(2 * time.Millisecond)
 		c.distinct(9)
 	})
-	story("where no member says anything, each who waits is told so", func(t *testing.T, g *giver, c *client) {
+	story("where no member says anything, each who waits is told so", func(t *testing.T, g *giver, c *idClient) {
 		g.silent = 1000
 		c.ask("alice", 3)
 		time.Sleep(time.Second)
@@ -208,7 +208,7 @@ func TestIDs(t *testing.T) {
 			t.Errorf("%d of 6 were told, %d calls", len(c.errs), calls)
 		}
 	})
-	story("users do not share", func(t *testing.T, g *giver, c *client) {
+	story("users do not share", func(t *testing.T, g *giver, c *idClient) {
 		c.ask("alice", 2)
 		c.ask("bob", 2)
 		time.Sleep(time.Second)
@@ -217,7 +217,7 @@ func TestIDs(t *testing.T) {
 			t.Errorf("asked in the names of %v", users)
 		}
 	})
-	story("a failure is told to all who wait, and the next call tries anew", func(t *testing.T, g *giver, c *client) {
+	story("a failure is told to all who wait, and the next call tries anew", func(t *testing.T, g *giver, c *idClient) {
 		gone := errors.New("nobody is there")
 		g.set(gone)
 		c.ask("alice", 3)
@@ -233,7 +233,7 @@ func TestIDs(t *testing.T) {
 		time.Sleep(time.Second)
 		c.distinct(3)
 	})
-	story("what is in store grows old", func(t *testing.T, g *giver, c *client) {
+	story("what is in store grows old", func(t *testing.T, g *giver, c *idClient) {
 		c.ask("alice", 1)
 		time.Sleep(2 * time.Millisecond)
 		c.ask("alice", 1) // two within 10 ms: ids for more
@@ -245,7 +245,7 @@ func TestIDs(t *testing.T) {
 			t.Errorf("wanted %v", wanted)
 		}
 	})
-	story("users that come and go are forgotten", func(t *testing.T, g *giver, c *client) {
+	story("users that come and go are forgotten", func(t *testing.T, g *giver, c *idClient) {
 		for i := range 3 * idsUsers {
 			c.ask(fmt.Sprint("user ", i), 1)
 			time.Sleep(2 * time.Millisecond)

@@ -17,8 +17,6 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router/routertest"
-	"github.com/creelrm/creel/router/rpc"
-	"github.com/creelrm/creel/statestore/intents"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	rmserver "github.com/creelrm/creel/subcluster/rm/server"
 	"go.uber.org/goleak"
@@ -647,12 +645,5 @@ func TestAdministratorsReloadWhileMemberIsAway(t *testing.T) {
 	}
 	if administers("bob") || !administers("carol") {
 		t.Error("the router's list is as it was while a member is away")
-	}
-}
-
-// A verb of another version is no rejection by the member, which is not asked.
-func TestIntentWithUnknownVerbIsAccepted(t *testing.T) {
-	if _, err := rpc.CarryOut(t.Context(), nil, intents.Intent{Verb: "suspend"}); !errors.Is(err, intents.ErrUnknownVerb) {
-		t.Errorf("a verb that this version does not know: %v", err)
 	}
 }

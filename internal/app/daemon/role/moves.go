@@ -19,9 +19,9 @@ import (
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/client"
 	"github.com/creelrm/creel/router/moves"
 	"github.com/creelrm/creel/router/operator"
-	routerrpc "github.com/creelrm/creel/router/rpc"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
@@ -117,7 +117,7 @@ func (m *mover) steps(s *server.Server) router.Mover[*yarnrpc.MovedApplication] 
 			if err != nil {
 				return 0, err
 			}
-			return routerrpc.Disown(ctx, to, app, claim)
+			return client.Disown(ctx, to, app, claim)
 		},
 		Hold: func(
 			ctx context.Context,
@@ -130,10 +130,10 @@ func (m *mover) steps(s *server.Server) router.Mover[*yarnrpc.MovedApplication] 
 			if err != nil {
 				return nil, err
 			}
-			return routerrpc.Hold(ctx, from, app, claim, why)
+			return client.Hold(ctx, from, app, claim, why)
 		},
-		Release: at(routerrpc.Release),
-		Drop:    at(routerrpc.Drop),
+		Release: at(client.Release),
+		Drop:    at(client.Drop),
 		Submit: func(
 			ctx context.Context,
 			id creel.SubclusterID,
@@ -145,7 +145,7 @@ func (m *mover) steps(s *server.Server) router.Mover[*yarnrpc.MovedApplication] 
 			if err != nil {
 				return router.NotSent, err
 			}
-			err = routerrpc.SubmitCarried(ctx, to, held, claim)
+			err = client.SubmitCarried(ctx, to, held, claim)
 			if err == nil {
 				s.Forget(app)
 			}
@@ -213,7 +213,7 @@ func (m *mover) renew(ctx context.Context, lease statestore.Lease, until time.Ti
 }
 
 func (m *mover) held(ctx context.Context, s *subcluster.Status) ([]moves.Hold, error) {
-	list, err := routerrpc.Waiting(ctx, m.pool.Member(s))
+	list, err := client.Waiting(ctx, m.pool.Member(s))
 	var out []moves.Hold
 	for _, w := range list {
 		if w.Held > 0 {
@@ -262,7 +262,7 @@ func (m *mover) chosen(
 			!drained && !m.terms.Loaded {
 			continue
 		}
-		list, err := routerrpc.Waiting(ctx, m.pool.Member(status))
+		list, err := client.Waiting(ctx, m.pool.Member(status))
 		if err != nil {
 			notes = append(notes, fmt.Sprintf("failed to list the waiting applications of %s: %v", status.ID, err))
 			continue

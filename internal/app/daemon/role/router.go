@@ -32,6 +32,7 @@ import (
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/client"
 	"github.com/creelrm/creel/router/dash"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/rest"
@@ -196,10 +197,7 @@ func (r *Router) addIntents(store statestore.Store, pool *remote.Pool, moving *m
 	r.Add("recorded intents", intents.New(store, intents.Config{
 		View: r.Watcher.View, Log: log,
 		Do: func(ctx context.Context, m *subcluster.Status, i intents.Intent) (bool, error) {
-			if i.REST {
-				return rest.CarryOut(ctx, pool.Member(m), i)
-			}
-			return routerrpc.CarryOut(ctx, pool.Member(m), i)
+			return client.CarryOut(ctx, pool.Member(m), i)
 		},
 		Moving: func(ctx context.Context, app creel.ApplicationID) (bool, error) {
 			_, moves, err := moving.elsewhere(ctx, app)
@@ -255,10 +253,10 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Clock:         clock,
 		MaxTries:      c.MaxTries,
 		MaxSubmission: c.MaxSubmission,
-		Known:         routerrpc.Known,
-		NewID:         routerrpc.NewID,
-		Disown:        routerrpc.Disown,
-		Placed:        routerrpc.Placed,
+		Known:         client.Known,
+		NewID:         client.NewID,
+		Disown:        client.Disown,
+		Placed:        client.Placed,
 		Intents:       store,
 		Record:        recorder.Record,
 		Elsewhere:     moving.elsewhere,
@@ -285,7 +283,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	r.countSubmissions()
 
 	r.addRebuild(store, pool, clock, c.Log)
-	lists := newLists(pool)
+	lists := client.NewLists(pool)
 	r.addTidy(store, c.HomeTTL, lists, c.Log)
 	r.addReconcile(store, pool, lists, c.Log)
 	r.addIntents(store, pool, moving, c.Log)
@@ -384,7 +382,7 @@ func (r *Router) knows(ctx context.Context, id creel.SubclusterID, app creel.App
 	if err != nil {
 		return false, err
 	}
-	return routerrpc.Known(ctx, m, app)
+	return client.Known(ctx, m, app)
 }
 
 // newPool makes the connections to members.

@@ -15,10 +15,8 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/health"
 	"github.com/creelrm/creel/internal/pauseclock"
-	"github.com/creelrm/creel/internal/yarnpb"
-	routerrpc "github.com/creelrm/creel/router/rpc"
+	"github.com/creelrm/creel/router/client"
 	"github.com/creelrm/creel/statestore"
-	"github.com/creelrm/creel/statestore/intents"
 	"github.com/creelrm/creel/statestore/rebuild"
 	"github.com/creelrm/creel/statestore/reconcile"
 	"github.com/creelrm/creel/statestore/tidy"
@@ -65,23 +63,23 @@ func addWitness(s *daemon.Service, store statestore.Store, view func() *subclust
 }
 
 // addTidy adds a router's loop that removes ended applications from the store.
-func (r *Router) addTidy(store tidy.Store, ttl time.Duration, lists *lists, log *slog.Logger) {
+func (r *Router) addTidy(store tidy.Store, ttl time.Duration, lists *client.Lists, log *slog.Logger) {
 	r.Add("store tidy", tidy.New(store, tidy.Config{
 		View: r.Watcher.View,
 		TTL:  ttl,
 		Name: "router-" + rand.Text(),
 		Log:  log,
-		Ask:  lists.member,
+		Ask:  lists.Member,
 	}).Run)
 }
 
 // addReconcile adds a router's loop that finds applications away from their home.
-func (r *Router) addReconcile(store reconcile.Store, pool *remote.Pool, lists *lists, log *slog.Logger) {
+func (r *Router) addReconcile(store reconcile.Store, pool *remote.Pool, lists *client.Lists, log *slog.Logger) {
 	loop := reconcile.New(store, reconcile.Config{
 		View:  r.Watcher.View,
 		Name:  "router-" + rand.Text(),
 		Log:   log,
-		Ask:   lists.member,
+		Ask:   lists.Member,
 		Whole: reported(pool),
 		End: func(ctx context.Context, m *subcluster.Status, app creel.ApplicationID) error {
 			return killAt(ctx, pool.Member(m), app)
@@ -106,26 +104,14 @@ func reported(
 	pool *remote.Pool,
 ) func(context.Context, *subcluster.Status) ([]statestore.ReportedApplication, error) {
 	return func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error) {
-		return applicationsOf(ctx, pool.Member(m))
+		return client.Applications(ctx, pool.Member(m))
 	}
-}
-
-// applicationsOf returns a member's whole list, including ended and unmanaged applications.
-func applicationsOf(ctx context.Context, m *remote.Member) (out []statestore.ReportedApplication, err error) {
-	list, err := getApplications(ctx, m, &yarnpb.GetApplicationsRequestProto{})
-	for _, r := range list.GetApplications() {
-		if a, ok := reportedApplication(r); ok {
-			out = append(out, a)
-		}
-	}
-	return out, err
 }
 
 // killAt kills an application at a member, and waits until it has ended.
 func killAt(ctx context.Context, m *remote.Member, app creel.ApplicationID) error {
-	kill := intents.Intent{Application: app, Verb: intents.Kill, Diagnostics: "its home is another subcluster"}
 	for {
-		ended, err := routerrpc.End(ctx, m, app, func() (bool, error) { return routerrpc.CarryOut(ctx, m, kill) })
+		ended, err := client.End(ctx, m, app, "its home is another subcluster")
 		if errors.Is(err, creel.ErrApplicationNotFound) {
 			return nil
 		}

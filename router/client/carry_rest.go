@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rest
+package client
 
 import (
 	"context"
@@ -16,11 +16,11 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// CarryOut sends an intent that came by REST to a member. It uses REST and the user's name, like the direct call. By
-// RPC the router would impersonate the user, which a member may forbid. It reports whether the intent is done there;
-// a kill is done when the application has ended. The loop over recorded intents calls it.
-func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done bool, err error) {
-	app := appPath(i.Application)
+// carryOutREST is CarryOut for an intent that came by REST. It uses REST and the user's name, like the direct call. By
+// RPC the router would impersonate the user, which a member may forbid.
+func carryOutREST(ctx context.Context, m *remote.Member, i intents.Intent) (done bool, err error) {
+	const base = "/ws/v1/cluster"
+	app := base + "/apps/" + i.Application.String()
 	switch i.Verb {
 	case intents.Kill:
 		doc, err := carry(ctx, m, i, http.MethodPut, app+"/state",
@@ -28,7 +28,13 @@ func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done boo
 		if err != nil {
 			return false, err
 		}
-		state, err := creel.ParseApplicationState(textIn(doc, "state"))
+		var answer struct {
+			State string `json:"state"`
+		}
+		if err := json.Unmarshal(doc, &answer); err != nil {
+			return false, nil // the next round asks again
+		}
+		state, err := creel.ParseApplicationState(answer.State)
 		return err == nil && state.Ended(), nil
 	case intents.Move:
 		_, err = carry(ctx, m, i, http.MethodPut, app+"/queue", map[string]string{"queue": i.Queue})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package role
+package client
 
 import (
 	"context"
@@ -29,8 +29,9 @@ const (
 	overlap = time.Minute
 )
 
-// lists has the applications of members.
-type lists struct {
+// Lists lists the applications of members for the router's own loops. It keeps the ended ones between reads. It is safe
+// for concurrent use.
+type Lists struct {
 	ask func(context.Context, *subcluster.Status, *yarnpb.GetApplicationsRequestProto) (
 		*yarnpb.GetApplicationsResponseProto, error)
 
@@ -48,8 +49,9 @@ type memberList struct {
 	ended map[creel.ApplicationID]statestore.ReportedApplication
 }
 
-func newLists(pool *remote.Pool) *lists {
-	return &lists{
+// NewLists makes the lists of a pool's members.
+func NewLists(pool *remote.Pool) *Lists {
+	return &Lists{
 		ask: func(ctx context.Context, m *subcluster.Status, request *yarnpb.GetApplicationsRequestProto) (
 			*yarnpb.GetApplicationsResponseProto, error) {
 			return getApplications(ctx, pool.Member(m), request)
@@ -58,9 +60,9 @@ func newLists(pool *remote.Pool) *lists {
 	}
 }
 
-// member lists a member's applications. Ended ones come first, including some that its ResourceManager may have
+// Member lists a member's applications. Ended ones come first, including some that its ResourceManager may have
 // dropped since the last whole read, then live ones.
-func (l *lists) member(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error) {
+func (l *Lists) Member(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error) {
 	l.mu.Lock()
 	last := l.of[m.ID]
 	l.mu.Unlock()
@@ -99,7 +101,7 @@ func (l *lists) member(ctx context.Context, m *subcluster.Status) ([]statestore.
 
 // keep stores the result of a read if the list that it continues is still the current one. It also drops members
 // without a recent read: they were removed.
-func (l *lists) keep(id creel.SubclusterID, last, next *memberList) {
+func (l *Lists) keep(id creel.SubclusterID, last, next *memberList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.of[id] != last {
@@ -138,6 +140,18 @@ var livingStates = []yarnpb.YarnApplicationStateProto{
 	yarnpb.YarnApplicationStateProto_RUNNING,
 }
 
+// Applications returns a member's whole list, including ended and unmanaged applications. UAMs with ids of their own
+// are left out: they have no home.
+func Applications(ctx context.Context, m *remote.Member) (out []statestore.ReportedApplication, err error) {
+	list, err := getApplications(ctx, m, &yarnpb.GetApplicationsRequestProto{})
+	for _, r := range list.GetApplications() {
+		if a, ok := reportedApplication(r); ok {
+			out = append(out, a)
+		}
+	}
+	return out, err
+}
+
 // getApplications requests a member's applications.
 func getApplications(
 	ctx context.Context, m *remote.Member, request *yarnpb.GetApplicationsRequestProto,
@@ -151,7 +165,7 @@ func getApplications(
 		return nil, err
 	}
 	var list yarnpb.GetApplicationsResponseProto
-	return &list, proto.Unmarshal(b, &list)
+	return &list, list.UnmarshalVT(b)
 }
 
 // reportedApplication converts an application of a member's list, unmanaged ones included; ok is false for a UAM with

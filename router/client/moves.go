@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rpc
+package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
@@ -17,8 +14,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Hold makes a member hold a waiting application, and returns the data for its next home. Hold, Release, Drop and
-// SubmitCarried are for router.Mover.
+// Hold makes a member hold a waiting application, and returns the data for its next home.
 func Hold(
 	ctx context.Context,
 	m *remote.Member,
@@ -49,14 +45,9 @@ func holdVerb(
 	claim int64,
 	why string,
 ) (*yarnrpc.MovedApplication, error) {
-	request, err := proto.Marshal(
-		&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
-	)
-	if err != nil {
-		return nil, err
-	}
-	request = yarnrpc.WithHold(request, verb, claim, why)
-	answer, err := m.Client(ctx, remote.Read, "", "getApplicationReport", request)
+	answer, err := report(ctx, m, app, func(request []byte) []byte {
+		return yarnrpc.WithHold(request, verb, claim, why)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +68,8 @@ func SubmitCarried(ctx context.Context, m *remote.Member, c *yarnrpc.MovedApplic
 	return err
 }
 
-// Waits is an application that waits for its AM's first container.
-type Waits struct {
+// WaitingApplication is an application that waits for its AM's first container.
+type WaitingApplication struct {
 	Application creel.ApplicationID
 	Queue       creel.QueuePath
 	Submitted   time.Time
@@ -87,28 +78,20 @@ type Waits struct {
 }
 
 // Waiting lists the waiting applications of a member.
-func Waiting(ctx context.Context, m *remote.Member) ([]Waits, error) {
-	request, err := proto.Marshal(&yarnpb.GetApplicationsRequestProto{
+func Waiting(ctx context.Context, m *remote.Member) ([]WaitingApplication, error) {
+	list, err := getApplications(ctx, m, &yarnpb.GetApplicationsRequestProto{
 		ApplicationStates: []yarnpb.YarnApplicationStateProto{yarnpb.YarnApplicationStateProto_ACCEPTED},
 	})
 	if err != nil {
 		return nil, err
 	}
-	b, err := m.Client(ctx, remote.List, "", "getApplications", request)
-	if err != nil {
-		return nil, err
-	}
-	var list yarnpb.GetApplicationsResponseProto
-	if err := parse(b, &list); err != nil {
-		return nil, err
-	}
-	var out []Waits
+	var out []WaitingApplication
 	for _, a := range list.GetApplications() {
 		if a.GetUnmanagedApplication() || a.GetAppResource_Usage().GetNumUsedContainers() > 0 ||
 			a.GetCurrentApplicationAttemptId().GetAttemptId() > 1 {
 			continue
 		}
-		out = append(out, Waits{
+		out = append(out, WaitingApplication{
 			yarnpb.ToApplicationID(a.GetApplicationId()), creel.QueuePath(a.GetQueue()),
 			time.UnixMilli(a.GetStartTime()), amLabel(a), yarnpb.HeldUnder(a),
 		})
@@ -122,31 +105,4 @@ func amLabel(a *yarnpb.ApplicationReportProto) string {
 		return label
 	}
 	return ""
-}
-
-// End ends an application at a member that is not its home. It drops a copy that the member holds for a move, and
-// kills anything else. It reports whether that is done.
-func End(ctx context.Context, m *remote.Member, app creel.ApplicationID, kill func() (bool, error)) (bool, error) {
-	done, err := kill()
-	if !errors.Is(err, creel.ErrBusy) {
-		return done, err
-	}
-	request, err := proto.Marshal(
-		&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(app)},
-	)
-	if err != nil {
-		return false, err
-	}
-	b, err := m.Client(ctx, remote.Read, "", "getApplicationReport", request)
-	if err != nil {
-		return false, err
-	}
-	var r yarnpb.GetApplicationReportResponseProto
-	if err := parse(b, &r); err != nil {
-		return false, err
-	}
-	if claim := yarnpb.HeldUnder(r.GetApplicationReport()); claim > 0 {
-		return true, Drop(ctx, m, app, claim)
-	}
-	return false, nil // busy for another reason: try again later
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package role
+package client
 
 import (
 	"context"
@@ -59,12 +59,12 @@ func TestMemberReportsCompletionOnce(t *testing.T) {
 			r.ends[id+1] = now()
 		}
 		r.ends[2001], r.ends[2002] = 0, 0
-		l := &lists{ask: r.ask, of: map[creel.SubclusterID]*memberList{}}
+		l := &Lists{ask: r.ask, of: map[creel.SubclusterID]*memberList{}}
 		m := &subcluster.Status{Member: subcluster.Member{ID: "sc-1", Epoch: 1}}
 		look := func(when string, ended, living, told int) {
 			t.Helper()
 			r.told = 0
-			list, err := l.member(t.Context(), m)
+			list, err := l.Member(t.Context(), m)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +112,7 @@ func TestMemberSamplesAreConcurrent(t *testing.T) {
 		r := &rememberer{ends: map[int32]int64{1: 1, 2: 0}}
 		gate := make(chan struct{})
 		var held bool
-		l := &lists{of: map[creel.SubclusterID]*memberList{}}
+		l := &Lists{of: map[creel.SubclusterID]*memberList{}}
 		l.ask = func(ctx context.Context, m *subcluster.Status, request *yarnpb.GetApplicationsRequestProto) (
 			*yarnpb.GetApplicationsResponseProto, error) {
 			list, err := r.ask(ctx, m, request)
@@ -125,7 +125,7 @@ func TestMemberSamplesAreConcurrent(t *testing.T) {
 		m := &subcluster.Status{Member: subcluster.Member{ID: "sc-1", Epoch: 1}}
 		slow := make(chan int)
 		go func() {
-			list, err := l.member(t.Context(), m)
+			list, err := l.Member(t.Context(), m)
 			if err != nil {
 				t.Error(err)
 			}
@@ -133,7 +133,7 @@ func TestMemberSamplesAreConcurrent(t *testing.T) {
 		}()
 		synctest.Wait()
 		r.ends[3] = 3
-		if list, err := l.member(t.Context(), m); err != nil || len(list) != 3 {
+		if list, err := l.Member(t.Context(), m); err != nil || len(list) != 3 {
 			t.Errorf("beside a slow look: %d applications, %v; want 3", len(list), err)
 		}
 		close(gate)
@@ -144,7 +144,7 @@ func TestMemberSamplesAreConcurrent(t *testing.T) {
 			t.Errorf("the slow look has left %d ended applications in place of the newer look's 2", len(kept))
 		}
 		time.Sleep(wholeEvery + time.Minute)
-		if _, err := l.member(t.Context(), &subcluster.Status{Member: subcluster.Member{ID: "sc-2", Epoch: 1}}); err != nil {
+		if _, err := l.Member(t.Context(), &subcluster.Status{Member: subcluster.Member{ID: "sc-2", Epoch: 1}}); err != nil {
 			t.Error(err)
 		}
 		if len(l.of) != 1 {
