@@ -170,9 +170,9 @@ var table = []mutation{
 	},
 	{
 		name:     "a change that came by REST and waited goes on by RPC",
-		file:     "internal/app/daemon/role/router.go",
-		old:      "			if i.REST {\n",
-		wrong:    "			if !MUTANT && i.REST {\n",
+		file:     "router/client/changes.go",
+		old:      "	if i.REST {\n",
+		wrong:    "	if !MUTANT && i.REST {\n",
 		caughtBy: "router/rest TestAKeptKillNeedsNoProxyUser",
 	},
 	{
