@@ -43,6 +43,8 @@ type scene struct {
 	noPlan  bool
 	before  *subcluster.Plan
 	label   string // of all nodes
+	away    bool   // sc-2 is lost
+	most    int64  // root.a's maximum in each member, by its own files; 0: none
 }
 
 func well() *scene {
@@ -90,8 +92,15 @@ func (s *scene) look() *Look {
 				load.Queues[len(load.Queues)-1].EachUser = &each
 			}
 		}
+		if most := gb(s.most); s.most > 0 {
+			load.Queues[1].Most = &most
+		}
+		state := subcluster.StateActive
+		if s.away && m == 1 {
+			state = subcluster.StateLost
+		}
 		members = append(members, subcluster.Status{
-			Member: subcluster.Member{ID: id, Version: "creel"}, State: subcluster.StateActive, Load: load,
+			Member: subcluster.Member{ID: id, Version: "creel"}, State: state, Load: load,
 			Age: time.Duration(m) * 300 * time.Millisecond,
 		})
 	}
@@ -186,6 +195,19 @@ func TestReportsTellWhichInvariantIsBroken(t *testing.T) {
 		"a queue uses more than its maximum in all members": {
 			func(s *scene) { s.used[1][0] = 21; s.used[1][1] = 40 }, 4, []Invariant{GlobalMaximum},
 		},
+		"a member's own maximum, which calls cannot change, is raised": {
+			func(s *scene) {
+				s.caps[0].Fixed, s.caps[0].Cap, s.caps[0].Version = true, gb(50), 4
+				s.used[0] = [2]int64{50, 45}
+			},
+			10, nil,
+		},
+		"members' own maxima are below what is guaranteed": {
+			func(s *scene) { s.used, s.most = [2][2]int64{{20, 79}, {20, 80}}, 20 }, 40, nil,
+		},
+		"they are, and a member could give more within them": {
+			func(s *scene) { s.used, s.most = [2][2]int64{{12, 79}, {12, 85}}, 30 }, 40, []Invariant{Guarantee, NoStarvation},
+		},
 		"it does so between two reports alone": {
 			func(s *scene) { s.used[1][0] = 21; s.used[1][1] = 40 }, 2, nil,
 		},
@@ -209,13 +231,13 @@ func TestReportsTellWhichInvariantIsBroken(t *testing.T) {
 			func(s *scene) { s.used = [2][2]int64{{20, 79}, {15, 85}} }, 40, []Invariant{Guarantee, NoStarvation},
 		},
 		"what it waits for is all above the limit of a user": {
-			func(s *scene) { s.used, s.hot = [2][2]int64{{20, 79}, {15, 85}}, 10_000 }, 40, []Invariant{NoStarvation},
+			func(s *scene) { s.used, s.hot = [2][2]int64{{20, 79}, {15, 85}}, 10_000 }, 40, nil,
 		},
 		"members ask for that user for what their nodes can give": {
-			func(s *scene) { s.used, s.hot = [2][2]int64{{20, 79}, {15, 85}}, 11 }, 40, []Invariant{NoStarvation},
+			func(s *scene) { s.used, s.hot = [2][2]int64{{20, 79}, {15, 85}}, 11 }, 40, nil,
 		},
 		"members report that all that waits is of a user at a limit": {
-			func(s *scene) { s.used, s.at8 = [2][2]int64{{20, 79}, {15, 85}}, 10 }, 40, []Invariant{NoStarvation},
+			func(s *scene) { s.used, s.at8 = [2][2]int64{{20, 79}, {15, 85}}, 10 }, 40, nil,
 		},
 		"a fifth of it is": {
 			func(s *scene) { s.used, s.at8 = [2][2]int64{{20, 79}, {15, 85}}, 2 }, 40, []Invariant{Guarantee, NoStarvation},
@@ -268,6 +290,26 @@ func TestReportsTellWhichInvariantIsBroken(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// Containers that ran when a maximum was lowered run on, also at a member that is lost for a while. Its return is no
+// grant; more than it had is.
+func TestReturningMemberBringsUseAboveLoweredMaximum(t *testing.T) {
+	for _, more := range []int64{0, 1} {
+		s := well()
+		r := &Reports{Within: 5 * time.Minute, Step: 0.1, Band: 0.01, Linger: 10 * time.Minute}
+		s.looks(r, 15)
+		s.maximum, s.pending = 40, [2][2]int64{}
+		s.looks(r, 4)
+		s.away = true
+		s.looks(r, 6)
+		s.away = false
+		s.used[1] = [2]int64{15 + more, 50 - more}
+		s.looks(r, 6)
+		if broken := r.Tally.Broken[GlobalMaximum]; (broken > 0) != (more > 0) {
+			t.Errorf("with %d GB more than before, %d checks of the maximum failed", more, broken)
 		}
 	}
 }

@@ -208,7 +208,9 @@ func (r *Reports) records() {
 }
 
 // maxima checks the reported use of queues with a maximum. Members report at different moments. So the lesser of each
-// member's last two reports counts, and the sum must exceed the maximum in two checks.
+// member's last two reports counts, and the sum must exceed the maximum in two checks. Parts in the record may sum to
+// more than the maximum, if it was lowered or a member's own cannot be changed. They also count while their member is
+// lost, and bound the use that it brings back. CapsHeld checks that they do not rise.
 func (r *Reports) maxima() {
 	bounded := map[creel.QueuePath]creel.Resource{}
 	for i := range r.now.Tree.Queues {
@@ -245,6 +247,12 @@ func (r *Reports) maxima() {
 	if begun.After(ended) || len(alive) == 0 {
 		return // the reports have no common moment
 	}
+	parts := map[creel.QueuePath]creel.Resource{}
+	for _, c := range r.now.Caps {
+		for i := range c.Holders {
+			parts[c.Queue] = parts[c.Queue].Add(c.Holders[i].Cap).Add(c.Holders[i].Over)
+		}
+	}
 	for _, path := range slices.Sorted(maps.Keys(bounded)) {
 		var used creel.Resource
 		for _, s := range r.seen {
@@ -256,7 +264,7 @@ func (r *Reports) maxima() {
 			r.over[path] = o
 		}
 		key := "use of " + string(path)
-		breach := Within(used, o.Limit(used, bounded[path]))
+		breach := Within(used, o.Limit(used, bounded[path]).Max(parts[path]))
 		if breach == nil {
 			delete(r.since, key)
 		} else if _, again := r.since[key]; !again {
@@ -424,10 +432,13 @@ func (r *Reports) Planned(before, p *subcluster.Plan) {
 }
 
 // starves checks that a queue well below its entitlement gets something, and that its preemption budget is
-// distributed.
+// distributed. A queue whose limits grant nothing that it waits for does not starve.
 func (r *Reports) starves(q *subcluster.QueuePlan) {
 	var breach error
-	if q.Entitled > 0.01 && q.Entitled-q.Uses > lackPart*q.Entitled {
+	limited := r.heldBack(q.Queue) || slices.ContainsFunc(r.sums, func(s sum) bool {
+		return s.queue == q.Queue && s.pending.IsZero()
+	})
+	if !limited && q.Entitled > 0.01 && q.Entitled-q.Uses > lackPart*q.Entitled {
 		t := r.now.Tree.Find(q.Queue)
 		budget := r.now.Plan.PreemptionOf(q.Queue)
 		switch {

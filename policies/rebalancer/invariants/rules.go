@@ -59,8 +59,8 @@ func Owed(guaranteed, wants, used, total creel.Resource) (owed, lacks float64) {
 }
 
 // CapsHeld checks that the amounts that count in a record sum to at most the maximum. They may sum to more if the
-// maximum was lowered, or if use was higher when it was set. Then no part may rise. before is an earlier state of the
-// record, nil if unknown.
+// maximum was lowered, or if use was higher when it was set. Then no part may rise, except one that is a member's own
+// configured maximum. before is an earlier state of the record, nil if unknown.
 func CapsHeld(before, now *escrow.Record) error {
 	counted := now.Counted()
 	if counted.Fits(now.Maximum) {
@@ -73,7 +73,7 @@ func CapsHeld(before, now *escrow.Record) error {
 	for i := range now.Holders {
 		h := &now.Holders[i]
 		b := holder(before, h.Member)
-		if b == nil || b.Epoch != h.Epoch || h.Cap.Fits(b.Cap) {
+		if b == nil || b.Epoch != h.Epoch || h.Fixed || h.Cap.Fits(b.Cap) {
 			continue // it was added with its use, or its part did not rise
 		}
 		return fmt.Errorf("members hold %s of a maximum of %s, and the part of %s rose from %s to %s",
