@@ -43,6 +43,8 @@ type Judge struct {
 	leaves []queueShare                  // of the last view
 	over   queueShare                    // the queue that is furthest above its guarantee
 	off    []creel.SubclusterID          // members without preemption
+
+	refusals map[creel.SubclusterID][]Refusal // of trials
 }
 
 // ShortQueue is a queue that has less than its guarantee and asks for more. Used and Guaranteed are parts of the
@@ -176,6 +178,7 @@ func (j *Judge) Summarize(now time.Time, view *subcluster.View, apps Tally, brok
 	}
 	const list = "creel subcluster list shows the reasons"
 	short := j.Short(now)
+	refused, repair := j.worstRefusal(view)
 	switch {
 	case view.Freeze != nil:
 		found(Bad, "start the state store or repair the network", "The view is frozen: %s.", view.Freeze.Reason)
@@ -198,6 +201,8 @@ func (j *Judge) Summarize(now time.Time, view *subcluster.View, apps Tally, brok
 		found(Bad, remedy, "%s", text)
 	case len(suspect) > 0:
 		found(Warn, list, "%s silent.", areNames(suspect))
+	case refused != "":
+		found(Warn, repair, "%s.", refused)
 	case len(draining) > 0:
 		found(Warn, "", "%s draining.", areNames(draining))
 	case apps.Known && apps.Waiting > apps.Running && (apps.Oldest == 0 || apps.Oldest >= ShortAfter):

@@ -120,6 +120,9 @@ that would stop the daemon.`,
 			if err := daemonrole.Check(s, settings.Role(role)); err != nil {
 				return err
 			}
+			for _, w := range daemonrole.Warnings(s, settings.Role(role)) {
+				fmt.Fprintln(c.OutOrStdout(), "warning:", w)
+			}
 			_, err = fmt.Fprintf(c.OutOrStdout(), "%s would start\n", role)
 			return err
 		},

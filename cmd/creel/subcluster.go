@@ -53,7 +53,7 @@ func subclusterList() *cobra.Command {
 			return printList(out, f.printer, doc.Subclusters, []column[sub]{
 				{"ID", false, func(s sub) string { return string(s.ID) }},
 				{"STATE", false, func(s sub) string { return s.State }},
-				{"REASON", false, func(s sub) string { return s.Reason }},
+				{"REASON", false, reasonText},
 				{"NODES", false, n(func(s sub) int64 { return s.Metrics.ActiveNodes })},
 				{"RUNNING", false, n(func(s sub) int64 { return s.Apps.Running })},
 				{"WAITING", false, n(func(s sub) int64 { return s.Apps.Waiting })},
@@ -70,6 +70,15 @@ func subclusterList() *cobra.Command {
 	f.register(c)
 	c.Flags().BoolVar(&watch, "watch", false, watchUsage)
 	return c
+}
+
+// reasonText is the reason of a member's state, with the services that it refuses to the router.
+func reasonText(s rest.SubclusterDoc) string {
+	text := s.Reason
+	for _, r := range s.Refuses {
+		text += "; " + r.Text
+	}
+	return text
 }
 
 // memberArgument checks a subcluster's name before any request.
@@ -124,6 +133,9 @@ func subclusterShow() *cobra.Command {
 			line("state", "%s (%s)", s.State, s.Reason)
 			if s.Drain != nil {
 				line("drain", "%s", drainText(*s.Drain))
+			}
+			for _, r := range s.Refuses {
+				line("refusal", "%s; try: %s", r.Text, r.Try)
 			}
 			line("heartbeat", "%.1f s ago, epoch %d", s.AgeSeconds, s.Epoch)
 			line("version", "%s", s.Version)

@@ -247,6 +247,13 @@ var creelRouterKeys = []Setting{
 		Default: "${user.name}",
 		Doc:     "The user as which a router calls ResourceManagers on behalf of its clients.",
 	},
+	{
+		Key:     "creel.router.trial-user",
+		Type:    String,
+		Default: "creel-trial",
+		Doc: "The user in whose name a router tries kills and refreshes at each member that joins; it needs no " +
+			"account. Name one that the members' hadoop.proxyuser.* allow. Empty: no trials.",
+	},
 	{Key: "creel.router.decisions-kept", Type: Int, Default: "10000", Doc: "Decisions stored for `creel app why`."},
 	{
 		Key:     "creel.router.dashboard",

@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster"
@@ -114,6 +115,7 @@ type SubclusterDoc struct {
 	Metrics    subcluster.ClusterMetrics `json:"metrics"`
 	Apps       AppCounts                 `json:"apps"`              // applications with this home
 	CutOff     []string                  `json:"cut_off,omitempty"` // kinds of call with an open breaker
+	Refuses    []router.Refusal          `json:"refuses,omitempty"` // at its last trial by this router
 }
 
 // SubclustersDoc is this router's view of the federation.
@@ -154,6 +156,7 @@ func (h *Handler) subclusters(w http.ResponseWriter, r *http.Request) {
 			Addresses:  m.Addresses,
 			Metrics:    m.Load.Metrics,
 			CutOff:     h.server.CutOff(m.ID),
+			Refuses:    h.server.Refusals(m.ID),
 		}
 		sub.Apps = apps.of(m.ID)
 		if err != nil { // its report, in which running applications do not wait

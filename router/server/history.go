@@ -96,3 +96,17 @@ func (s *Server) CutOff(id creel.SubclusterID) (kinds []string) {
 	}
 	return kinds
 }
+
+// Refused replaces the refusals of a member that a trial found; none: it serves this router.
+func (s *Server) Refused(id creel.SubclusterID, found []router.Refusal) {
+	s.history.mu.Lock()
+	defer s.history.mu.Unlock()
+	s.history.judge.Refused(id, found)
+}
+
+// Refusals returns the refusals of a member that the last trial found.
+func (s *Server) Refusals(id creel.SubclusterID) []router.Refusal {
+	s.history.mu.Lock()
+	defer s.history.mu.Unlock()
+	return s.history.judge.Refusals(id)
+}

@@ -35,6 +35,26 @@ var Releases = []ReleaseCall{
 	{"RPC admin", "mapAttributesToNodes", "3.2.0"},
 }
 
+// Apache's oldest release whose calls are known, and the first major release whose calls are not.
+const (
+	oldestKnown  = "3.1.4"
+	firstUnknown = "4.0.0"
+)
+
+// UnknownRelease returns the reason why a release of Apache's Hadoop may not answer as creel expects; "" for known
+// ones, and for those of vendors.
+func UnknownRelease(release string) string {
+	switch {
+	case !apaches.MatchString(release):
+		return ""
+	case slices.Compare(numbers(release), numbers(oldestKnown)) < 0:
+		return "older than " + oldestKnown + ", the oldest release whose calls are known"
+	case slices.Compare(numbers(release), numbers(firstUnknown)) >= 0:
+		return "newer than all releases whose calls are known"
+	}
+	return ""
+}
+
 // apaches matches releases of Apache. Vendors' numbers are longer. Vendors add Apache's later features, so the calls
 // that their releases lack are unknown.
 var apaches = regexp.MustCompile(`^[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}$`)

@@ -51,6 +51,21 @@ func Check(s *settings.Settings, role settings.Role) error {
 	return settings.Invalid(fmt.Errorf("there is no daemon %q; the roles are %s", role, roles))
 }
 
+// Warnings returns what would make a member of the federation refuse calls of routers, by the configuration of its
+// ResourceManager: creel's, or Hadoop's behind an agent.
+func Warnings(s *settings.Settings, role settings.Role) (out []string) {
+	if role != settings.RM && role != settings.Agent || !Member(s) {
+		return nil
+	}
+	user := s.String("creel.router.proxy-user")
+	rule := proxyRules(s)[user]
+	if len(rule.Hosts) > 0 && len(rule.Users)+len(rule.Groups) > 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("routers could not act for other users at this member: set hadoop.proxyuser.%s.hosts "+
+		"and .groups, or creel.router.proxy-user to the routers' user", user)}
+}
+
 // checkStore checks the store's settings without connecting to it.
 func checkStore(s *settings.Settings) error {
 	conf, memory, err := storeConfig(s)

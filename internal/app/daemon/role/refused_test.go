@@ -178,3 +178,29 @@ func TestNodesInTheOrderAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// A member's configuration without rules for the routers' user is found before its start.
+func TestMissingProxyUserIsWarnedOf(t *testing.T) {
+	const store, user = "creel.store.url=redis://r:6379", "creel.router.proxy-user=creel"
+	const hosts, groups = "hadoop.proxyuser.creel.hosts=*", "hadoop.proxyuser.creel.groups=*"
+	for _, c := range []struct {
+		role    settings.Role
+		defines []string
+		warns   bool
+	}{
+		{settings.RM, []string{store, user}, true},
+		{settings.RM, []string{store, user, hosts}, true},
+		{settings.RM, []string{store, user, groups}, true},
+		{settings.RM, []string{store, "creel.router.proxy-user=other", hosts, groups}, true},
+		{settings.Agent, []string{store, user}, true},
+		{settings.RM, []string{store, user, hosts, groups}, false},
+		{settings.RM, []string{store, user, hosts, "hadoop.proxyuser.creel.users=alice"}, false},
+		{settings.RM, []string{user}, false}, // no member of a federation
+		{settings.Router, []string{store, user}, false},
+	} {
+		got := Warnings(minimal(t, c.defines...), c.role)
+		if (len(got) > 0) != c.warns || c.warns && !strings.Contains(got[0], "hadoop.proxyuser.") {
+			t.Errorf("%s %q: %q", c.role, c.defines, got)
+		}
+	}
+}

@@ -57,6 +57,7 @@ type RouterConfig struct {
 	Policy             policies.Policy    // for queues without a document
 	Signer             *subcluster.Signer // verifies members; nil accepts all
 	Remote             remote.Config      // configuration of calls to members; KindOf is set here
+	TrialUser          string             // user in whose name members are tried; "": no trials
 	SubmitTime         time.Duration      // limit of one submission, over all members that it tries
 	UnclearWait        time.Duration      // for a member that cannot disown, see router.UnclearWait
 	MaxSubmission      int64              // bytes
@@ -152,6 +153,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		WebServer: webSettings(s, "yarn.router.webapp.cross-origin.enabled"),
 		Log:       slog.Default(),
 		Traces:    tracing.Provider(s),
+		TrialUser: s.String("creel.router.trial-user"),
 		Remote: remote.Config{
 			User:         s.String("creel.router.proxy-user"),
 			Interceptors: tracing.ClientInterceptors(s),
@@ -291,9 +293,9 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	if c.Mend {
 		r.addMends(changes, moving, c.Remote.User)
 	}
+	r.addTrials(c, pool)
 	r.Add("view", r.Watcher.Run)
-	members := &memberEvents{view: r.Watcher.View, recorder: recorder}
-	r.Add("events of members", members.run)
+	r.Add("events of members", (&memberEvents{view: r.Watcher.View, recorder: recorder}).run)
 	r.Add("history", r.Server.Observe)
 	addresses := map[string]string{}
 	r.Entries = []daemon.Entry{daemon.NewEntry("router", addresses)}

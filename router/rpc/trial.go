@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rpc
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/subcluster/remote"
+)
+
+// TryKill kills an application that cannot exist at a member, in the name of another user, as a client's call would be
+// forwarded. login is this router's user there. The error is of kind creel.ErrUnavailable: the member did not answer.
+func TryKill(
+	ctx context.Context, m *remote.Member, login, user string, absent creel.ApplicationID,
+) (found []router.Refusal, err error) {
+	kill, err := proto.Marshal(&yarnpb.KillApplicationRequestProto{ApplicationId: yarnpb.FromApplicationID(absent)})
+	if err != nil {
+		return nil, err
+	}
+	_, err = m.Client(ctx, remote.Write, user, "forceKillApplication", kill)
+	switch {
+	case errors.Is(err, creel.ErrApplicationNotFound):
+		return nil, nil
+	case errors.Is(err, creel.ErrUnavailable):
+		return nil, err
+	case isImpersonation(err):
+		return []router.Refusal{{
+			Kind: "impersonation", Text: "refuses calls for other users: " + sentence(err),
+			Try: "set hadoop.proxyuser." + login + ".hosts and .groups at the member and restart it; " +
+				"if they name other users only, set creel.router.trial-user to one of these",
+		}}, nil
+	}
+	return []router.Refusal{{
+		Kind: "kill", Text: "refuses kills: " + sentence(err), Try: "check the member's service ACLs and its log",
+	}}, nil
+}
+
+// TryRefresh makes a member drop its cached groups, in the name of another user. An answer that this user is no
+// administrator is an answer. The error is of kind creel.ErrUnavailable: the member did not answer.
+func TryRefresh(ctx context.Context, m *remote.Member, user string) (found []router.Refusal, err error) {
+	_, err = m.Admin(ctx, user, "refreshUserToGroupsMappings", nil)
+	switch {
+	case err == nil, errors.Is(err, creel.ErrNotPermitted): // TryKill reports impersonation
+		return nil, nil
+	case errors.Is(err, creel.ErrUnavailable):
+		return nil, err
+	}
+	return []router.Refusal{{
+		Kind: "refresh", Text: "refuses refreshes: " + sentence(err),
+		Try: "check the member's service ACLs and its log",
+	}}, nil
+}
+
+// isImpersonation reports whether a ResourceManager, creel's or Hadoop's, did not let this process act for a user.
+func isImpersonation(err error) bool {
+	var refused *hrpc.RemoteError
+	return errors.As(err, &refused) && (strings.Contains(refused.Message, "not allowed to impersonate") ||
+		strings.Contains(refused.Message, "Unauthorized connection for super-user"))
+}
+
+// sentence is the message of an error without Java's names.
+func sentence(err error) string {
+	var refused *hrpc.RemoteError
+	switch {
+	case err == nil:
+		return "it reported the end of an application that does not exist"
+	case errors.As(err, &refused):
+		return remote.Sentence(refused.Message)
+	}
+	return err.Error()
+}
