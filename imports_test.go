@@ -301,6 +301,7 @@ var rules = map[string]rule{
 	"router/dash": {
 		imports: []string{
 			".", "internal/pages", "subcluster", "policies", "policies/rebalancer", "router", "router/operator", "router/rest",
+			"statestore",
 		},
 	},
 	"internal/app/sim": {

@@ -45,9 +45,9 @@ func shortened(text string, most int) string {
 // eventFilter has the flags of `creel events`.
 type eventFilter struct {
 	clientFlags
-	subject, kind, since string
-	limit                int
-	watch                bool
+	subject, kind, of, since string
+	limit                    int
+	watch                    bool
 }
 
 func eventsCommand() *cobra.Command {
@@ -59,6 +59,7 @@ plans, leaders, breakers, broken invariants. The state store keeps the last 10,0
 Kinds:` + kindNames()
 	c.Example = `  creel events --since 2h
   creel events -w --kind member
+  creel events --of alice --kind policy
   creel events --subject root.prod -o wide
   creel events --subject application_1764353628120_0042 -o json`
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -72,6 +73,7 @@ Kinds:` + kindNames()
 	flags := c.Flags()
 	flags.StringVar(&f.subject, "subject", "", "only events of this application, queue or subcluster, its `ID` or path")
 	flags.StringVar(&f.kind, "kind", "", "only events of this `KIND`")
+	flags.StringVar(&f.of, "of", "", "only changes by `USER`")
 	flags.StringVar(&f.since, "since", "", "only events since `TIME`: 2h, or 2006-01-02T15:04:05Z")
 	flags.IntVar(&f.limit, "limit", 100, "at most `N` events, 1 to 1000")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "continue with new events until interrupted")
@@ -109,17 +111,14 @@ func (f *eventFilter) query() (url.Values, error) {
 		return nil, usage(fmt.Errorf("--kind %s: %w", f.kind, err))
 	}
 	if f.since != "" {
-		at, err := time.Parse(time.RFC3339, f.since)
-		if d, bad := time.ParseDuration(f.since); bad == nil && d >= 0 {
-			at, err = time.Now().Add(-d), nil
-		}
+		at, err := events.ParseSince(f.since, time.Now())
 		if err != nil {
-			return nil, usage(fmt.Errorf("--since %s: give a time such as 2h or 2006-01-02T15:04:05Z", f.since))
+			return nil, usage(fmt.Errorf("--since %s: %w", f.since, err))
 		}
 		q.Set("since", at.UTC().Format(time.RFC3339))
 	}
 	q.Set("limit", strconv.Itoa(f.limit))
-	for name, value := range map[string]string{"subject": f.subject, "kind": f.kind} {
+	for name, value := range map[string]string{"subject": f.subject, "kind": f.kind, "user": f.of} {
 		if value != "" {
 			q.Set(name, value)
 		}

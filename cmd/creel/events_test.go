@@ -69,6 +69,9 @@ func TestEventsCommand(t *testing.T) {
 		drains[0].Detail != "new disks" || !strings.Contains(drains[1].Before, "new disks") {
 		t.Errorf("%+v", drains)
 	}
+	if of := list("root", "--of", "root", "--kind", "drain"); len(of) != 2 || len(list("root", "--of", "bob")) != 0 {
+		t.Errorf("by user: %+v", of)
+	}
 	if last := list("alice", "--limit", "1", "--kind", "drain"); len(last) != 1 || last[0].From != "" {
 		t.Errorf("alice sees %+v", last)
 	}

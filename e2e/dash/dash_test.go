@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -441,11 +442,13 @@ func TestEveryPageMatchesTheAPI(t *testing.T) {
 		t.Errorf("bob sees settings: %q", text)
 	}
 
+	eventPages(t, b, f, id)
+
 	// On a narrow screen nothing is wider than it.
 	b.narrow()
 	for _, path := range []string{
 		"/", "/apps", "/apps/" + id.String(), "/queues", "/members", "/members/sc-a", "/policies", "/rebalancer",
-		"/operations",
+		"/operations", "/events", "/members/sc-b/events",
 	} {
 		b.open(base + path)
 		if wide := b.eval("String(document.documentElement.scrollWidth)"); wide != "360" {
@@ -453,6 +456,69 @@ func TestEveryPageMatchesTheAPI(t *testing.T) {
 		}
 	}
 	b.quiet("409 (Conflict)")
+}
+
+// eventPages looks at the events of the federation, of a member, a queue and an application.
+func eventPages(t *testing.T, b *browser, f *routertest.Federation, id creel.ApplicationID) {
+	t.Helper()
+	base := "http://" + f.Routers[0].Web
+	record := func(e statestore.Event) {
+		t.Helper()
+		e.Key, e.Result = e.Subject+e.After, statestore.EventDone
+		if err := f.Store.AppendEvent(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := strings.Repeat("long ", 40)
+	record(statestore.Event{Kind: statestore.EventMember, Subject: "sc-b", Before: "active", After: "suspect"})
+	record(statestore.Event{Kind: statestore.EventPriority, Subject: id.String(), User: "alice", Before: "0", After: "7"})
+	record(statestore.Event{Kind: statestore.EventMend, Subject: "root.default", User: "ann", After: long})
+	b.open(base + "/events?user.name=alice")
+	b.untilLive()
+	newest := func(path string) []string {
+		doc := api[rest.EventsDoc](t, f.Routers[0].Web, path)
+		e := doc.Events[len(doc.Events)-1]
+		return []string{string(e.Kind), e.Subject, e.User}
+	}
+	b.until("the newest event is first", func() bool {
+		rows := b.rows("#events")
+		return len(rows) > 2 && slices.Equal(rows[0][1:4], newest("/api/v1/events?user.name=alice"))
+	})
+	b.axe("events")
+	record(statestore.Event{Kind: statestore.EventMember, Subject: "sc-b", Before: "suspect", After: "active"})
+	b.until("a later event appears", func() bool { return b.rows("#events")[0][5] == "active" })
+	b.eval(`document.querySelector("select[name=kind]").value = "member"; ""`)
+	b.submit("main form.filter")
+	b.until("only members' events are listed", func() bool {
+		rows := b.rows("#events")
+		return len(rows) >= 2 && !slices.ContainsFunc(rows, func(r []string) bool { return r[1] != "member" })
+	})
+	if line := b.text("#command"); line != "creel events --kind member" {
+		t.Errorf("the command is %q", line)
+	}
+	for subject, page := range map[string]string{
+		"sc-b": "/members/sc-b", "root.default": "/queues?queue=root.default", id.String(): "/apps/" + id.String(),
+	} {
+		b.open(base + "/events?subject=" + subject)
+		b.until(subject+" has events", func() bool { return b.count("#events tbody th a") > 0 })
+		b.eval(`document.querySelector("#events tbody th a").click(); ""`)
+		b.until(subject+" leads to its page", func() bool { return b.eval("location.pathname + location.search") == page })
+		tab := ".tabs a:not([aria-current])"
+		if subject == "root.default" {
+			tab = `a[href="/queues/root.default/events"]`
+		}
+		b.until("the page links its events", func() bool { return b.count(tab) == 1 })
+		b.eval(`document.querySelector(` + strconv.Quote(tab) + `).click(); ""`)
+		b.until("and on to its events", func() bool { return strings.HasSuffix(b.eval("location.pathname"), "/events") })
+		for _, r := range b.rows("#events") {
+			if r[2] != subject {
+				t.Errorf("the events of %s have %q", subject, r)
+			}
+		}
+		if here := b.text(".tabs a[aria-current]"); here != "Events" {
+			t.Errorf("%s: the tab here is %q", subject, here)
+		}
+	}
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.1f%%", v) }

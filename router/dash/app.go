@@ -36,6 +36,9 @@ type app struct {
 
 func (a *app) PageTitle() string { return a.ID.String() }
 
+// Tabs returns the tabs of its pages.
+func (a *app) Tabs() []tab { return tabsOf("/apps/", a.ID.String(), "Application", false) }
+
 // moment is one time in an application's life, and the clock that measured it.
 type moment struct {
 	What, Clock string

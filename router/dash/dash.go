@@ -31,14 +31,18 @@ func New(api http.Handler, begin func(ctx context.Context) context.Context) *pag
 	return pages.New(pages.Config{
 		API: api, Begin: begin, Templates: files, Home: "/", Search: "/apps", Problem: "creel subcluster list",
 		Functions: template.FuncMap{
-			"amounts":   amounts,
-			"queuelink": func(q string) string { return pages.WithQuery("/queues", "queue", q) },
+			"amounts":     amounts,
+			"queuelink":   queueLink,
+			"subjectlink": subjectLink,
+			"userlink":    func(user string) string { return pages.WithQuery("/events", "user", user) },
+			"short":       short,
 			// A queue in a path; "*" and the other characters of queue names stay as they are.
 			"pathqueue": func(q any) string { return fmt.Sprint(q) },
 		},
 		Pages: []pages.Page{
 			overviewPage, appsPage, appPage, queuesPage, membersPage, memberPage,
 			policiesPage, policyPage, rebalancerPage, operationsPage,
+			eventsPage, appEventsPage, memberEventsPage, queueEventsPage,
 		},
 		Nav: []pages.Link{
 			{Path: "/", Title: "Overview", Section: "overview"},
@@ -47,6 +51,7 @@ func New(api http.Handler, begin func(ctx context.Context) context.Context) *pag
 			{Path: "/members", Title: "Members", Section: "members"},
 			{Path: "/policies", Title: "Policies", Section: "policies"},
 			{Path: "/rebalancer", Title: "Rebalancer", Section: "rebalancer"},
+			{Path: "/events", Title: "Events", Section: "events"},
 			{Path: "/operations", Title: "Operations", Section: "operations"},
 		},
 		// Targets of links that YARN's tools derive from a ResourceManager's web address; for clients that is the

@@ -48,6 +48,9 @@ type member struct {
 
 func (m *member) PageTitle() string { return string(m.ID) }
 
+// Tabs returns the tabs of its pages.
+func (m *member) Tabs() []tab { return tabsOf("/members/", string(m.ID), "Member", false) }
+
 // Lost reports whether its metrics are out of date and not in the sums.
 func (m *member) Lost() bool {
 	return m.SubclusterDoc.State == "lost" || m.SubclusterDoc.State == "deregistered"

@@ -43,7 +43,8 @@ var ofApplications = []statestore.EventKind{
 func (a *eventsAPI) query(r *http.Request) (q events.Query, err error) {
 	values, viewer := r.URL.Query(), caller(r)
 	q = events.Query{
-		After: values.Get("after"), Kind: statestore.EventKind(values.Get("kind")), Subject: values.Get("subject"),
+		After: values.Get("after"), Before: values.Get("before"),
+		Kind: statestore.EventKind(values.Get("kind")), Subject: values.Get("subject"), User: values.Get("user"),
 	}
 	limit, err := number(r, "limit", 100)
 	if err == nil && (limit < 1 || limit > maxAppPage) {
@@ -51,9 +52,7 @@ func (a *eventsAPI) query(r *http.Request) (q events.Query, err error) {
 	}
 	q.Limit = int(limit)
 	if text := values.Get("since"); err == nil && text != "" {
-		if q.Since, err = time.Parse(time.RFC3339, text); err != nil {
-			err = invalid("since is not a time", "give it as 2006-01-02T15:04:05Z")
-		}
+		q.Since, err = events.ParseSince(text, time.Now())
 	}
 	if !a.operator.Permits(viewer) {
 		q.Visible = func(e *statestore.Event) bool {
@@ -73,6 +72,7 @@ func (a *eventsAPI) serve(w http.ResponseWriter, r *http.Request) {
 		if last := r.Header.Get("Last-Event-ID"); last != "" {
 			q.After = last
 		}
+		q.Before = "" // a stream has no end
 		if err := statestore.CheckCursor(q.After); err != nil {
 			problemOf(w, err)
 			return

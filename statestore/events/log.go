@@ -25,9 +25,11 @@ type Reader interface {
 // Query selects events.
 type Query struct {
 	After   string    // cursor: events after it, oldest first; "": the newest
+	Before  string    // cursor: the newest events before it; "": no bound
 	Since   time.Time // events from this time on, oldest first
 	Kind    statestore.EventKind
 	Subject string
+	User    string
 	Limit   int
 	// Visible reports whether the viewer may see an event; nil: all of them.
 	Visible func(e *statestore.Event) bool
@@ -56,8 +58,10 @@ func NewLog(store Reader, now func() time.Time) *Log { return &Log{store: store,
 // Read returns matching events, oldest first, and the cursor after the last one that was considered. If the store does
 // not answer, it returns the events read before and the store's error, with their age.
 func (l *Log) Read(ctx context.Context, q Query) (page []statestore.Event, next string, age time.Duration, err error) {
-	if err := statestore.CheckCursor(q.After); err != nil {
-		return nil, "", 0, err
+	for _, cursor := range []string{q.After, q.Before} {
+		if err := statestore.CheckCursor(cursor); err != nil {
+			return nil, "", 0, err
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,9 +76,13 @@ func (l *Log) Read(ctx context.Context, q Query) (page []statestore.Event, next 
 	first := sort.Search(len(l.events), func(i int) bool {
 		return statestore.CompareEventIDs(l.events[i].ID, after) > 0
 	})
+	end := len(l.events)
+	if q.Before != "" {
+		end = sort.Search(end, func(i int) bool { return statestore.CompareEventIDs(l.events[i].ID, q.Before) >= 0 })
+	}
 	next = q.After
-	newest := after == ""
-	for _, e := range l.events[first:] {
+	newest := after == "" || q.Before != ""
+	for _, e := range l.events[min(first, end):end] {
 		if !newest && len(page) == q.Limit {
 			return page, next, age, err
 		}
@@ -88,7 +96,7 @@ func (l *Log) Read(ctx context.Context, q Query) (page []statestore.Event, next 
 
 func (q *Query) matches(e *statestore.Event) bool {
 	return (q.Kind == "" || q.Kind == e.Kind) && (q.Subject == "" || q.Subject == e.Subject) &&
-		(q.Visible == nil || q.Visible(e))
+		(q.User == "" || q.User == e.User) && (q.Visible == nil || q.Visible(e))
 }
 
 // refresh reads new events. The caller has mu.
@@ -122,6 +130,21 @@ func (l *Log) refresh(ctx context.Context) error {
 	l.events = slices.Delete(l.events, 0, max(0, len(l.events)-statestore.MaxEvents))
 	l.read = now
 	return nil
+}
+
+// ParseSince reads the start of a period: a time as RFC 3339, or a duration that ends now, such as 2h.
+func ParseSince(text string, now time.Time) (time.Time, error) {
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, &creel.Error{
+			Kind: creel.ErrInvalidRequest, What: "since is not a time",
+			Try: "use a time such as 2h or 2006-01-02T15:04:05Z",
+		}
+	}
+	return at, nil
 }
 
 // CheckKind rejects unknown kinds; "" is every kind.
