@@ -95,7 +95,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	for k, i := range order {
 		p := m.place(t, &r.Scheduling[i], &sizes[len(r.Asks)+i])
 		if k < len(order)-1 && m.cfg.Constraints == ConstraintsTried {
-			m.sched.ServeWant(&a.App, p.request(), p.want) // each is placed before the next is considered
+			m.sched.Tags().Serve(&a.App, p.request(), p.want) // each is placed before the next is considered
 		}
 	}
 	for i := range r.Updates {

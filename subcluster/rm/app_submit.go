@@ -105,7 +105,7 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 		a.submitted = since
 	}
 	m.sched.AddApp(&a.App, a.id, a, am, m.sched.CapPriority(priority))
-	m.sched.SetAppTags(&a.App, a.sub.Tags)
+	a.SetTags(a.sub.Tags)
 	m.apps[a.id] = a
 	if known {
 		m.succeed(before, a)

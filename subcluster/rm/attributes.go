@@ -218,7 +218,7 @@ func (m *Machine) inForceOn(op AttributeOp, prefix string, h *HostAttributes) {
 	for _, a := range m.placedBy.hosts[h.Host] {
 		values[a.Prefix+"/"+a.Name] = a.Value
 	}
-	m.sched.SetAttributes(h.Host, values)
+	m.sched.Tags().SetAttributes(h.Host, values)
 }
 
 // Attributes returns all keys in use, sorted, and by name the hosts that have or had attributes.

@@ -209,7 +209,7 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	n.take(c)
 	c.origin.live.Drop(c.seq)
 	if x := c.extra; x != nil {
-		m.sched.Tag(&t.app.App, &n.Node, x.tags, -1)
+		m.sched.Tags().Count(&t.app.App, &n.Node, x.tags, -1)
 	}
 	m.sched.Release(&t.app.App, &n.Node, size)
 	if x := c.extra; x != nil && x.victim != nil {

@@ -208,7 +208,7 @@ func (m *Machine) placingOrder(list []SchedulingAsk) []int {
 func (m *Machine) place(t *attempt, k *SchedulingAsk, size *amounts.Vec) placing {
 	ask := *k
 	p := placing{ask: ask, want: constraints.NewWant(k.Tags, t.app.constraintOf(k), k.Label, &ask)}
-	left := m.sched.Place(&t.app.App, p.request(), p.want, size, m.cfg.Constraints == ConstraintsTried)
+	left := m.sched.Tags().Place(&t.app.App, p.request(), p.want, size, m.cfg.Constraints == ConstraintsTried)
 	if m.cfg.Constraints == ConstraintsTried || p.want.Constraint.Senseless() {
 		t.placing.put(p, left > 0)
 	}
@@ -233,7 +233,7 @@ func (m *Machine) placeAgain(t *attempt, want *constraints.Want) {
 func (m *Machine) giveUp(t *attempt, out []Rejection) []Rejection {
 	a := &t.app.App
 	t.placing.keep(func(p *placing) bool {
-		count := m.sched.Wanting(a, p.request(), p.want)
+		count := m.sched.Tags().Wanting(a, p.request(), p.want)
 		if m.cfg.Constraints != ConstraintsTried {
 			p.calls = m.cfg.PlacementTries
 		}
@@ -242,10 +242,10 @@ func (m *Machine) giveUp(t *attempt, out []Rejection) []Rejection {
 		}
 		if count > 0 {
 			// Hadoop's scheduler has only one reason.
-			noPlace := m.cfg.Constraints == ConstraintsTried && m.sched.Refused(a, p.request(), p.want)
+			noPlace := m.cfg.Constraints == ConstraintsTried && m.sched.Tags().Refused(a, p.request(), p.want)
 			none := p.request()
 			none.Count = 0
-			m.sched.Place(a, none, p.want, &amounts.Vec{}, false)
+			m.sched.Tags().Place(a, none, p.want, &amounts.Vec{}, false)
 			out = append(out, Rejection{Ask: p.ask, Count: count, NoPlace: noPlace})
 		}
 		return false

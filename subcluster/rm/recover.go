@@ -73,7 +73,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 		am = m.sizes.Of(v)
 	}
 	m.sched.AddApp(&a.App, a.id, a, am, m.sched.CapPriority(s.Priority))
-	m.sched.SetAppTags(&a.App, a.sub.Tags)
+	a.SetTags(a.sub.Tags)
 	m.sched.SetUsedOverTime(&a.App, m.sizes.Vec(r.Usage.OverTime))
 	a.lost = losses{
 		amount: m.sizes.Vec(r.Usage.Lost), overTime: m.sizes.Vec(r.Usage.LostOverTime),
@@ -249,7 +249,7 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	}
 	t.endedBefore[k.ID.ID] = struct{}{} // it cannot be recovered twice
 	m.sched.Charge(&a.App, &n.Node, size)
-	m.sched.Tag(&a.App, &n.Node, k.Tags, 1)
+	m.sched.Tags().Count(&a.App, &n.Node, k.Tags, 1)
 	m.attach(c, n)
 	owner.nodeSets.Add(nodeset.Ran, n.Serial())
 	m.ranOn(a, n)

@@ -292,7 +292,7 @@ func (m *Machine) nodeView(n *node) NodeView {
 		DecommissionBy: instant(n.leaveBy),
 		Label:          m.LabelOf(n.ID()),
 		Attributes:     m.AttributesOf(n.ID()),
-		Tags:           m.sched.TagsOn(&n.Node),
+		Tags:           m.sched.Tags().On(&n.Node),
 	}
 	if a := n.Reserved(); a != nil {
 		v.Reserved = creel.ContainerID{Attempt: ofSched(a).current.id}

@@ -299,7 +299,7 @@ func (s *Scheduler) Restore(
 		}
 		s.insist(w, n, of.Insists)
 	} else if w = a.wanting(&Request{Priority: priority, AllocationRequestID: alloc}, want); w == nil {
-		w = s.newWanting(a, priority, alloc, want)
+		w = s.tags.ask(a, priority, alloc, want)
 	}
 	if w.size != nil && w.count > 0 {
 		size = w.size
@@ -339,10 +339,7 @@ func (s *Scheduler) forgetIfEmpty(w *Ask) bool {
 	if i := slices.Index(a.asks, w); i >= 0 {
 		a.asks = slices.Delete(a.asks, i, i+1)
 	}
-	if w.want != nil {
-		delete(a.wants, wantKey{w.priority, w.alloc, w.want.Key()})
-		s.constrained = slices.DeleteFunc(s.constrained, func(x *Ask) bool { return x == w })
-	}
+	s.tags.forget(w)
 	return true
 }
 

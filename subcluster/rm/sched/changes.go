@@ -178,7 +178,7 @@ func (c *Audit) Unserved(a *App) {
 			if _, barred := a.black.names[n.rack.name]; barred {
 				continue
 			}
-			if !c.s.allows(w, n) {
+			if !c.s.tags.allows(w, n) {
 				continue
 			}
 			local := w.place(n.host.name) != nil && (len(w.racks) == 0 || w.place(n.rack.name) != nil)

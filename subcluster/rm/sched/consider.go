@@ -157,7 +157,7 @@ func (e Explainer) considerAsk(a *App, k *Ask, n *Node) AskOn {
 		return because(Rejected, "The node is on its blacklist.")
 	}
 	if k.want != nil {
-		if c := s.refused(k, n); c != nil {
+		if c := s.tags.refused(k, n); c != nil {
 			return because(Rejected, "Its placement constraint %s refuses the node.", c)
 		}
 	}

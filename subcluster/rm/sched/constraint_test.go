@@ -145,7 +145,7 @@ func (w *constrainedWorld) settle(what string) {
 					w.t.Fatalf("after %s: %s waits for %d with %v, which %v admits on %s",
 						what, a.id, k.count, k.want.Tags, k.want.Constraint, n.id)
 				}
-				if (w.s.refused(k, n) == nil) != ok {
+				if (w.s.tags.refused(k, n) == nil) != ok {
 					w.t.Fatalf("after %s: the reference says %v of %v on %s", what, ok, k.want.Constraint, n.id)
 				}
 			}
@@ -160,7 +160,7 @@ func (w *constrainedWorld) settle(what string) {
 				}
 			}
 		}
-		for _, k := range w.s.TagsOn(n) {
+		for _, k := range w.s.Tags().On(n) {
 			if count[k.Tag] != k.Count {
 				w.t.Fatalf("after %s: %d containers with %s on %s, counted %d", what, count[k.Tag], k.Tag, n.id, k.Count)
 			}
@@ -197,7 +197,7 @@ func TestConstraintsHoldAndBlockNoOthers(t *testing.T) {
 		for i := range 3 {
 			a := &App{}
 			s.AddApp(a, creel.ApplicationID{ClusterTimestamp: 1, ID: int32(i + 1)}, nil, nil, 0)
-			s.SetAppTags(a, [][]string{{"red"}, {"red", "blue"}, nil}[i])
+			a.SetTags([][]string{{"red"}, {"red", "blue"}, nil}[i])
 			s.Enter(a, s.Find("default"), "u")
 			s.SetOpen(a, true)
 			s.Activate(a)
@@ -224,7 +224,7 @@ func (w *constrainedWorld) step() string {
 		count := int32(rapid.IntRange(0, 4).Draw(t, "count"))
 		// A key of each want: one key with two constraints is the latest.
 		r := &Request{Priority: 1, AllocationRequestID: int64(slices.Index(w.wants, want)), Count: count}
-		s.Place(a, r, want, size, rapid.Bool().Draw(t, "more"))
+		s.Tags().Place(a, r, want, size, rapid.Bool().Draw(t, "more"))
 		s.Enroll(a)
 		s.Serve(a)
 		return "a request"
@@ -253,10 +253,10 @@ func (w *constrainedWorld) step() string {
 	}
 	if value := rapid.SampledFrom(append(systems, "")).Draw(t, "value"); value == "" {
 		delete(w.attributes, node.id.Host)
-		s.SetAttributes(node.id.Host, nil)
+		s.Tags().SetAttributes(node.id.Host, nil)
 	} else {
 		w.attributes[node.id.Host] = value
-		s.SetAttributes(node.id.Host, map[string]string{"rm.yarn.io/os": value})
+		s.Tags().SetAttributes(node.id.Host, map[string]string{"rm.yarn.io/os": value})
 	}
 	return "another attribute"
 }
@@ -264,6 +264,6 @@ func (w *constrainedWorld) step() string {
 func (w *constrainedWorld) end(i int) {
 	k := w.containers[i]
 	w.containers = slices.Delete(w.containers, i, i+1)
-	w.s.Tag(k.app, k.node, k.tags, -1)
+	w.s.Tags().Count(k.app, k.node, k.tags, -1)
 	w.s.Release(k.app, k.node, k.size)
 }

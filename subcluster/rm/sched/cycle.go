@@ -51,9 +51,9 @@ func (s *Scheduler) Schedule() []Grant {
 
 // furtherDue handles features that few clusters use, and reports whether more decisions are due.
 func (s *Scheduler) furtherDue() bool {
-	if s.tagsChanged {
-		s.tagsChanged = false
-		s.retryConstrained()
+	if s.tags.changed {
+		s.tags.changed = false
+		s.tags.retry()
 		return true
 	}
 	s.further = len(s.parts) > 0

@@ -122,7 +122,7 @@ func (s *Scheduler) grant(w *Ask, n *Node, at distance, reason Reason) {
 	n.free.Sub(&size.V)
 	s.reindex(n)
 	if rare != nil && w.want != nil {
-		s.Tag(a, n, w.want.Tags, 1)
+		s.tags.Count(a, n, w.want.Tags, 1)
 	}
 	s.charge(a, size, 1)
 	a.queue.granted++

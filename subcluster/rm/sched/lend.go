@@ -139,7 +139,7 @@ func (w *Ask) borrows() bool {
 // reachLent returns the distance of a node of a shared partition from w's places, or ReasonNone if w may not go there
 // now. Places are compared by name: w knows hosts and racks of the default partition.
 func (s *Scheduler) reachLent(w *Ask, n *Node) (distance, Reason) {
-	if !w.borrows() || !s.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) || !s.allows(w, n) {
+	if !w.borrows() || !s.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) || !s.tags.allows(w, n) {
 		return 0, ReasonNone
 	}
 	if !n.of.mayLend(w) {
@@ -216,7 +216,7 @@ func (s *Scheduler) grantLent(w *Ask, n *Node, at distance, reason Reason) {
 	n.free.Sub(&size.V)
 	p.reindex(n)
 	if w.want != nil {
-		s.Tag(a, n, w.want.Tags, 1)
+		s.tags.Count(a, n, w.want.Tags, 1)
 	}
 	x := s.appIn(a, p)
 	p.charge(x, size, 1)

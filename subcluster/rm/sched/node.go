@@ -97,7 +97,7 @@ func (s *Scheduler) SetRack(n *Node, name string) { n.of.setRack(n, name) }
 
 func (s *Scheduler) setRack(n *Node, name string) {
 	if r := s.rack(name); r != n.rack {
-		s.moveTags(n, r.name)
+		s.tags.move(n, r.name)
 		s.fromRack(n)
 		s.toRack(n, r)
 	}
@@ -250,7 +250,7 @@ func (s *Scheduler) findIn(ix *nodeindex.Index, w *Ask) *Node {
 // findFor is findIn for an ask with a constraint.
 func (s *Scheduler) findFor(ix *nodeindex.Index, w *Ask, suits func(i int32) bool) *Node {
 	at := ix.Find(&w.size.V, nodeOrder(w.app.queue.nodes), func(i int32) bool {
-		return suits(i) && s.satisfied(w, s.nodes[i])
+		return suits(i) && s.tags.satisfied(w, s.nodes[i])
 	})
 	if at < 0 {
 		return nil

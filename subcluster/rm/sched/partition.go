@@ -73,8 +73,7 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 		changes:       s.changes,
 		caps:          s.caps,
 		userCaps:      s.userCaps,
-
-		tagState: tagState{tags: s.tags},
+		tags:          Tags{counts: s.tags.counts},
 	}
 	p.init(&spec)
 	p.preempt.budgets = s.preempt.budgets
@@ -119,6 +118,14 @@ func (s *Scheduler) partition(label string) *Scheduler {
 		}
 	}
 	return nil
+}
+
+// whole returns the default partition's scheduler, which has all nodes.
+func (s *Scheduler) whole() *Scheduler {
+	if s.main != nil {
+		return s.main
+	}
+	return s
 }
 
 // partitionOr is partition for a label that existed, and may have no nodes now.
@@ -312,7 +319,7 @@ func (s *Scheduler) partitionsDue() bool {
 
 // due reports whether Schedule has a decision to make.
 func (s *Scheduler) due() bool {
-	return s.tree.stale || s.tagsChanged || len(s.activate)+len(s.dirtyNodes)+len(s.retries) > 0
+	return s.tree.stale || s.tags.changed || len(s.activate)+len(s.dirtyNodes)+len(s.retries) > 0
 }
 
 // init creates the initially empty parts, for a tree of queues.
@@ -323,7 +330,7 @@ func (s *Scheduler) init(spec *queues.Spec) {
 	}
 	s.delayed.Slot = func(w *Ask) *int32 { return &w.slot }
 	s.timers.init()
-	s.preempt.s = s
+	s.preempt.s, s.tags.s = s, s
 	s.policy = policyOf(spec)
 	s.tree = tree{spec: spec, byPath: map[creel.QueuePath]*Queue{}, names: map[string]*Queue{}, version: 1}
 }

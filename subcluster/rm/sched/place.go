@@ -25,7 +25,8 @@ func (s *Scheduler) nodeFor(w *Ask, n *Node) (*Node, distance, Reason) {
 		}
 		return n, at, reason
 	}
-	if h := w.hold; h != nil && s.sizes.Fits(&w.size.V, &h.node.free) && h.node.use == Open && s.allows(w, h.node) {
+	h := w.hold
+	if h != nil && s.sizes.Fits(&w.size.V, &h.node.free) && h.node.use == Open && s.tags.allows(w, h.node) {
 		return h.node, h.at, FromReservation
 	}
 	return s.seek(w)
@@ -80,7 +81,7 @@ func (s *Scheduler) seek(w *Ask) (*Node, distance, Reason) {
 
 // reach returns the distance of n from w's places, or ReasonNone if w may not use it now.
 func (s *Scheduler) reach(w *Ask, n *Node) (distance, Reason) {
-	if !s.allows(w, n) {
+	if !s.tags.allows(w, n) {
 		return 0, ReasonNone
 	}
 	if w.hold != nil && w.hold.node == n {

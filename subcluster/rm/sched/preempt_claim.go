@@ -120,7 +120,7 @@ func (r *round) mayUse(w *Ask, n *Node) bool {
 
 // mayGo reports whether an ask could ever be placed on a node, by its requested and excluded places.
 func (w *Ask) mayGo(n *Node) bool {
-	if w.app.black.bars(n) || !w.app.queue.s.allows(w, n) {
+	if w.app.black.bars(n) || !w.app.queue.s.tags.allows(w, n) {
 		return false
 	}
 	if !w.strict {

@@ -78,9 +78,9 @@ type Scheduler struct {
 	askSerial  int64
 	timers     timers
 	grants     []Grant // of the current cycle
-	further    bool    // there are partitions, or tagsChanged; see furtherDue
+	further    bool    // there are partitions, or tags.changed; see furtherDue
 
-	tagState // scheduling requests; see tags.go
+	tags Tags
 
 	// Reused memory.
 	places     []*askPlace // unused
@@ -119,8 +119,7 @@ func New(cfg *Config) (*Scheduler, error) {
 		userRunning:   map[string]*int{},
 		caps:          map[capKey]*queueCap{},
 		userCaps:      map[capKey]*userCaps{},
-
-		tagState: tagState{tags: &constraints.Tags{}},
+		tags:          Tags{counts: &constraints.Tags{}},
 	}
 	spec := cfg.Queues
 	s.init(&spec)

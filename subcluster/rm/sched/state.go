@@ -28,7 +28,7 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 		if n.hold != nil {
 			b = fmt.Appendf(b, " held=%s:%d", n.hold.ask.app.id, n.hold.ask.priority)
 		}
-		for _, k := range s.whole().TagsOn(n) {
+		for _, k := range s.tags.On(n) {
 			b = fmt.Appendf(b, " %s=%d", k.Tag, k.Count)
 		}
 		for _, c := range n.kept {

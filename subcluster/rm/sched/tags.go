@@ -15,58 +15,64 @@ import (
 // Waiting asks with a constraint are tried again after a count of tagged containers or an attribute changed. Package
 // constraints has the counts, and decides which nodes a constraint admits.
 
-// tagState has the tags and attributes of all nodes, which all partitions share, and the asks with a constraint.
-type tagState struct {
-	tags        *constraints.Tags
-	constrained []*Ask // of this partition, waiting for a node that satisfies them
-	tagsChanged bool   // since the last try of waiting asks
+// Tags has the scheduling requests of a partition: asks with tags, or with a constraint on the tags and attributes of
+// nodes. Scheduler.Tags returns those of the default partition, which the owner calls.
+type Tags struct {
+	s       *Scheduler
+	counts  *constraints.Tags // and attributes of all nodes, which all partitions share
+	waiting []*Ask            // with a constraint, for a node that satisfies it
+	changed bool              // counts or attributes, since the last try of waiting asks
 }
+
+// Tags returns the scheduling requests and the tags of nodes.
+func (s *Scheduler) Tags() *Tags { return &s.tags }
 
 // place returns the node as constraints see it.
 func (n *Node) place() constraints.Node {
 	return constraints.Node{Serial: n.serial, Host: n.id.Host, Rack: n.rack.name, Label: n.of.label}
 }
 
-// Tag counts (by 1) or removes (by -1) a container with allocation tags on a node. by 1 is for a container from
+// Count counts (by 1) or removes (by -1) a container with allocation tags on a node. by 1 is for a container from
 // before this ResourceManager started, by -1 for one that ends. Granted ones are counted at once. It is due before
 // Release, and Schedule after it.
-func (s *Scheduler) Tag(a *App, n *Node, tags []string, by int32) {
+func (t *Tags) Count(a *App, n *Node, tags []string, by int32) {
 	if len(tags) == 0 {
 		return
 	}
-	s.tags.Count(&a.whole().tagged, n.place(), tags, by)
-	s.placesChanged()
+	t.counts.Count(&a.whole().tagged, n.place(), tags, by)
+	t.change()
 }
 
-// moveTags moves the counts of a node's containers to its new rack. Schedule is due.
-func (s *Scheduler) moveTags(n *Node, to string) {
-	s.placesChanged() // even for a node without tags, because its neighbours changed
-	s.tags.Move(n.place(), to)
+// move moves the counts of a node's containers to its new rack. Schedule is due.
+func (t *Tags) move(n *Node, to string) {
+	t.change() // even for a node without tags, because its neighbours changed
+	t.counts.Move(n.place(), to)
 }
 
 // SetAttributes sets a host's attributes, by PREFIX/NAME. Schedule is due.
-func (s *Scheduler) SetAttributes(host string, values map[string]string) {
-	s.tags.SetAttributes(host, values)
-	s.placesChanged()
+func (t *Tags) SetAttributes(host string, values map[string]string) {
+	t.counts.SetAttributes(host, values)
+	t.change()
 }
 
-// SetAppTags sets the application tags of an application.
-func (s *Scheduler) SetAppTags(a *App, tags []string) { a.tagged.Tags = tags }
+// SetTags sets the application tags of an application.
+func (a *App) SetTags(tags []string) { a.tagged.Tags = tags }
 
-// placesChanged records that constraints may be satisfied on further nodes.
-func (s *Scheduler) placesChanged() {
-	s = s.whole()
-	s.tagsChanged, s.further = len(s.constrained) > 0, true
+// change records that constraints may be satisfied on further nodes.
+func (t *Tags) change() {
+	s := t.s.whole()
+	s.tags.changed, s.further = len(s.tags.waiting) > 0, true
 	for _, p := range s.parts {
-		p.tagsChanged, p.further = len(p.constrained) > 0, true
+		p.tags.changed, p.further = len(p.tags.waiting) > 0, true
 	}
 }
 
-// retryConstrained retries the asks that wait for a node which satisfies them. It cancels a reservation on a node
+// retry retries the asks that wait for a node which satisfies them. It cancels a reservation on a node
 // that no longer satisfies its constraint.
-func (s *Scheduler) retryConstrained() {
-	for _, w := range s.constrained {
-		if w.hold != nil && !s.allows(w, w.hold.node) {
+func (t *Tags) retry() {
+	s := t.s
+	for _, w := range t.waiting {
+		if w.hold != nil && !t.allows(w, w.hold.node) {
 			s.unreserve(w.hold)
 		}
 		if w.count > 0 && w.app.waits {
@@ -78,37 +84,30 @@ func (s *Scheduler) retryConstrained() {
 
 // allows reports whether the constraint of an ask, if it has one, admits a node. It is inlined: an ask without a
 // constraint pays for one comparison.
-func (s *Scheduler) allows(w *Ask, n *Node) bool { return w.want == nil || s.satisfied(w, n) }
+func (t *Tags) allows(w *Ask, n *Node) bool { return w.want == nil || t.satisfied(w, n) }
 
 //go:noinline
-func (s *Scheduler) satisfied(w *Ask, n *Node) bool {
-	return s.refused(w, n) == nil
+func (t *Tags) satisfied(w *Ask, n *Node) bool {
+	return t.refused(w, n) == nil
 }
 
 // refused returns the clause of an ask's constraint that excludes a node, nil if none does.
-func (s *Scheduler) refused(w *Ask, n *Node) *constraints.Constraint {
+func (t *Tags) refused(w *Ask, n *Node) *constraints.Constraint {
 	at := n.place()
-	return s.tags.Refused(w.want.Constraint, &w.app.whole().tagged, &at)
+	return t.counts.Refused(w.want.Constraint, &w.app.whole().tagged, &at)
 }
 
-// whole returns the default partition's scheduler, which has all nodes.
-func (s *Scheduler) whole() *Scheduler {
-	if s.main != nil {
-		return s.main
-	}
-	return s
-}
-
-// TagsOn returns a node's counts by tag, nil for none.
-func (s *Scheduler) TagsOn(n *Node) []constraints.TagCount { return s.tags.On(n.serial) }
+// On returns a node's counts by tag, nil for none.
+func (t *Tags) On(n *Node) []constraints.TagCount { return t.counts.On(n.serial) }
 
 // Place sets the number of containers that an application wants for a priority, allocation request id and tags:
 // absolute if more is false, else in addition. It returns the number outstanding afterwards. r's label is that of
-// want, and its place is anywhere. Serve is due after the last Place of a call.
-func (s *Scheduler) Place(a *App, r *Request, want *constraints.Want, v *amounts.Vec, more bool) int32 {
+// want, and its place is anywhere. Scheduler.Serve is due after the last Place of a call.
+func (t *Tags) Place(a *App, r *Request, want *constraints.Want, v *amounts.Vec, more bool) int32 {
+	s := t.s
 	if want.Label != "" && s.main == nil {
 		p := s.partitionOr(want.Label)
-		return p.Place(s.appIn(a, p), r, want, v, more)
+		return p.tags.Place(s.appIn(a, p), r, want, v, more)
 	}
 	w := a.wanting(r, want)
 	count := r.Count
@@ -119,7 +118,7 @@ func (s *Scheduler) Place(a *App, r *Request, want *constraints.Want, v *amounts
 		if count <= 0 {
 			return 0
 		}
-		w = s.newWanting(a, r.Priority, r.AllocationRequestID, want)
+		w = t.ask(a, r.Priority, r.AllocationRequestID, want)
 	}
 	w.want = want
 	size := w.size
@@ -134,7 +133,8 @@ func (s *Scheduler) Place(a *App, r *Request, want *constraints.Want, v *amounts
 	return count
 }
 
-func (s *Scheduler) newWanting(a *App, priority int32, alloc int64, want *constraints.Want) *Ask {
+// ask makes the ask of a scheduling request.
+func (t *Tags) ask(a *App, priority int32, alloc int64, want *constraints.Want) *Ask {
 	w := &Ask{app: a, priority: priority, alloc: alloc, execution: creel.Guaranteed, since: -1, want: want}
 	i, _ := slices.BinarySearchFunc(a.asks, w, func(x, w *Ask) int {
 		return cmp.Or(x.compareKey(w.priority, w.alloc, w.execution), -1)
@@ -144,8 +144,16 @@ func (s *Scheduler) newWanting(a *App, priority int32, alloc int64, want *constr
 		a.wants = map[wantKey]*Ask{}
 	}
 	a.wants[wantKey{priority, alloc, want.Key()}] = w
-	s.constrained = append(s.constrained, w)
+	t.waiting = append(t.waiting, w)
 	return w
+}
+
+// forget removes an ask that is satisfied or dropped.
+func (t *Tags) forget(w *Ask) {
+	if w.want != nil {
+		delete(w.app.wants, wantKey{w.priority, w.alloc, w.want.Key()})
+		t.waiting = slices.DeleteFunc(t.waiting, func(x *Ask) bool { return x == w })
+	}
 }
 
 // wantKey identifies a scheduling request of an application.
@@ -169,9 +177,10 @@ func (a *App) Wants() int {
 	return n
 }
 
-// ServeWant tries one scheduling request of an application, as Serve tries all asks, so that each of many is placed
-// before the next is considered. Schedule is due before the first, and Serve after the last.
-func (s *Scheduler) ServeWant(a *App, r *Request, want *constraints.Want) {
+// Serve tries one scheduling request of an application, as Scheduler.Serve tries all asks, so that each of many is
+// placed before the next is considered. Schedule is due before the first, and Scheduler.Serve after the last.
+func (t *Tags) Serve(a *App, r *Request, want *constraints.Want) {
+	s := t.s
 	if p := s.partition(want.Label); p != nil && p != s {
 		if a = a.partIn(p); a == nil {
 			return
@@ -191,15 +200,16 @@ func (s *Scheduler) ServeWant(a *App, r *Request, want *constraints.Want) {
 }
 
 // Wanting returns the number of containers outstanding under a key and tags.
-func (s *Scheduler) Wanting(a *App, r *Request, want *constraints.Want) int32 {
-	if _, w := s.wantingIn(a, r, want); w != nil {
+func (t *Tags) Wanting(a *App, r *Request, want *constraints.Want) int32 {
+	if _, w := t.find(a, r, want); w != nil {
 		return w.count
 	}
 	return 0
 }
 
-// wantingIn finds the ask that Wanting counts, and its partition.
-func (s *Scheduler) wantingIn(a *App, r *Request, want *constraints.Want) (*Scheduler, *Ask) {
+// find finds the ask that Wanting counts, and its partition.
+func (t *Tags) find(a *App, r *Request, want *constraints.Want) (*Scheduler, *Ask) {
+	s := t.s
 	if p := s.partition(want.Label); p != nil && p != s {
 		if a = a.partIn(p); a == nil {
 			return p, nil
@@ -211,13 +221,13 @@ func (s *Scheduler) wantingIn(a *App, r *Request, want *constraints.Want) (*Sche
 
 // Refused reports whether the constraint excludes every node with enough free resources for a container of this key
 // and tags. It checks all nodes.
-func (s *Scheduler) Refused(a *App, r *Request, want *constraints.Want) bool {
-	s, w := s.wantingIn(a, r, want)
+func (t *Tags) Refused(a *App, r *Request, want *constraints.Want) bool {
+	s, w := t.find(a, r, want)
 	if w == nil {
 		return false
 	}
 	for _, n := range s.nodes {
-		if n != nil && n.use == Open && s.sizes.Fits(&w.size.V, &n.free) && s.allows(w, n) {
+		if n != nil && n.use == Open && s.sizes.Fits(&w.size.V, &n.free) && t.allows(w, n) {
 			return false
 		}
 	}

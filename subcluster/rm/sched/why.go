@@ -243,7 +243,7 @@ func (e Explainer) tally(a *App, k *Ask, best *amounts.Vec, refused map[*constra
 		}
 		t.allowed++
 		if k.want != nil {
-			if c := s.refused(k, n); c != nil {
+			if c := s.tags.refused(k, n); c != nil {
 				refused[c]++
 				continue
 			}
