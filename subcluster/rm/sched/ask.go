@@ -320,10 +320,10 @@ func (s *Scheduler) insist(w *Ask, n *Node, insists NamedPlaces) {
 		s.setPlace(w, name, count, strict)
 	}
 	if insists&onHost != 0 {
-		again(n.host.name, false)
+		again(n.host.Name(), false)
 	}
 	if insists&onRack != 0 {
-		again(n.rack.name, insists&rackStrict != 0)
+		again(n.rack.Name(), insists&rackStrict != 0)
 	}
 }
 

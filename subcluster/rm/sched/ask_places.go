@@ -5,6 +5,8 @@ package sched
 import (
 	"slices"
 	"strings"
+
+	"github.com/creelrm/creel/subcluster/rm/sched/topology"
 )
 
 // distance is the permitted distance of an ask from its places.
@@ -19,8 +21,8 @@ const (
 // askPlace is a host or rack entry of an ask. host or onRack is its target, nil until a node registers there.
 type askPlace struct {
 	name   string
-	host   *host
-	onRack *rack
+	host   *topology.Host[Node]
+	onRack *topology.Rack
 	rack   bool
 	strict bool
 	count  int32
@@ -35,9 +37,9 @@ const morePlaces = 1 << 16
 // resolve looks up a place's host or rack.
 func (s *Scheduler) resolve(p *askPlace) {
 	if p.rack {
-		p.onRack = s.racks[p.name]
+		p.onRack = s.nodes.Rack(p.name)
 	} else {
-		p.host = s.hosts[p.name]
+		p.host = s.nodes.Host(p.name)
 	}
 }
 
@@ -63,10 +65,10 @@ func (w *Ask) place(name string) *askPlace {
 // atHost and atRack return the entry that names the host or the rack of a node.
 func (w *Ask) atHost(n *Node) *askPlace {
 	if w.byName != nil {
-		return w.byName[n.host.name]
+		return w.byName[n.host.Name()]
 	}
 	for _, p := range w.hosts {
-		if p.host == n.host || p.host == nil && p.name == n.host.name {
+		if p.host == n.host || p.host == nil && p.name == n.host.Name() {
 			return p
 		}
 	}
@@ -75,10 +77,10 @@ func (w *Ask) atHost(n *Node) *askPlace {
 
 func (w *Ask) atRack(n *Node) *askPlace {
 	if w.byName != nil {
-		return w.byName[n.rack.name]
+		return w.byName[n.rack.Name()]
 	}
 	for _, p := range w.racks {
-		if p.onRack == n.rack || p.onRack == nil && p.name == n.rack.name {
+		if p.onRack == n.rack || p.onRack == nil && p.name == n.rack.Name() {
 			return p
 		}
 	}

@@ -85,18 +85,8 @@ func (c *Audit) Node(n *Node, used amounts.Vec, above bool) {
 	if h := n.hold; h != nil && (h.node != n || h.ask.hold != h || h.ask.count <= 0 || n.use != Open) {
 		c.fail("node %s: broken reservation", n.id)
 	}
-	room := int64(-1)
-	if n.roomy() {
-		room = n.free.Memory
-	}
-	if s.room[n.serial] != room {
-		c.fail("node %s: has room for %d MiB, known as %d", n.id, room, s.room[n.serial])
-	}
-	if !s.index.Check(n.serial, &n.free, n.roomy()) {
-		c.fail("node %s: not where it belongs in the index", n.id)
-	}
-	if ix := n.rack.index; ix != nil && !ix.Check(n.serial, &n.free, n.roomy()) {
-		c.fail("node %s: not where it belongs in the index of its rack", n.id)
+	if wrong := s.nodes.Check(n.serial, n.rack, &n.free, n.roomy()); wrong != "" {
+		c.fail("node %s: %s", n.id, wrong)
 	}
 }
 
@@ -246,7 +236,7 @@ func (c *Audit) Everything() {
 		c.fail("%d applications wait, %d counted", c.waiting, s.waiting)
 	}
 	growing := 0
-	for _, n := range s.nodes {
+	for _, n := range s.nodes.All() {
 		if n == nil {
 			continue
 		}

@@ -64,6 +64,11 @@ func (f *fixture) full() error {
 	return c.Err()
 }
 
+// misplace stores the node at the position of other free resources.
+func (f *fixture) misplace(free amounts.Vec) {
+	f.s.nodes.Update(f.node.serial, f.node.rack, &free, true)
+}
+
 func (f *fixture) changed(k *Changes) error {
 	c := f.s.Audit()
 	for _, n := range k.Nodes {
@@ -82,8 +87,8 @@ func (f *fixture) changed(k *Changes) error {
 func TestAuditsFindErrors(t *testing.T) {
 	for name, breach := range map[string]func(f *fixture){
 		"a node's free room":     func(f *fixture) { f.node.free.Memory += 1024 },
-		"a node's known room":    func(f *fixture) { f.s.room[0] = 7 },
-		"the index":              func(f *fixture) { f.s.index.Drop(0) },
+		"a node's known room":    func(f *fixture) { f.misplace(amounts.Vec{Memory: 7 << 10, VCores: 1}) },
+		"the index":              func(f *fixture) { f.misplace(amounts.Vec{Memory: f.node.free.Memory}) },
 		"the root's use":         func(f *fixture) { f.s.tree.root.used.VCores++ },
 		"an application's asks":  func(f *fixture) { f.app.pendingCount++ },
 		"a user's use":           func(f *fixture) { f.app.user.used.Memory-- },

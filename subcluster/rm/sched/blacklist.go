@@ -14,10 +14,10 @@ func (b *blacklist) bars(n *Node) bool {
 	if len(b.names) == 0 {
 		return false
 	}
-	if _, ok := b.names[n.host.name]; ok {
+	if _, ok := b.names[n.host.Name()]; ok {
 		return true
 	}
-	_, ok := b.names[n.rack.name]
+	_, ok := b.names[n.rack.Name()]
 	return ok
 }
 

@@ -168,21 +168,21 @@ func (c *Audit) Unserved(a *App) {
 		if w.count <= 0 || w.size == nil || w.hold != nil || c.s.admit(a, w.size, nil).limit != LimitNone {
 			continue
 		}
-		for _, n := range c.s.nodes {
+		for _, n := range c.s.nodes.All() {
 			if n == nil || n.use != Open || n.held || !c.s.sizes.Fits(&w.size.V, &n.free) {
 				continue
 			}
-			if _, barred := a.black.names[n.host.name]; barred {
+			if _, barred := a.black.names[n.host.Name()]; barred {
 				continue
 			}
-			if _, barred := a.black.names[n.rack.name]; barred {
+			if _, barred := a.black.names[n.rack.Name()]; barred {
 				continue
 			}
 			if !c.s.tags.allows(w, n) {
 				continue
 			}
-			local := w.place(n.host.name) != nil && (len(w.racks) == 0 || w.place(n.rack.name) != nil)
-			onRack := w.place(n.rack.name) != nil && !w.place(n.rack.name).strict &&
+			local := w.place(n.host.Name()) != nil && (len(w.racks) == 0 || w.place(n.rack.Name()) != nil)
+			onRack := w.place(n.rack.Name()) != nil && !w.place(n.rack.Name()).strict &&
 				(len(w.hosts) == 0 || w.level >= atRack)
 			anywhere := !w.strict && (!w.placed() || w.level >= atAny)
 			if local || onRack || anywhere {
@@ -211,7 +211,7 @@ func (c *Audit) unlent(a *App) {
 			continue
 		}
 		for _, p := range c.s.parts {
-			for _, n := range p.nodes {
+			for _, n := range p.nodes.All() {
 				if n != nil && !p.exclusive && n.roomy() && c.s.sizes.Fits(&w.size.V, &n.free) && !a.black.bars(n) {
 					c.fail("%s waits for %v at priority %d while %s of label %s would lend %v",
 						a.id, w.size.V, w.priority, n.id, p.label, n.free)

@@ -58,11 +58,11 @@ func (w *Ask) insists(n *Node, at distance) NamedPlaces {
 		return 0
 	}
 	i := insisted
-	if at == atNode && w.place(n.host.name) != nil {
+	if at == atNode && w.place(n.host.Name()) != nil {
 		i |= onHost
 	}
 	if at <= atRack {
-		if p := w.place(n.rack.name); p != nil {
+		if p := w.place(n.rack.Name()); p != nil {
 			i |= onRack
 			if p.strict {
 				i |= rackStrict

@@ -151,8 +151,8 @@ func (s *Scheduler) reachLent(w *Ask, n *Node) (distance, Reason) {
 		}
 		return atAny, OffSwitch
 	}
-	onRack := w.place(n.rack.name)
-	if w.place(n.host.name) != nil && (len(w.racks) == 0 || onRack != nil) {
+	onRack := w.place(n.rack.Name())
+	if w.place(n.host.Name()) != nil && (len(w.racks) == 0 || onRack != nil) {
 		return atNode, NodeLocal
 	}
 	if onRack != nil && !onRack.strict && (w.level >= atRack || len(w.hosts) == 0) {
@@ -174,8 +174,8 @@ func (s *Scheduler) seekLent(w *Ask) (*Node, distance, Reason) {
 			continue
 		}
 		for _, x := range w.hosts {
-			if h := p.hosts[x.name]; h != nil {
-				for _, n := range h.nodes {
+			if h := p.nodes.Host(x.name); h != nil {
+				for _, n := range h.Nodes() {
 					if at, reason := s.reachLent(w, n); n.roomy() && reason != ReasonNone {
 						return n, at, reason
 					}
@@ -183,7 +183,7 @@ func (s *Scheduler) seekLent(w *Ask) (*Node, distance, Reason) {
 			}
 		}
 		for _, x := range w.racks {
-			if r := p.racks[x.name]; r != nil && !x.strict && (w.level >= atRack || len(w.hosts) == 0) {
+			if r := p.nodes.Rack(x.name); r != nil && !x.strict && (w.level >= atRack || len(w.hosts) == 0) {
 				if n := p.findOn(r, w); n != nil {
 					return n, atRack, w.rackReason()
 				}
@@ -223,10 +223,10 @@ func (s *Scheduler) grantLent(w *Ask, n *Node, at distance, reason Reason) {
 	x.queue.granted++
 	x.queue.near[at]++
 	if at == atNode {
-		s.lower(w, w.place(n.host.name))
+		s.lower(w, w.place(n.host.Name()))
 	}
 	if at <= atRack {
-		s.lower(w, w.place(n.rack.name))
+		s.lower(w, w.place(n.rack.Name()))
 	}
 	s.countDown(w)
 	if at != atAny {

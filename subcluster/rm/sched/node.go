@@ -7,6 +7,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/nodeindex"
+	"github.com/creelrm/creel/subcluster/rm/sched/topology"
 )
 
 // Node is the scheduler's part of a node: its size and its free resources. It is one cache line of 64 bytes; its
@@ -14,14 +15,14 @@ import (
 // BenchmarkChurn of subcluster/rm needs this layout.
 type Node struct {
 	free    amounts.Vec // its size minus its containers
-	serial  int32       // its index in Scheduler.nodes
+	serial  int32       // in Scheduler.nodes
 	use     Use
 	dirty   bool // in Scheduler.dirtyNodes
 	held    bool // reserved: hold or kept is set
 	changed bool // in Changes.Nodes
 
-	rack *rack
-	host *host
+	rack *topology.Rack
+	host *topology.Host[Node]
 	hold *reservation
 	*nodeRest
 }
@@ -30,7 +31,6 @@ type Node struct {
 type nodeRest struct {
 	id        creel.NodeID
 	total     amounts.Vec
-	rackSlot  int
 	increases []*Increase // of containers here, waiting for free resources
 	kept      []*claim    // preemption's claims on free resources: the node is held
 	of        *Scheduler  // its partition
@@ -46,105 +46,34 @@ const (
 	Open                // everything
 )
 
-// host is the nodes of one host: usually one; tests run several.
-type host struct {
-	name  string
-	nodes []*Node
-	one   [1]*Node // initial memory of nodes
-}
-
-// rack is the nodes of one rack. A large one has a separate index; a small one is searched linearly.
-type rack struct {
-	name  string
-	nodes []int32 // by serial number
-	index *nodeindex.Index
-}
-
-// bigRack is the number of nodes from which a rack has a separate index.
-const bigRack = 64
-
-const defaultRack = "/default-rack"
-
 // AddNode registers a node, empty and Off; its serial numbers start with 0.
 func (s *Scheduler) AddNode(n *Node, id creel.NodeID, rack string) {
-	*n = Node{nodeRest: &nodeRest{id: id, of: s}, serial: int32(len(s.nodes))}
-	s.noNode()
-	s.nodes[n.serial] = n
-	s.toHost(n)
-	s.toRack(n, s.rack(rack))
+	*n = Node{nodeRest: &nodeRest{id: id, of: s}, serial: int32(len(s.nodes.All()))}
+	s.nodes.Skip()
+	s.locate(n, rack)
 	for _, p := range s.parts {
-		p.noNode()
+		p.nodes.Skip()
 	}
 }
 
-func (s *Scheduler) toHost(n *Node) {
-	name := n.id.Host
+// locate adds a node of the partition to its host and rack.
+func (s *Scheduler) locate(n *Node, rack string) {
+	host := n.id.Host
 	if s.portInNames {
-		name = n.id.String()
+		host = n.id.String()
 	}
-	h := s.hosts[name]
-	if h == nil {
-		h = &host{name: name}
-		h.nodes = h.one[:0]
-		s.hosts[name] = h
-	}
-	h.nodes = append(h.nodes, n)
-	n.host = h
+	n.host, n.rack = s.nodes.Put(n.serial, n, host, rack)
 }
 
 // SetRack moves a node, Off or in use, to another rack.
 func (s *Scheduler) SetRack(n *Node, name string) { n.of.setRack(n, name) }
 
 func (s *Scheduler) setRack(n *Node, name string) {
-	if r := s.rack(name); r != n.rack {
-		s.tags.move(n, r.name)
-		s.fromRack(n)
-		s.toRack(n, r)
+	if r := s.nodes.Named(name); r != n.rack {
+		s.tags.move(n, r.Name())
+		s.nodes.Move(n.serial, n.rack, r)
+		n.rack = r
 	}
-}
-
-func (s *Scheduler) rack(name string) *rack {
-	if name == "" {
-		name = defaultRack
-	}
-	r := s.racks[name]
-	if r == nil {
-		r = &rack{name: name}
-		s.racks[name] = r
-		s.rackList = append(s.rackList, r)
-		if len(s.rackList) == 2 && len(s.rackList[0].nodes) >= bigRack {
-			s.indexRack(s.rackList[0])
-		}
-	}
-	return r
-}
-
-func (s *Scheduler) toRack(n *Node, r *rack) {
-	n.rack, n.rackSlot = r, len(r.nodes)
-	r.nodes = append(r.nodes, n.serial)
-	if r.index == nil && len(r.nodes) >= bigRack && len(s.rackList) > 1 {
-		s.indexRack(r)
-	}
-}
-
-func (s *Scheduler) indexRack(r *rack) {
-	s.bigRacks++
-	r.index = nodeindex.New(&s.sizes, &s.rackLinks)
-	for _, serial := range r.nodes {
-		n := s.nodes[serial]
-		r.index.Update(serial, &n.free, n.roomy())
-	}
-}
-
-func (s *Scheduler) fromRack(n *Node) {
-	r := n.rack
-	if r.index != nil {
-		r.index.Drop(n.serial)
-	}
-	last := r.nodes[len(r.nodes)-1]
-	r.nodes[n.rackSlot] = last
-	s.nodes[last].rackSlot = n.rackSlot
-	r.nodes = r.nodes[:len(r.nodes)-1]
 }
 
 // SetUse changes the permitted use of a node. The owner releases the containers of a node that goes Off.
@@ -196,17 +125,10 @@ func (s *Scheduler) setTotal(n *Node, v *amounts.Vec) {
 // roomy reports whether the node may get new containers.
 func (n *Node) roomy() bool { return n.use == Open && !n.held }
 
-// reindex moves a node to the index position of its free memory.
+// reindex moves a node to the position of its free resources.
 func (s *Scheduler) reindex(n *Node) {
 	s.nodeChanged(n)
-	in := n.roomy()
-	if s.room[n.serial] = -1; in {
-		s.room[n.serial] = n.free.Memory
-	}
-	s.index.Update(n.serial, &n.free, in)
-	if s.bigRacks > 0 && n.rack.index != nil {
-		n.rack.index.Update(n.serial, &n.free, in)
-	}
+	s.nodes.Update(n.serial, n.rack, &n.free, n.roomy())
 }
 
 // roomOn records that a node may have more free resources than before.
@@ -229,33 +151,26 @@ func (s *Scheduler) Heartbeat(n *Node) {
 }
 
 // find returns any node that fits an ask, nil for none.
-func (s *Scheduler) find(w *Ask) *Node { return s.findIn(s.index, w) }
+func (s *Scheduler) find(w *Ask) *Node { return s.findOn(nil, w) }
 
-func (s *Scheduler) findIn(ix *nodeindex.Index, w *Ask) *Node {
+// findOn is find within a rack; anywhere if it is nil.
+func (s *Scheduler) findOn(r *topology.Rack, w *Ask) *Node {
 	need, black := &w.size.V, &w.app.black
 	suits := func(i int32) bool {
-		n := s.nodes[i]
+		n := s.nodes.At(i)
 		return s.sizes.Fits(need, &n.free) && !black.bars(n)
 	}
 	if w.want != nil {
-		return s.findFor(ix, w, suits)
+		return s.findFor(r, w, suits)
 	}
-	at := ix.Find(need, nodeOrder(w.app.queue.nodes), suits)
-	if at < 0 {
-		return nil
-	}
-	return s.nodes[at]
+	return s.nodes.Find(r, need, nodeOrder(w.app.queue.nodes), suits)
 }
 
-// findFor is findIn for an ask with a constraint.
-func (s *Scheduler) findFor(ix *nodeindex.Index, w *Ask, suits func(i int32) bool) *Node {
-	at := ix.Find(&w.size.V, nodeOrder(w.app.queue.nodes), func(i int32) bool {
-		return suits(i) && s.tags.satisfied(w, s.nodes[i])
+// findFor is findOn for an ask with a constraint.
+func (s *Scheduler) findFor(r *topology.Rack, w *Ask, suits func(i int32) bool) *Node {
+	return s.nodes.Find(r, &w.size.V, nodeOrder(w.app.queue.nodes), func(i int32) bool {
+		return suits(i) && s.tags.satisfied(w, s.nodes.At(i))
 	})
-	if at < 0 {
-		return nil
-	}
-	return s.nodes[at]
 }
 
 func nodeOrder(o queues.NodeOrder) nodeindex.Order {
@@ -265,29 +180,6 @@ func nodeOrder(o queues.NodeOrder) nodeindex.Order {
 	return nodeindex.MostRoom
 }
 
-// findOn is find within a rack.
-func (s *Scheduler) findOn(r *rack, w *Ask) *Node {
-	switch {
-	case len(s.rackList) == 1:
-		return s.find(w)
-	case r.index != nil:
-		return s.findIn(r.index, w)
-	}
-	var best *Node
-	need, pack := w.size.V.Memory, w.app.queue.nodes == queues.Pack
-	room := int64(0) // of best
-	for _, serial := range r.nodes {
-		has := s.room[serial]
-		if has < need || best != nil && (pack && has >= room || !pack && has <= room) {
-			continue
-		}
-		if n := s.nodes[serial]; s.sizes.Fits(&w.size.V, &n.free) && !w.app.black.bars(n) {
-			best, room = n, has
-		}
-	}
-	return best
-}
-
 // ID is the node's id.
 func (n *Node) ID() creel.NodeID { return n.id }
 
@@ -295,7 +187,7 @@ func (n *Node) ID() creel.NodeID { return n.id }
 func (n *Node) Serial() int32 { return n.serial }
 
 // Rack is the name of the node's rack.
-func (n *Node) Rack() string { return n.rack.name }
+func (n *Node) Rack() string { return n.rack.Name() }
 
 // Total is the node's size.
 func (n *Node) Total() amounts.Vec { return n.total }

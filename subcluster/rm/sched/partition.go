@@ -8,7 +8,6 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
-	"github.com/creelrm/creel/subcluster/rm/sched/nodeindex"
 )
 
 // A node label makes a partition of the cluster: a node has one label or none, and belongs to one partition. Each
@@ -67,8 +66,6 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 		reservedNodes: s.reservedNodes,
 		portInNames:   s.portInNames,
 		now:           s.now,
-		hosts:         map[string]*host{},
-		racks:         map[string]*rack{},
 		userRunning:   map[string]*int{},
 		changes:       s.changes,
 		caps:          s.caps,
@@ -87,8 +84,8 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 			p.counterpart(q)
 		}
 	}
-	for range s.nodes {
-		p.noNode()
+	for range s.nodes.All() {
+		p.nodes.Skip()
 	}
 	s.parts, s.further = append(s.parts, p), true
 	slices.SortFunc(s.parts, func(a, b *Scheduler) int {
@@ -98,13 +95,6 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 		return 1
 	})
 	return p, nil
-}
-
-// noNode makes an empty entry for a node in another partition.
-func (s *Scheduler) noNode() {
-	s.nodes, s.room = append(s.nodes, nil), append(s.room, -1)
-	s.links.AddNode()
-	s.rackLinks.AddNode()
 }
 
 // partition returns the partition of a label, nil for none; the partition without a label is s.
@@ -145,7 +135,7 @@ func (s *Scheduler) Partitioned() bool { return len(s.parts) > 0 }
 
 // roomEverywhere offers all free resources of a partition again.
 func (s *Scheduler) roomEverywhere() {
-	for _, n := range s.nodes {
+	for _, n := range s.nodes.All() {
 		if n != nil && n.use == Open {
 			s.roomOn(n)
 		}
@@ -267,16 +257,12 @@ func (s *Scheduler) SetLabel(n *Node, label string, held []HeldContainer) {
 		from.dirtyNodes = slices.DeleteFunc(from.dirtyNodes, func(x *Node) bool { return x == n })
 	}
 	from.growing -= len(n.increases)
-	from.fromRack(n)
-	n.host.nodes = slices.DeleteFunc(n.host.nodes, func(x *Node) bool { return x == n })
-	rack := n.rack.name
-	from.nodes[n.serial] = nil
+	rack := n.rack.Name()
+	from.nodes.Remove(n.serial, n.host, n.rack)
 
 	n.of = to
-	to.nodes[n.serial] = n
 	to.growing += len(n.increases)
-	to.toHost(n)
-	to.toRack(n, to.rack(rack))
+	to.locate(n, rack)
 	for i := range held {
 		h := &held[i]
 		p, x := s.on(h.App, n)
@@ -324,7 +310,7 @@ func (s *Scheduler) due() bool {
 
 // init creates the initially empty parts, for a tree of queues.
 func (s *Scheduler) init(spec *queues.Spec) {
-	s.index = nodeindex.New(&s.sizes, &s.links)
+	s.nodes.Init(&s.sizes, func(n *Node) (*amounts.Vec, bool) { return &n.free, n.roomy() })
 	s.delayed.Less = func(a, b *Ask) bool {
 		return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial
 	}

@@ -47,7 +47,7 @@ func (s *Scheduler) seek(w *Ask) (*Node, distance, Reason) {
 				continue
 			}
 		}
-		for _, n := range p.host.nodes {
+		for _, n := range p.host.Nodes() {
 			if n.roomy() && s.sizes.Fits(&w.size.V, &n.free) && !w.app.black.bars(n) && w.rackAsked(n) {
 				return n, atNode, NodeLocal
 			}

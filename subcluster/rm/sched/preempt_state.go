@@ -52,7 +52,7 @@ func (c *Audit) preemption() {
 			}
 		}
 	}
-	for _, n := range c.s.nodes {
+	for _, n := range c.s.nodes.All() {
 		if n != nil && kept[n] != len(n.kept) {
 			c.fail("node %s: kept for %d claims, should be %d", n.id, len(n.kept), kept[n])
 		}

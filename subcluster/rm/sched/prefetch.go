@@ -39,12 +39,12 @@ func (s *Scheduler) PrefetchApp(a *App, priority int32) {
 
 // PrefetchNode reads a node's index entry and free memory, before a grant or a release.
 func (s *Scheduler) PrefetchNode(n *Node) int32 {
-	return s.links.Prefetch(n.serial) + int32(s.room[n.serial])
+	return s.nodes.Prefetch(n.serial)
 }
 
 // PrefetchNeighbours reads the nodes before and after a node in the index, which change when it moves. Call
 // PrefetchNode before it.
-func (s *Scheduler) PrefetchNeighbours(n *Node) int32 { return s.links.PrefetchNeighbours(n.serial) }
+func (s *Scheduler) PrefetchNeighbours(n *Node) int32 { return s.nodes.PrefetchNeighbours(n.serial) }
 
 // prefetchNodes reads the memory that grants for w will change: nodes of its named hosts, or the first nodes of a
 // search through the cluster.
@@ -56,20 +56,20 @@ func (s *Scheduler) prefetchNodes(w *Ask) {
 	k := 0
 	if w.placed() {
 		for _, p := range w.hosts[:min(len(w.hosts), Prefetched)] {
-			if p.host != nil && len(p.host.nodes) > 0 {
-				list[k] = p.host.nodes[0].serial
+			if p.host != nil && len(p.host.Nodes()) > 0 {
+				list[k] = p.host.Nodes()[0].serial
 				k++
 			}
 		}
 	} else {
-		k = s.index.Ahead(&w.size.V, nodeOrder(w.app.queue.nodes), list[:min(int(w.count), Prefetched)])
+		k = s.nodes.Ahead(&w.size.V, nodeOrder(w.app.queue.nodes), list[:min(int(w.count), Prefetched)])
 	}
 	sum := int32(0)
 	for _, i := range list[:k] {
-		sum += int32(s.nodes[i].free.Memory)
+		sum += int32(s.nodes.At(i).free.Memory)
 	}
 	for _, i := range list[:k] {
-		sum += s.links.PrefetchNeighbours(i)
+		sum += s.nodes.PrefetchNeighbours(i)
 	}
 	s.prefetched = sum
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
-	"github.com/creelrm/creel/subcluster/rm/sched/nodeindex"
+	"github.com/creelrm/creel/subcluster/rm/sched/topology"
 )
 
 // Config is a Scheduler's configuration.
@@ -42,19 +42,11 @@ type Scheduler struct {
 	lendLater bool    // a cap of this partition prevented borrowing
 
 	// Free resources.
-	nodes     []*Node         // by serial number, as are the next three
-	links     nodeindex.Links // positions in the cluster's index
-	rackLinks nodeindex.Links // and in the rack's index
-	room      []int64         // free memory, -1 for an unusable node: read when a rack is searched
-	index     *nodeindex.Index
-	hosts     map[string]*host
-	racks     map[string]*rack
-	rackList  []*rack
-	bigRacks  int         // racks with a separate index
-	total     amounts.Vec // of nodes that run containers
-	active    int         // of those nodes
-	reserved  int         // reserved nodes
-	growing   int         // increases waiting for free resources
+	nodes    topology.Map[Node]
+	total    amounts.Vec // of nodes that run containers
+	active   int         // of those nodes
+	reserved int         // reserved nodes
+	growing  int         // increases waiting for free resources
 
 	// Demand.
 	tree        tree
@@ -114,8 +106,6 @@ func New(cfg *Config) (*Scheduler, error) {
 		sizes:         sizes,
 		reservedNodes: cfg.ReservedNodes,
 		portInNames:   cfg.PortInNames,
-		hosts:         map[string]*host{},
-		racks:         map[string]*rack{},
 		userRunning:   map[string]*int{},
 		caps:          map[capKey]*queueCap{},
 		userCaps:      map[capKey]*userCaps{},

@@ -17,12 +17,12 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 		s.opps,
 		s.growing,
 	)
-	for _, n := range s.nodes {
+	for _, n := range s.nodes.All() {
 		if n == nil {
 			continue
 		}
-		b = fmt.Appendf(b, "room %s rack=%s use=%d total=%v free=%v", n.id, n.rack.name, n.use, n.total, n.free)
-		if mask, cell, in := s.index.Cell(n.serial); in {
+		b = fmt.Appendf(b, "room %s rack=%s use=%d total=%v free=%v", n.id, n.rack.Name(), n.use, n.total, n.free)
+		if mask, cell, in := s.nodes.Cell(n.serial); in {
 			b = fmt.Appendf(b, " cell=%d/%d", mask, cell)
 		}
 		if n.hold != nil {

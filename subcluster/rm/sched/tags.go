@@ -29,7 +29,7 @@ func (s *Scheduler) Tags() *Tags { return &s.tags }
 
 // place returns the node as constraints see it.
 func (n *Node) place() constraints.Node {
-	return constraints.Node{Serial: n.serial, Host: n.id.Host, Rack: n.rack.name, Label: n.of.label}
+	return constraints.Node{Serial: n.serial, Host: n.id.Host, Rack: n.rack.Name(), Label: n.of.label}
 }
 
 // Count counts (by 1) or removes (by -1) a container with allocation tags on a node. by 1 is for a container from
@@ -226,7 +226,7 @@ func (t *Tags) Refused(a *App, r *Request, want *constraints.Want) bool {
 	if w == nil {
 		return false
 	}
-	for _, n := range s.nodes {
+	for _, n := range s.nodes.All() {
 		if n != nil && n.use == Open && s.sizes.Fits(&w.size.V, &n.free) && t.allows(w, n) {
 			return false
 		}

@@ -5,7 +5,6 @@ package sched
 import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
-	"github.com/creelrm/creel/subcluster/rm/sched/nodeindex"
 )
 
 // Sketch is a what-if on the live amounts: remove or add containers, resize nodes and queues, then ask questions;
@@ -32,18 +31,11 @@ func (k *Sketch) Undo() {
 // decides ties, so it is restored too.
 func (k *Sketch) change(n *Node, apply func(sign int64)) {
 	s := n.of
-	at := s.index.Position(n.serial)
-	var onRack nodeindex.Position
-	if n.rack.index != nil {
-		onRack = n.rack.index.Position(n.serial)
-	}
+	at := s.nodes.Position(n.serial, n.rack)
 	apply(1)
 	k.undo = append(k.undo, func() {
 		apply(-1)
-		s.index.Restore(n.serial, at)
-		if n.rack.index != nil {
-			n.rack.index.Restore(n.serial, onRack)
-		}
+		s.nodes.Restore(n.serial, n.rack, at)
 	})
 }
 

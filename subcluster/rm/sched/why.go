@@ -228,7 +228,7 @@ type NodeCounts struct {
 // constraint that excludes them.
 func (e Explainer) tally(a *App, k *Ask, best *amounts.Vec, refused map[*constraints.Constraint]int) (t nodeTally) {
 	s := e.s
-	for _, n := range s.nodes {
+	for _, n := range s.nodes.All() {
 		if n == nil || n.use != Open {
 			continue
 		}
