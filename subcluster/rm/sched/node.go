@@ -73,6 +73,8 @@ func (s *Scheduler) setRack(n *Node, name string) {
 		s.tags.move(n, r.Name())
 		s.nodes.Move(n.serial, n.rack, r)
 		n.rack = r
+		s.reindex(n)
+		s.roomOn(n)
 	}
 }
 
