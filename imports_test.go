@@ -45,6 +45,7 @@ var rules = map[string]rule{
 			"subcluster/rm/sched",
 			"subcluster/rm/sched/amounts",
 			"subcluster/rm/sched/constraints",
+			"subcluster/rm/sched/leases",
 			"subcluster/rm/logaggregation",
 			"subcluster/rm/nodecommands",
 			"subcluster/rm/nodeset",
@@ -63,6 +64,7 @@ var rules = map[string]rule{
 			"subcluster/rm/queues",
 			"subcluster/rm/sched/amounts",
 			"subcluster/rm/sched/constraints",
+			"subcluster/rm/sched/leases",
 			"subcluster/rm/sched/nodeindex",
 			"subcluster/rm/sched/runtimes",
 			"subcluster/rm/sched/shares",
@@ -90,6 +92,7 @@ var rules = map[string]rule{
 	"subcluster/rm/sched/shares":      {pure: true, imports: []string{"subcluster/rm/queues"}},
 	"subcluster/rm/sched/runtimes":    {pure: true},
 	"subcluster/rm/sched/nodeindex":   {pure: true, imports: []string{".", "subcluster/rm/sched/amounts"}},
+	"subcluster/rm/sched/leases":      {pure: true, imports: []string{".", "subcluster/rm/sched/amounts"}},
 	"subcluster/rm/sched/topology": {
 		pure: true, imports: []string{"subcluster/rm/sched/amounts", "subcluster/rm/sched/nodeindex"},
 	},

@@ -6,23 +6,23 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/leases"
 )
 
 // QueueCap is this subcluster's part of a queue's federation-wide maximum.
-type QueueCap = sched.QueueCap
+type QueueCap = leases.QueueCap
 
 // SetQueueCap sets a cap, even for a queue that does not exist yet. Containers above it keep running.
 func (m *Machine) SetQueueCap(now time.Time, c QueueCap) {
 	m.at(now)
-	m.sched.SetCap(c)
+	m.sched.Caps().Set(c)
 	m.settle()
 }
 
 // ClearQueueCap removes a queue's cap on nodes of a label: it has no federation-wide maximum there any more.
 func (m *Machine) ClearQueueCap(now time.Time, q creel.QueuePath, label string) {
 	m.at(now)
-	m.sched.ClearCap(q, label)
+	m.sched.Caps().Clear(q, label)
 	m.settle()
 }
 
@@ -40,21 +40,21 @@ func (m *Machine) QueueUse(path creel.QueuePath, label string) (uses, needs cree
 
 // UserCaps are this subcluster's parts of the limits of each user of a queue in the federation.
 type (
-	UserCaps = sched.UserCaps
-	UserCap  = sched.UserCap
+	UserCaps = leases.UserCaps
+	UserCap  = leases.UserCap
 )
 
 // SetUserCaps sets caps of a queue's users, like SetQueueCap. They have no effect in a parent queue.
 func (m *Machine) SetUserCaps(now time.Time, c UserCaps) {
 	m.at(now)
-	m.sched.SetUserCaps(c)
+	m.sched.Caps().SetUsers(c)
 	m.settle()
 }
 
 // ClearUserCaps removes them.
 func (m *Machine) ClearUserCaps(now time.Time, q creel.QueuePath, label string) {
 	m.at(now)
-	m.sched.ClearUserCaps(q, label)
+	m.sched.Caps().ClearUsers(q, label)
 	m.settle()
 }
 

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/leases"
 )
 
 // PreemptionBudget is this subcluster's share of the preemption for a queue.
-type PreemptionBudget = sched.PreemptionBudget
+type PreemptionBudget = leases.PreemptionBudget
 
 // SetPreemptionBudgets replaces all budgets. They apply from the next round of preemption on; containers under notice
 // stay under notice.

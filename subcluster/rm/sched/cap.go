@@ -4,93 +4,89 @@ package sched
 
 import (
 	"math"
-	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/leases"
 )
 
-// QueueCap is this subcluster's part of a queue's federation-wide maximum. It applies beside the queue's own maximum.
-// When its lease expires, no more is allocated in the queue. With a label it limits the queue's whole use of nodes
-// with that label, including borrowed resources.
-type QueueCap struct {
-	Queue   creel.QueuePath
-	Label   string         // "" for nodes without one
-	Cap     creel.Resource // applies to memory and vcores, and to other types that Maximum names
-	Until   time.Time      // by the scheduler's time
-	Version int64          // a version older than the current one is ignored
-	Maximum creel.Resource // of the federation, for Why
-	Short   creel.Resource // requested and not granted yet, for Why
-	Reason  string         // why it is not granted, for Why
+// Caps applies this subcluster's parts of the limits of queues and users in the federation. Package leases has them.
+type Caps struct{ s *Scheduler }
+
+// Caps returns the caps of all partitions.
+func (s *Scheduler) Caps() Caps { return Caps{s} }
+
+// Set sets a queue's cap, even for a queue or label that does not exist yet. Containers above it keep running.
+// Schedule is due.
+func (k Caps) Set(c leases.QueueCap) {
+	old, to := k.s.leases.SetCap(c)
+	if p := k.s.partition(c.Label); p != nil && to != nil {
+		p.Caps().changed(old, to)
+	}
 }
 
-// queueCap is a cap in force.
-type queueCap struct {
-	QueueCap
-	amount amounts.Vec
-	until  int64
+// Clear removes a queue's cap on nodes of a label: it has no federation-wide maximum there any more.
+func (k Caps) Clear(q creel.QueuePath, label string) {
+	old := k.s.leases.ClearCap(q, label)
+	if p := k.s.partition(label); p != nil && old != nil {
+		p.Caps().changed(old, nil)
+	}
 }
 
-// capKey identifies a cap.
-type capKey struct {
-	queue creel.QueuePath
-	label string
-}
-
-// SetCap sets a cap, even for a queue or label that does not exist yet. Containers above it keep running. Schedule is
-// due.
-func (s *Scheduler) SetCap(c QueueCap) {
-	of := capKey{c.Queue, c.Label}
-	old := s.caps[of]
-	if old != nil && c.Version < old.Version {
+// changed retries the asks that the old cap stopped. A longer lease of the same amount has no effect, unless the old
+// lease had expired.
+func (k Caps) changed(old, to *leases.Cap) {
+	s := k.s
+	if old == nil || to == nil {
+		s.resize()
 		return
 	}
-	k := &queueCap{QueueCap: c, amount: s.sizes.Vec(c.Cap)}
-	if !c.Until.IsZero() {
-		k.until = c.Until.UnixNano()
+	if q := s.tree.byPath[to.Queue]; q != nil {
+		q.cap = to
+		q.limit()
 	}
-	for i := 2; i < s.sizes.N; i++ {
-		if c.Maximum.Get(s.sizes.Names[i]) == 0 {
-			k.amount.Set(i, amounts.Unbounded)
-		}
-	}
-	s.caps[of] = k
-	if p := s.partition(c.Label); p != nil {
-		p.capChanged(old, k)
-	}
-}
-
-// ClearCap removes a queue's cap on nodes of a label: it has no federation-wide maximum there any more.
-func (s *Scheduler) ClearCap(q creel.QueuePath, label string) {
-	of := capKey{q, label}
-	if old := s.caps[of]; old != nil {
-		delete(s.caps, of)
-		if p := s.partition(label); p != nil {
-			p.capChanged(old, nil)
-		}
-	}
-}
-
-// capChanged retries the asks that the old cap stopped. A longer lease of the same amount has no effect, unless the
-// old lease had expired.
-func (s *Scheduler) capChanged(old, to *queueCap) {
-	if old != nil && to != nil {
-		if q := s.tree.byPath[to.Queue]; q != nil {
-			q.cap = to
-			q.limit()
-		}
-		if old.amount.Is(&to.amount) && s.now < old.until {
-			return
-		}
+	if !old.Lease.Same(&to.Lease, s.now) {
 		s.loosen()
-	} else {
-		s.resize()
 	}
 }
 
-// underCap reports whether a queue's cap permits have and need together.
-func (q *Queue) underCap(have, need *amounts.Vec) bool {
-	return q.s.now < q.cap.until && q.s.sizes.FitsPlus(have, need, &q.cap.amount)
+// SetUsers sets caps of a queue's users, even for a queue that does not exist yet. Containers above them keep
+// running. Schedule is due.
+func (k Caps) SetUsers(c leases.UserCaps) {
+	old, to := k.s.leases.SetUsers(c)
+	if p := k.s.partition(c.Label); p != nil {
+		p.Caps().usersChanged(c.Queue, old, to)
+	}
+}
+
+// ClearUsers removes them: the queue's users have no federation-wide limit on nodes of the label any more.
+func (k Caps) ClearUsers(q creel.QueuePath, label string) {
+	old := k.s.leases.ClearUsers(q, label)
+	if p := k.s.partition(label); p != nil && old != nil {
+		p.Caps().usersChanged(q, old, nil)
+	}
+}
+
+// usersChanged retries the users that the old caps stopped.
+func (k Caps) usersChanged(path creel.QueuePath, old, to *leases.Users) {
+	s := k.s
+	q := s.tree.byPath[path]
+	if q == nil || q.leaf == nil {
+		return
+	}
+	q.leaf.caps = to
+	for _, u := range q.leaf.userList {
+		if !u.limited {
+			continue
+		}
+		was, had := old.Of(u.name)
+		is, has := to.Of(u.name)
+		if had != has || has && !was.Same(&is, s.now) {
+			s.touch(q)
+			s.unlimit(u)
+		}
+	}
+	s.lendAgain()
 }
 
 // underCaps reports whether the caps of a queue and its ancestors permit need more. Borrowing asks (lend.go) are
@@ -102,7 +98,7 @@ func (q *Queue) underCaps(need *amounts.Vec) bool {
 		}
 		have := q.used
 		have.Add(&q.held)
-		if !q.underCap(&have, need) {
+		if !q.cap.Lease.Admits(&q.s.sizes, q.s.now, &have, need) {
 			return false
 		}
 	}
@@ -114,16 +110,28 @@ func (q *Queue) underCaps(need *amounts.Vec) bool {
 func (q *Queue) limit() {
 	q.most, q.until = q.max, math.MaxInt64
 	if q.cap != nil {
-		q.most.Min(&q.cap.amount)
-		q.until = q.cap.until
+		q.most.Min(&q.cap.Lease.Amount)
+		q.until = q.cap.Lease.Until
 	}
 }
 
-// limitByCap reduces a queue's limit to its cap.
-func (q *Queue) limitByCap(v *amounts.Vec) {
-	if q.s.now >= q.cap.until {
-		*v = amounts.Vec{}
-		return
+// underCap reports whether a user's cap permits need more. It is inlined: without caps, a grant pays for one
+// comparison.
+func (u *user) underCap(need *amounts.Vec) bool {
+	return u.q.leaf.caps == nil || u.capAdmits(need)
+}
+
+func (u *user) capAdmits(need *amounts.Vec) bool {
+	s := u.q.s
+	k, has := u.q.leaf.caps.Of(u.name)
+	return !has || k.Admits(&s.sizes, s.now, &u.used, need)
+}
+
+// cap returns a user's limit by the cap; false if there is none.
+func (u *user) cap() (amounts.Vec, bool) {
+	k, has := u.q.leaf.caps.Of(u.name)
+	if has && k.Expired(u.q.s.now) {
+		return amounts.Vec{}, true
 	}
-	v.Min(&q.cap.amount)
+	return k.Amount, has
 }

@@ -81,8 +81,8 @@ func (c *Audit) bound(q *Queue, k *Changes) {
 		}
 	}
 	for i := 0; q.cap != nil && i < c.s.sizes.Check; i++ {
-		if q.used.At(i) > q.cap.amount.At(i) && q.used.At(i) > was.At(i) {
-			c.fail("queue %s grew from %v to %v, above its cap %v", q.path, was, q.used, q.cap.amount)
+		if q.used.At(i) > q.cap.Lease.Amount.At(i) && q.used.At(i) > was.At(i) {
+			c.fail("queue %s grew from %v to %v, above its cap %v", q.path, was, q.used, q.cap.Lease.Amount)
 		}
 	}
 	k.used[q] = q.used

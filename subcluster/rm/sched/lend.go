@@ -106,18 +106,18 @@ func (s *Scheduler) lendTo(a *App) {
 // mayLend reports whether the federation's limits on the nodes of partition s permit w a container there; borrowers
 // are subject to them.
 func (s *Scheduler) mayLend(w *Ask) bool {
-	if len(s.caps)+len(s.userCaps) == 0 {
+	if s.leases.NoCaps() {
 		return true
 	}
 	q := s.counterpart(w.app.queue)
 	may := q.underCaps(&w.size.V)
 	name := w.app.user.name
-	if cap, has := q.leaf.caps.of(name); has && may {
+	if cap, has := q.leaf.caps.Of(name); has && may {
 		var used amounts.Vec
 		if u := q.leaf.byName[name]; u != nil {
 			used = u.used
 		}
-		may = s.now < cap.until && s.sizes.FitsPlus(&used, &w.size.V, &cap.amount)
+		may = cap.Admits(&s.sizes, s.now, &used, &w.size.V)
 	}
 	s.lendLater = s.lendLater || !may
 	return may

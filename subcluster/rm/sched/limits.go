@@ -131,7 +131,7 @@ func (s *Scheduler) queueLimit(q *Queue) amounts.Vec {
 	}
 	v.Min(&q.max)
 	if q.cap != nil {
-		q.limitByCap(&v)
+		q.cap.Lease.Left(s.now, &v)
 	}
 	return v
 }
@@ -173,7 +173,7 @@ func (s *Scheduler) leftIn(q *Queue) amounts.Vec {
 	for ; q != nil; q = q.parent {
 		limit := q.sized().max
 		if q.cap != nil {
-			q.limitByCap(&limit)
+			q.cap.Lease.Left(s.now, &limit)
 		}
 		limit.Sub(&q.used)
 		limit.Sub(&q.held)

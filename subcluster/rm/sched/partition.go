@@ -68,12 +68,10 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 		now:           s.now,
 		userRunning:   map[string]*int{},
 		changes:       s.changes,
-		caps:          s.caps,
-		userCaps:      s.userCaps,
+		leases:        s.leases,
 		tags:          Tags{counts: s.tags.counts},
 	}
 	p.init(&spec)
-	p.preempt.budgets = s.preempt.budgets
 	if s.preempt.from != nil {
 		p.preempt.from = partitionContainers{p}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/leases"
 )
 
 // Preemption takes containers back from queues and users above their share, for those that wait below their share. Each
@@ -37,8 +38,6 @@ type Preemption struct {
 	short  map[*Queue]*shortage
 	last   RoundResult
 	memory chooserMemory
-
-	budgets map[capKey]*preemptionBudget // of all partitions, which share the map
 }
 
 // Preemption returns the preemption of all partitions.
@@ -169,9 +168,9 @@ type round struct {
 	chosen    map[any]bool           // owners of containers that this round chose
 	loss      map[*App]*amounts.Vec  // under notice, by the losing application
 	userLoss  map[*user]*amounts.Vec
-	made      []*claim                   // claims of this round
-	serves    *Queue                     // queue of the current claims; nil within a leaf
-	planned   map[*spending]*amounts.Vec // victims of this round's claims
+	made      []*claim                          // claims of this round
+	serves    *Queue                            // queue of the current claims; nil within a leaf
+	planned   map[*leases.Spending]*amounts.Vec // victims of this round's claims
 }
 
 // need is the due shortage and the asks of a leaf, or of an application within a leaf.

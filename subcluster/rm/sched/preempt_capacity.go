@@ -178,7 +178,7 @@ func (r *round) idealOf(q *Queue) *ideal {
 	x.untouched = s.sizes.Above(&over, &x.spare)
 	most := q.max
 	if q.cap != nil {
-		q.limitByCap(&most)
+		q.cap.Lease.Left(s.now, &most)
 	}
 	most.Max(&q.used) // its maximum may have shrunk
 	x.want.Min(&most)
@@ -237,8 +237,8 @@ func (u *user) potential() (amounts.Vec, bool) {
 		}
 		limit.Set(i, max(limit.At(i), int64(to)))
 	}
-	if k, has := u.q.leaf.caps.of(u.name); has {
-		limit.Min(&k.amount)
+	if k, has := u.q.leaf.caps.Of(u.name); has {
+		limit.Min(&k.Amount)
 	}
 	return limit, true
 }

@@ -2,7 +2,10 @@
 
 package sched
 
-import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
+import (
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/leases"
+)
 
 // claim is an amount on one node that is taken back for one ask. Freed resources are reserved until the round after the
 // next. They are reserved for the ask's application first, then for its queue. So the losing application cannot get
@@ -16,10 +19,10 @@ type claim struct {
 	count     int32     // containers of the ask
 	victims   []*Victim // victims still running
 	rule      Rule
-	until     int64       // time of the kill
-	freed     bool        // a victim has ended: the node is held
-	keepUntil int64       // ns; for a claim without victims left
-	spent     []*spending // budgets charged for its victims
+	until     int64              // time of the kill
+	freed     bool               // a victim has ended: the node is held
+	keepUntil int64              // ns; for a claim without victims left
+	spent     []*leases.Spending // budgets charged for its victims
 }
 
 // valid reports whether the claim still serves its purpose.
@@ -131,7 +134,7 @@ func (p *Preemption) dropClaims(gone func(*claim) bool) {
 		for _, v := range c.victims {
 			p.order(Pardon, v)
 			for _, x := range c.spent {
-				x.sum.Sub(&v.Size.V)
+				x.Sum.Sub(&v.Size.V)
 			}
 		}
 		p.unkeep(c)

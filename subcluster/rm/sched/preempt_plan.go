@@ -36,7 +36,7 @@ func (p *Preemption) plan(q *Queue) Plan {
 	var out Plan
 	s, now := p.s, p
 	p = &Preemption{
-		s: s, cfg: s.tree.spec.Preemption, from: now.from, budgets: now.budgets, short: map[*Queue]*shortage{},
+		s: s, cfg: s.tree.spec.Preemption, from: now.from, short: map[*Queue]*shortage{},
 	}
 	if now.on {
 		out.On = true

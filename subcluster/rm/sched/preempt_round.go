@@ -82,7 +82,7 @@ func (r *round) notify() {
 		for _, v := range c.victims {
 			r.p.order(Notice, v)
 			for _, x := range c.spent {
-				x.sum.Add(&v.Size.V)
+				x.Sum.Add(&v.Size.V)
 			}
 		}
 	}

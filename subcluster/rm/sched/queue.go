@@ -7,6 +7,7 @@ import (
 	"github.com/creelrm/creel/internal/intrusive"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/leases"
 	"github.com/creelrm/creel/subcluster/rm/sched/runtimes"
 )
 
@@ -73,7 +74,7 @@ type Queue struct {
 	guaranteed, max  amounts.Vec
 	entitled         amounts.Vec // guarantee, or the capacity by the federation's plan; see planned.go
 	planShare        float64     // entitled as a fraction of the cluster
-	cap              *queueCap   // nil: no federation-wide maximum
+	cap              *leases.Cap // nil: no federation-wide maximum
 	held             amounts.Vec // reserved
 	blocker          *Ask        // the ask that waits for max; see blocker.go
 	minimum          amounts.Vec
@@ -161,7 +162,7 @@ type leafState struct {
 	heldAt               int64  // since when, ns of the scheduler's time
 	unmanaged            []*App // in line, with an AM that needs no container
 	byName               map[string]*user
-	caps                 *userCaps // users' caps in the federation; nil without any
+	caps                 *leases.Users // users' caps in the federation; nil without any
 	userList             []*user
 	amUsed               amounts.Vec
 	apps                 int                   // pending and running

@@ -58,14 +58,14 @@ func (q *Queue) resize() {
 		q.parent.sized()
 	}
 	s.policy.size(s, q)
-	if q.cap = s.caps[capKey{q.path, s.label}]; q.cap != nil {
+	if q.cap = s.leases.Cap(q.path, s.label); q.cap != nil {
 		q.bounded = true
 	}
 	q.limit()
 	s.byPlan(q)
 	q.promised = s.sizes.Dominant(&q.entitled, &s.total)
 	if q.leaf != nil {
-		q.leaf.caps = s.userCaps[capKey{q.path, s.label}]
+		q.leaf.caps = s.leases.Users(q.path, s.label)
 		s.sizeLeaf(q)
 	}
 }

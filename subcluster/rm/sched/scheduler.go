@@ -8,6 +8,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
+	"github.com/creelrm/creel/subcluster/rm/sched/leases"
 	"github.com/creelrm/creel/subcluster/rm/sched/topology"
 )
 
@@ -50,11 +51,10 @@ type Scheduler struct {
 
 	// Demand.
 	tree        tree
-	seq         int64                // applications so far
-	userRunning map[string]*int      // activated applications by user
-	blockers    int                  // blocked queues; see blocker.go
-	caps        map[capKey]*queueCap // of all partitions, which share the map
-	userCaps    map[capKey]*userCaps // the same
+	seq         int64           // applications so far
+	userRunning map[string]*int // activated applications by user
+	blockers    int             // blocked queues; see blocker.go
+	leases      *leases.Book    // of all partitions, which share it
 
 	planned *capacities // of the federation; nil: configured capacities apply
 
@@ -107,14 +107,13 @@ func New(cfg *Config) (*Scheduler, error) {
 		reservedNodes: cfg.ReservedNodes,
 		portInNames:   cfg.PortInNames,
 		userRunning:   map[string]*int{},
-		caps:          map[capKey]*queueCap{},
-		userCaps:      map[capKey]*userCaps{},
 		tags:          Tags{counts: &constraints.Tags{}},
 	}
+	s.leases = leases.NewBook(&s.sizes)
 	spec := cfg.Queues
 	s.init(&spec)
 	s.tree.root = s.addQueue(&spec.Root, nil)
-	s.preempt.from, s.preempt.budgets = cfg.Containers, map[capKey]*preemptionBudget{}
+	s.preempt.from = cfg.Containers
 	s.preempt.configure(spec.Preemption)
 	return s, nil
 }

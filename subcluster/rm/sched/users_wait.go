@@ -32,10 +32,7 @@ func (e Explainer) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 	each = q.mostOfUser(1)
 	for _, u := range q.leaf.userList {
 		x := UserWaits{Name: u.name, Used: u.used, Pending: u.demand()}
-		hot := false
-		if q.leaf.caps != nil {
-			_, hot = q.leaf.caps.users[u.name]
-		}
+		hot := q.leaf.caps.Named(u.name)
 		if x.Pending.IsZero() && (!hot || x.Used.IsZero()) {
 			continue
 		}

@@ -149,7 +149,7 @@ func (e Explainer) whyLimited(a *App, k *Ask, w *Why) bool {
 		if v.limit == LimitQueue && v.where.cap != nil {
 			have := v.where.used
 			have.Add(&v.where.held)
-			if !v.where.underCap(&have, &k.size.V) {
+			if !v.where.cap.Lease.Admits(&s.sizes, s.now, &have, &k.size.V) {
 				e.whyCap(v.where, w.Need, w)
 				return true
 			}

@@ -18,7 +18,7 @@ func (e Explainer) whyCap(q *Queue, need creel.Resource, w *Why) {
 	w.Text = fmt.Sprintf(
 		"Queue %s may use %s here of %s in the federation until %s, and uses %s; one more container needs %s.",
 		q.path, bounds(c.Cap), bounds(c.Maximum), c.Until.UTC().Format(time.TimeOnly), w.Used, need)
-	if e.s.now >= c.until {
+	if c.Lease.Expired(e.s.now) {
 		w.Bound = creel.Resource{}
 		w.Text = fmt.Sprintf(
 			"The lease of queue %s for %s here of %s in the federation expired at %s and was not renewed.",

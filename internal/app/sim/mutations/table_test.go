@@ -517,15 +517,15 @@ var table = []mutation{
 	{
 		name:     "a cap on nodes of a label binds on those without one",
 		file:     "subcluster/rm/sched/cap.go",
-		old:      "	of := capKey{c.Queue, c.Label}\n",
-		wrong:    "	if MUTANT {\n		c.Label = \"\"\n	}\n	of := capKey{c.Queue, c.Label}\n",
+		old:      "	old, to := k.s.leases.SetCap(c)\n",
+		wrong:    "	if MUTANT {\n		c.Label = \"\"\n	}\n	old, to := k.s.leases.SetCap(c)\n",
 		caughtBy: "subcluster/rm TestLabelCapBinds",
 	},
 	{
 		name:     "a preemption budget of nodes without a label binds on those of one",
-		file:     "subcluster/rm/sched/preempt_budget.go",
-		old:      "		of := capKey{b.Queue, b.Label}\n",
-		wrong:    "		of := capKey{b.Queue, b.Label}\n		if MUTANT {\n			of.label = \"\"\n		}\n",
+		file:     "subcluster/rm/sched/leases/budget.go",
+		old:      "		of := key{x.Queue, x.Label}\n",
+		wrong:    "		of := key{x.Queue, x.Label}\n		if MUTANT {\n			of.label = \"\"\n		}\n",
 		caughtBy: "subcluster/rm TestABudgetOfOtherNodesBindsNothing",
 	},
 	{
@@ -558,9 +558,9 @@ var table = []mutation{
 	},
 	{
 		name:     "a cap outlives its lease for those who borrow",
-		file:     "subcluster/rm/sched/cap.go",
-		old:      "	return q.s.now < q.cap.until && q.s.sizes",
-		wrong:    "	return (MUTANT || q.s.now < q.cap.until) && q.s.sizes",
+		file:     "subcluster/rm/sched/leases/caps.go",
+		old:      "	return now < l.Until && sizes",
+		wrong:    "	return (MUTANT || now < l.Until) && sizes",
 		caughtBy: "subcluster/rm TestLabelCapEndsWithLease",
 	},
 	{
@@ -1214,8 +1214,8 @@ var table = []mutation{
 	{
 		name:     "a queue grows beyond its cap",
 		file:     "subcluster/rm/cap.go",
-		old:      "	m.sched.SetCap(c)\n",
-		wrong:    "	if !MUTANT {\n		m.sched.SetCap(c)\n	}\n",
+		old:      "	m.sched.Caps().Set(c)\n",
+		wrong:    "	if !MUTANT {\n		m.sched.Caps().Set(c)\n	}\n",
 		caughtBy: "subcluster/rm TestQueueGrowsToItsCap",
 	},
 	{
