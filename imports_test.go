@@ -66,6 +66,7 @@ var rules = map[string]rule{
 			"subcluster/rm/sched/constraints",
 			"subcluster/rm/sched/leases",
 			"subcluster/rm/sched/nodeindex",
+			"subcluster/rm/sched/places",
 			"subcluster/rm/sched/runtimes",
 			"subcluster/rm/sched/shares",
 			"subcluster/rm/sched/topology",
@@ -93,6 +94,7 @@ var rules = map[string]rule{
 	"subcluster/rm/sched/runtimes":    {pure: true},
 	"subcluster/rm/sched/nodeindex":   {pure: true, imports: []string{".", "subcluster/rm/sched/amounts"}},
 	"subcluster/rm/sched/leases":      {pure: true, imports: []string{".", "subcluster/rm/sched/amounts"}},
+	"subcluster/rm/sched/places":      {pure: true, imports: []string{"subcluster/rm/sched/topology"}},
 	"subcluster/rm/sched/topology": {
 		pure: true, imports: []string{"subcluster/rm/sched/amounts", "subcluster/rm/sched/nodeindex"},
 	},

@@ -10,6 +10,7 @@ import (
 	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
 // AnyPlace is the resource name of the entry for containers at any place.
@@ -39,13 +40,10 @@ type Ask struct {
 	count     int32 // of "*": containers still wanted
 	alloc     int64
 	execution creel.ExecutionType
-	strict    bool                 // of "*": only listed places
-	am        bool                 // the AM's own container
-	level     distance             // largest distance from the listed places that it may use now
-	byName    map[string]*askPlace // of hosts and racks, if there are many
-
-	hosts []*askPlace // with count > 0, in order of arrival
-	racks []*askPlace
+	strict    bool              // of "*": only listed places
+	am        bool              // the AM's own container
+	level     places.Distance   // largest distance from the listed places that it may use now
+	named     places.List[Node] // its places
 
 	// Delay scheduling, besides level.
 	since   int64 // opportunities at the start of the wait; -1 = not waiting
@@ -116,7 +114,7 @@ func (s *Scheduler) Request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask 
 			s.unreserve(w.hold)
 		}
 	} else {
-		s.setPlace(w, r.ResourceName, r.Count, r.StrictLocality)
+		w.named.Set(&s.places, r.ResourceName, r.Count, r.StrictLocality)
 	}
 	if s.forgetIfEmpty(w) {
 		return nil
@@ -192,7 +190,7 @@ func (s *Scheduler) askForAM(a *App) {
 	w := a.ask(am.Priority, -1, creel.Guaranteed, true)
 	w.am, w.strict = true, am.Strict
 	for i := range am.Places {
-		s.setPlace(w, am.Places[i].Name, 1, am.Places[i].Strict)
+		w.named.Set(&s.places, am.Places[i].Name, 1, am.Places[i].Strict)
 	}
 	s.setCount(w, 1, size)
 }
@@ -243,40 +241,31 @@ func (s *Scheduler) countDown(w *Ask) {
 
 // served lowers the counts of the entries that a container on n satisfied. These are the host and its rack for a
 // local one, the rack for a rack-local one, and always "*".
-func (s *Scheduler) served(w *Ask, n *Node, at distance) {
-	if !w.placed() {
+func (s *Scheduler) served(w *Ask, n *Node, at places.Distance) {
+	if !w.named.Any() {
 		s.countDown(w)
-		if at != atAny {
+		if at != places.AtAny {
 			s.endDelay(w)
 		}
 		return
 	}
-	hosts, racks := len(w.hosts), len(w.racks)
-	if at == atNode {
-		s.lower(w, w.atHost(n))
+	hosts, racks := len(w.named.Hosts), len(w.named.Racks)
+	if at == places.AtNode {
+		w.named.Lower(&s.places, w.named.OnHost(n.host))
 	}
-	if at <= atRack {
-		s.lower(w, w.atRack(n))
+	if at <= places.AtRack {
+		w.named.Lower(&s.places, w.named.OnRack(n.rack))
 	}
 	s.countDown(w)
-	if at != atAny {
+	if at != places.AtAny {
 		s.endDelay(w)
 	}
 	// Some asks may now go further, so the nodes that they skipped are tried. Without named hosts, an ask may use its
 	// racks at once; without hosts and racks, any node; and without racks, hosts whose racks were not named (see
 	// rackAsked).
-	if w.count > 0 && (hosts > 0 && len(w.hosts) == 0 || racks > 0 && len(w.racks) == 0) {
+	if w.count > 0 && (hosts > 0 && len(w.named.Hosts) == 0 || racks > 0 && len(w.named.Racks) == 0) {
 		s.retry(w.app.queue)
 		s.mayBorrow(w.app)
-	}
-}
-
-func (s *Scheduler) lower(w *Ask, p *askPlace) {
-	if p == nil {
-		return
-	}
-	if p.count--; p.count <= 0 {
-		s.dropPlace(w, p)
 	}
 }
 
@@ -314,10 +303,10 @@ func (s *Scheduler) Restore(
 func (s *Scheduler) insist(w *Ask, n *Node, insists NamedPlaces) {
 	again := func(name string, strict bool) {
 		count := int32(1)
-		if p := w.place(name); p != nil {
-			count, strict = count+p.count, p.strict
+		if p := w.named.Place(name); p != nil {
+			count, strict = count+p.Count, p.Strict
 		}
-		s.setPlace(w, name, count, strict)
+		w.named.Set(&s.places, name, count, strict)
 	}
 	if insists&onHost != 0 {
 		again(n.host.Name(), false)
@@ -328,7 +317,7 @@ func (s *Scheduler) insist(w *Ask, n *Node, insists NamedPlaces) {
 }
 
 func (s *Scheduler) forgetIfEmpty(w *Ask) bool {
-	if w.count > 0 || w.placed() {
+	if w.count > 0 || w.named.Any() {
 		return false
 	}
 	s.endDelay(w)
@@ -357,6 +346,6 @@ func (s *Scheduler) DropAsks(a *App) {
 
 func (s *Scheduler) dropAsk(w *Ask) {
 	s.setCount(w, 0, w.size)
-	w.byName, w.hosts, w.racks = nil, nil, nil
+	w.named = places.List[Node]{}
 	s.forgetIfEmpty(w)
 }

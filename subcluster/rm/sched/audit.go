@@ -156,7 +156,7 @@ func (c *Audit) app(a *App, used amounts.Vec, containers int32) {
 		if i > 0 && !a.asks[i-1].before(w) {
 			c.fail("%s: asks out of order", a.id)
 		}
-		if w.count < 0 || w.count == 0 && !w.placed() {
+		if w.count < 0 || w.count == 0 && !w.named.Any() {
 			c.fail("%s: empty ask kept at priority %d", a.id, w.priority)
 		}
 		if w.size != nil {
@@ -166,9 +166,9 @@ func (c *Audit) app(a *App, used amounts.Vec, containers int32) {
 		if w.hold != nil {
 			s.held.Add(&w.hold.size.V)
 		}
-		for _, p := range slices.Concat(w.hosts, w.racks) {
-			if p.count <= 0 {
-				c.fail("%s: place %s with count %d", a.id, p.name, p.count)
+		for _, p := range slices.Concat(w.named.Hosts, w.named.Racks) {
+			if p.Count <= 0 {
+				c.fail("%s: place %s with count %d", a.id, p.Name, p.Count)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ package sched
 import (
 	"github.com/creelrm/creel/internal/intrusive"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
 // Changes are the nodes and applications whose amounts changed, for an audit at the cost of each event's changes. The
@@ -181,10 +182,11 @@ func (c *Audit) Unserved(a *App) {
 			if !c.s.tags.allows(w, n) {
 				continue
 			}
-			local := w.place(n.host.Name()) != nil && (len(w.racks) == 0 || w.place(n.rack.Name()) != nil)
-			onRack := w.place(n.rack.Name()) != nil && !w.place(n.rack.Name()).strict &&
-				(len(w.hosts) == 0 || w.level >= atRack)
-			anywhere := !w.strict && (!w.placed() || w.level >= atAny)
+			rack := w.named.Place(n.rack.Name())
+			local := w.named.Place(n.host.Name()) != nil && (len(w.named.Racks) == 0 || rack != nil)
+			onRack := rack != nil && !rack.Strict &&
+				(len(w.named.Hosts) == 0 || w.level >= places.AtRack)
+			anywhere := !w.strict && (!w.named.Any() || w.level >= places.AtAny)
 			if local || onRack || anywhere {
 				c.fail(
 					"%s waits for %v at priority %d while %s has %v (local %v rack %v any %v)",
@@ -207,7 +209,7 @@ func (c *Audit) Unserved(a *App) {
 // use.
 func (c *Audit) unlent(a *App) {
 	for _, w := range a.asks {
-		if !w.borrows() || w.strict || w.placed() {
+		if !w.borrows() || w.strict || w.named.Any() {
 			continue
 		}
 		for _, p := range c.s.parts {

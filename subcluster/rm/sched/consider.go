@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
 // Outcome is the result for a queue, an application or an ask when a node is considered, under YARN's names.
@@ -178,13 +179,13 @@ func (e Explainer) considerAsk(a *App, k *Ask, n *Node) AskOn {
 
 // reaches is reach without effect on the delay of k: whether k may use n, as far as its places go.
 func (k *Ask) reaches(n *Node) bool {
-	switch rack := k.atRack(n); {
-	case !k.placed():
+	switch rack := k.named.OnRack(n.rack); {
+	case !k.named.Any():
 		return !k.strict
-	case k.atHost(n) != nil && k.rackAsked(n):
+	case k.named.OnHost(n.host) != nil && k.rackAsked(n):
 		return true
-	case rack != nil && !rack.strict && (k.level >= atRack || len(k.hosts) == 0):
+	case rack != nil && !rack.Strict && (k.level >= places.AtRack || len(k.named.Hosts) == 0):
 		return true
 	}
-	return !k.strict && k.level >= atAny
+	return !k.strict && k.level >= places.AtAny
 }

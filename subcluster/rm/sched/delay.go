@@ -2,6 +2,8 @@
 
 package sched
 
+import "github.com/creelrm/creel/subcluster/rm/sched/places"
+
 // Delay scheduling: an ask that names places skips free resources elsewhere for a while, because local ones soon
 // become free. The wait is counted in opportunities, as in Hadoop: free resources on other nodes that the ask could
 // have used. Resources are offered when they become free. So an opportunity is either such an offer, or a heartbeat
@@ -10,7 +12,7 @@ package sched
 
 // delay starts the wait of an ask that found no local node, or raises its level at once if no wait is configured.
 func (s *Scheduler) delay(w *Ask) {
-	if w.since >= 0 || !w.placed() {
+	if w.since >= 0 || !w.named.Any() {
 		return
 	}
 	w.since = s.opps
@@ -19,7 +21,7 @@ func (s *Scheduler) delay(w *Ask) {
 
 // wait arms the next level of the wait; levels without a wait are skipped.
 func (s *Scheduler) wait(w *Ask) {
-	for w.level < atAny {
+	for w.level < places.AtAny {
 		if at := s.policy.patience(s, w); at > s.opps-w.since {
 			w.relaxAt = w.since + at
 			if w.serial == 0 {
@@ -28,7 +30,7 @@ func (s *Scheduler) wait(w *Ask) {
 			}
 			s.delayed.Push(w)
 			d := s.tree.spec.NodeLocalityWait
-			if w.level == atRack {
+			if w.level == places.AtRack {
 				d = s.tree.spec.RackLocalityWait
 			}
 			if d > 0 {
@@ -55,7 +57,7 @@ func (s *Scheduler) opportunity() {
 func (s *Scheduler) relax(w *Ask) {
 	s.delayed.Remove(w)
 	s.stop(&w.wake)
-	if w.level < atAny {
+	if w.level < places.AtAny {
 		w.level++
 	}
 	s.wait(w)
@@ -65,7 +67,7 @@ func (s *Scheduler) relax(w *Ask) {
 
 // endDelay ends the wait: a local container was granted, or the ask is gone.
 func (s *Scheduler) endDelay(w *Ask) {
-	w.level, w.since = atNode, -1
+	w.level, w.since = places.AtNode, -1
 	s.delayed.Remove(w)
 	s.stop(&w.wake)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
 // Grant is a container that an application gets on a node, or an increase of one there. The amounts are booked; the
@@ -34,7 +35,7 @@ type GrantExtra struct {
 }
 
 // rare returns the GrantExtra of w's container on n, nil if it needs none.
-func (w *Ask) rare(n *Node, at distance) *GrantExtra {
+func (w *Ask) rare(n *Node, at places.Distance) *GrantExtra {
 	if w.want == nil && !w.strict {
 		return nil
 	}
@@ -53,18 +54,18 @@ const (
 )
 
 // insists returns the NamedPlaces of w's container on n.
-func (w *Ask) insists(n *Node, at distance) NamedPlaces {
+func (w *Ask) insists(n *Node, at places.Distance) NamedPlaces {
 	if !w.strict {
 		return 0
 	}
 	i := insisted
-	if at == atNode && w.place(n.host.Name()) != nil {
+	if at == places.AtNode && w.named.Place(n.host.Name()) != nil {
 		i |= onHost
 	}
-	if at <= atRack {
-		if p := w.place(n.rack.Name()); p != nil {
+	if at <= places.AtRack {
+		if p := w.named.Place(n.rack.Name()); p != nil {
 			i |= onRack
-			if p.strict {
+			if p.Strict {
 				i |= rackStrict
 			}
 		}
@@ -101,7 +102,7 @@ var reasons = [...]string{
 func (r Reason) String() string { return reasons[r] }
 
 // grant books the container that w gets on n.
-func (s *Scheduler) grant(w *Ask, n *Node, at distance, reason Reason) {
+func (s *Scheduler) grant(w *Ask, n *Node, at places.Distance, reason Reason) {
 	a, size := w.app, w.size
 	if h := w.hold; h != nil && (h.node == n || w.count == 1) {
 		s.unreserve(h)

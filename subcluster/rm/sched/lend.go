@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
 // A shared partition lends idle resources to asks without a label. As in Hadoop, the default partition is tried
@@ -138,34 +139,34 @@ func (w *Ask) borrows() bool {
 
 // reachLent returns the distance of a node of a shared partition from w's places, or ReasonNone if w may not go there
 // now. Places are compared by name: w knows hosts and racks of the default partition.
-func (s *Scheduler) reachLent(w *Ask, n *Node) (distance, Reason) {
+func (s *Scheduler) reachLent(w *Ask, n *Node) (places.Distance, Reason) {
 	if !w.borrows() || !s.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) || !s.tags.allows(w, n) {
 		return 0, ReasonNone
 	}
 	if !n.of.mayLend(w) {
 		return 0, ReasonNone
 	}
-	if !w.placed() {
+	if !w.named.Any() {
 		if w.strict {
 			return 0, ReasonNone
 		}
-		return atAny, OffSwitch
+		return places.AtAny, OffSwitch
 	}
-	onRack := w.place(n.rack.Name())
-	if w.place(n.host.Name()) != nil && (len(w.racks) == 0 || onRack != nil) {
-		return atNode, NodeLocal
+	onRack := w.named.Place(n.rack.Name())
+	if w.named.Place(n.host.Name()) != nil && (len(w.named.Racks) == 0 || onRack != nil) {
+		return places.AtNode, NodeLocal
 	}
-	if onRack != nil && !onRack.strict && (w.level >= atRack || len(w.hosts) == 0) {
-		return atRack, w.rackReason()
+	if onRack != nil && !onRack.Strict && (w.level >= places.AtRack || len(w.named.Hosts) == 0) {
+		return places.AtRack, w.rackReason()
 	}
-	if w.strict || w.level < atAny {
+	if w.strict || w.level < places.AtAny {
 		return 0, ReasonNone
 	}
-	return atAny, Relaxed
+	return places.AtAny, Relaxed
 }
 
 // seekLent searches the shared partitions, by label, for a node for w.
-func (s *Scheduler) seekLent(w *Ask) (*Node, distance, Reason) {
+func (s *Scheduler) seekLent(w *Ask) (*Node, places.Distance, Reason) {
 	if !w.borrows() {
 		return nil, 0, ReasonNone
 	}
@@ -173,8 +174,8 @@ func (s *Scheduler) seekLent(w *Ask) (*Node, distance, Reason) {
 		if p.exclusive || p.active == 0 || !p.mayLend(w) {
 			continue
 		}
-		for _, x := range w.hosts {
-			if h := p.nodes.Host(x.name); h != nil {
+		for _, x := range w.named.Hosts {
+			if h := p.nodes.Host(x.Name); h != nil {
 				for _, n := range h.Nodes() {
 					if at, reason := s.reachLent(w, n); n.roomy() && reason != ReasonNone {
 						return n, at, reason
@@ -182,28 +183,29 @@ func (s *Scheduler) seekLent(w *Ask) (*Node, distance, Reason) {
 				}
 			}
 		}
-		for _, x := range w.racks {
-			if r := p.nodes.Rack(x.name); r != nil && !x.strict && (w.level >= atRack || len(w.hosts) == 0) {
+		for _, x := range w.named.Racks {
+			r := p.nodes.Rack(x.Name)
+			if r != nil && !x.Strict && (w.level >= places.AtRack || len(w.named.Hosts) == 0) {
 				if n := p.findOn(r, w); n != nil {
-					return n, atRack, w.rackReason()
+					return n, places.AtRack, w.rackReason()
 				}
 			}
 		}
-		if w.strict || w.placed() && w.level < atAny {
+		if w.strict || w.named.Any() && w.level < places.AtAny {
 			continue
 		}
 		if n := p.find(w); n != nil {
-			if w.placed() {
-				return n, atAny, Relaxed
+			if w.named.Any() {
+				return n, places.AtAny, Relaxed
 			}
-			return n, atAny, OffSwitch
+			return n, places.AtAny, OffSwitch
 		}
 	}
 	return nil, 0, ReasonNone
 }
 
 // grantLent books the container that w gets on n, in a shared partition.
-func (s *Scheduler) grantLent(w *Ask, n *Node, at distance, reason Reason) {
+func (s *Scheduler) grantLent(w *Ask, n *Node, at places.Distance, reason Reason) {
 	a, size, p := w.app, w.size, n.of
 	if h := w.hold; h != nil && w.count == 1 {
 		s.unreserve(h)
@@ -222,14 +224,14 @@ func (s *Scheduler) grantLent(w *Ask, n *Node, at distance, reason Reason) {
 	p.charge(x, size, 1)
 	x.queue.granted++
 	x.queue.near[at]++
-	if at == atNode {
-		s.lower(w, w.place(n.host.Name()))
+	if at == places.AtNode {
+		w.named.Lower(&s.places, w.named.Place(n.host.Name()))
 	}
-	if at <= atRack {
-		s.lower(w, w.place(n.rack.Name()))
+	if at <= places.AtRack {
+		w.named.Lower(&s.places, w.named.Place(n.rack.Name()))
 	}
 	s.countDown(w)
-	if at != atAny {
+	if at != places.AtAny {
 		s.endDelay(w)
 	}
 	if w.count == 0 {

@@ -308,6 +308,7 @@ func (s *Scheduler) due() bool {
 
 // init creates the initially empty parts, for a tree of queues.
 func (s *Scheduler) init(spec *queues.Spec) {
+	s.places.Nodes = &s.nodes
 	s.nodes.Init(&s.sizes, func(n *Node) (*amounts.Vec, bool) { return &n.free, n.roomy() })
 	s.delayed.Less = func(a, b *Ask) bool {
 		return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial

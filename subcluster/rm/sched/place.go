@@ -2,7 +2,10 @@
 
 package sched
 
-import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
+import (
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
+)
 
 // own returns the size of the ask's reservation, nil for none.
 func (w *Ask) own() *amounts.Size {
@@ -14,7 +17,7 @@ func (w *Ask) own() *amounts.Size {
 
 // nodeFor returns the node for one container of w, its distance from the named places, and the reason: n if w may use
 // it now, any node if n is nil. It returns nil if there is none.
-func (s *Scheduler) nodeFor(w *Ask, n *Node) (*Node, distance, Reason) {
+func (s *Scheduler) nodeFor(w *Ask, n *Node) (*Node, places.Distance, Reason) {
 	if n != nil {
 		if !s.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) {
 			return nil, 0, ReasonNone
@@ -34,86 +37,86 @@ func (s *Scheduler) nodeFor(w *Ask, n *Node) (*Node, distance, Reason) {
 
 // seek searches the whole cluster for a node: listed hosts, then listed racks, then anywhere, as far as delay
 // scheduling and relaxed locality permit.
-func (s *Scheduler) seek(w *Ask) (*Node, distance, Reason) {
-	if !w.placed() {
+func (s *Scheduler) seek(w *Ask) (*Node, places.Distance, Reason) {
+	if !w.named.Any() {
 		if w.strict {
 			return nil, 0, ReasonNone
 		}
-		return s.find(w), atAny, OffSwitch
+		return s.find(w), places.AtAny, OffSwitch
 	}
-	for _, p := range w.hosts {
-		if p.host == nil {
-			if s.resolve(p); p.host == nil {
+	for _, p := range w.named.Hosts {
+		if p.Host == nil {
+			if s.places.Resolve(p); p.Host == nil {
 				continue
 			}
 		}
-		for _, n := range p.host.Nodes() {
+		for _, n := range p.Host.Nodes() {
 			if n.roomy() && s.sizes.Fits(&w.size.V, &n.free) && !w.app.black.bars(n) && w.rackAsked(n) {
-				return n, atNode, NodeLocal
+				return n, places.AtNode, NodeLocal
 			}
 		}
 	}
-	if len(w.hosts) > 0 {
+	if len(w.named.Hosts) > 0 {
 		s.delay(w)
 	}
-	for _, p := range w.racks {
-		if p.strict || w.level < atRack && len(w.hosts) > 0 {
+	for _, p := range w.named.Racks {
+		if p.Strict || w.level < places.AtRack && len(w.named.Hosts) > 0 {
 			continue
 		}
-		if p.onRack == nil {
-			if s.resolve(p); p.onRack == nil {
+		if p.Rack == nil {
+			if s.places.Resolve(p); p.Rack == nil {
 				continue
 			}
 		}
-		if n := s.findOn(p.onRack, w); n != nil {
-			return n, atRack, w.rackReason()
+		if n := s.findOn(p.Rack, w); n != nil {
+			return n, places.AtRack, w.rackReason()
 		}
 	}
 	if w.strict {
 		return nil, 0, ReasonNone
 	}
 	s.delay(w)
-	if w.level < atAny {
+	if w.level < places.AtAny {
 		return nil, 0, ReasonNone
 	}
-	return s.find(w), atAny, Relaxed
+	return s.find(w), places.AtAny, Relaxed
 }
 
 // reach returns the distance of n from w's places, or ReasonNone if w may not use it now.
-func (s *Scheduler) reach(w *Ask, n *Node) (distance, Reason) {
+func (s *Scheduler) reach(w *Ask, n *Node) (places.Distance, Reason) {
 	if !s.tags.allows(w, n) {
 		return 0, ReasonNone
 	}
 	if w.hold != nil && w.hold.node == n {
 		return w.hold.at, FromReservation
 	}
-	if !w.placed() {
+	if !w.named.Any() {
 		if w.strict {
 			return 0, ReasonNone
 		}
-		return atAny, OffSwitch
+		return places.AtAny, OffSwitch
 	}
-	if p := w.atHost(n); p != nil && w.rackAsked(n) {
-		return atNode, NodeLocal
+	if p := w.named.OnHost(n.host); p != nil && w.rackAsked(n) {
+		return places.AtNode, NodeLocal
 	}
-	if len(w.hosts) > 0 {
+	if len(w.named.Hosts) > 0 {
 		s.delay(w)
 	}
-	if p := w.atRack(n); p != nil && !p.strict && (w.level >= atRack || len(w.hosts) == 0) {
-		return atRack, w.rackReason()
+	if p := w.named.OnRack(n.rack); p != nil && !p.Strict && (w.level >= places.AtRack || len(w.named.Hosts) == 0) {
+		return places.AtRack, w.rackReason()
 	}
 	if w.strict {
 		return 0, ReasonNone
 	}
 	s.delay(w)
-	if w.level < atAny {
+	if w.level < places.AtAny {
 		return 0, ReasonNone
 	}
-	return atAny, Relaxed
+	return places.AtAny, Relaxed
 }
 
 func (w *Ask) rackReason() Reason {
-	if len(w.hosts) > 0 {
+	if len(w.named.Hosts) > 0 {
 		return RackRelaxed
 	}
 	return RackLocal
@@ -122,5 +125,5 @@ func (w *Ask) rackReason() Reason {
 // rackAsked: a host's entry counts only together with its rack's entry. For an AM that names no racks, a host's entry
 // is enough.
 func (w *Ask) rackAsked(n *Node) bool {
-	return len(w.racks) == 0 || w.atRack(n) != nil
+	return len(w.named.Racks) == 0 || w.named.OnRack(n.rack) != nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
 // capacityPolicy follows Hadoop's CapacityScheduler. Queues are guaranteed parts of their parents and may grow up to
@@ -87,14 +88,14 @@ func (p *capacityPolicy) patience(s *Scheduler, w *Ask) int64 {
 	if extra := p.spec.RackLocalityAdditionalDelay; extra >= 0 {
 		toAny = min(max(toRack, 0)+float64(extra), nodes)
 	} else {
-		unique := float64(max(len(w.hosts)+len(w.racks), 1))
+		unique := float64(max(len(w.named.Hosts)+len(w.named.Racks), 1))
 		toAny = float64(w.count) * min(unique/max(nodes, 1), 1)
 	}
 	if p.spec.NodeLocalityDelay < 0 {
 		toRack, toAny = -1, -1
 	}
 	beyond := toAny
-	if w.level == atNode && len(w.hosts) > 0 {
+	if w.level == places.AtNode && len(w.named.Hosts) > 0 {
 		beyond = toRack
 		if toAny <= toRack {
 			// The whole wait is shorter than the wait for the rack: one step.

@@ -9,6 +9,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
 // fairPolicy follows Hadoop's FairScheduler: queues share by weight. None stays below its minimum while it wants
@@ -43,7 +44,7 @@ func (p *fairPolicy) priority(int32) int32 { return 0 }
 // patience is a fraction of the number of nodes.
 func (p *fairPolicy) patience(s *Scheduler, w *Ask) int64 {
 	t := p.spec.NodeLocalityThreshold
-	if w.level == atRack {
+	if w.level == places.AtRack {
 		t = max(p.spec.NodeLocalityThreshold, 0) + p.spec.RackLocalityThreshold
 		if p.spec.RackLocalityThreshold < 0 {
 			return 0

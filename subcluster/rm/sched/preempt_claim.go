@@ -126,11 +126,11 @@ func (w *Ask) mayGo(n *Node) bool {
 	if !w.strict {
 		return true
 	}
-	if p := w.atHost(n); p != nil {
+	if p := w.named.OnHost(n.host); p != nil {
 		return w.rackAsked(n)
 	}
-	p := w.atRack(n)
-	return p != nil && !p.strict
+	p := w.named.OnRack(n.rack)
+	return p != nil && !p.Strict
 }
 
 // picky reports whether the ask limits its nodes: by requested or excluded places, a constraint, or its own

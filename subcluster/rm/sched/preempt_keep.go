@@ -5,6 +5,7 @@ package sched
 import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/leases"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
 // claim is an amount on one node that is taken back for one ask. Freed resources are reserved until the round after the
@@ -75,9 +76,9 @@ func (p *Preemption) serveKept(n *Node) {
 		c := n.kept[i]
 		a, w, relaxed := c.app, c.ask, false
 		for c.count > 0 && a.stillAsks(w) && s.sizes.Fits(&w.size.V, &n.free) {
-			if !w.strict && w.placed() {
+			if !w.strict && w.named.Any() {
 				s.endDelay(w)
-				w.level, relaxed = atAny, true // this room is reserved for the ask, near or not
+				w.level, relaxed = places.AtAny, true // this room is reserved for the ask, near or not
 			}
 			if !s.try(w, n) {
 				break

@@ -21,17 +21,17 @@ func (s *Scheduler) PrefetchApp(a *App, priority int32) {
 	sum += u.used.Memory + int64(u.slot) + int64(len(u.apps.Items)) + q.leaf.usedByActive.Memory + int64(q.leaf.active)
 	asks := a.asks[:min(len(a.asks), Prefetched)]
 	for _, w := range asks {
-		sum += int64(w.count) + int64(len(w.hosts)+len(w.racks))
+		sum += int64(w.count) + int64(len(w.named.Hosts)+len(w.named.Racks))
 	}
 	for _, w := range asks {
 		if w.count == 0 && w.priority != priority {
 			continue // not in this call
 		}
-		for _, p := range w.hosts[:min(len(w.hosts), Prefetched)] {
-			sum += int64(p.count)
+		for _, p := range w.named.Hosts[:min(len(w.named.Hosts), Prefetched)] {
+			sum += int64(p.Count)
 		}
-		for _, p := range w.racks[:min(len(w.racks), Prefetched)] {
-			sum += int64(p.count)
+		for _, p := range w.named.Racks[:min(len(w.named.Racks), Prefetched)] {
+			sum += int64(p.Count)
 		}
 	}
 	s.prefetched += int32(sum)
@@ -54,10 +54,10 @@ func (s *Scheduler) prefetchNodes(w *Ask) {
 	}
 	var list [Prefetched]int32
 	k := 0
-	if w.placed() {
-		for _, p := range w.hosts[:min(len(w.hosts), Prefetched)] {
-			if p.host != nil && len(p.host.Nodes()) > 0 {
-				list[k] = p.host.Nodes()[0].serial
+	if w.named.Any() {
+		for _, p := range w.named.Hosts[:min(len(w.named.Hosts), Prefetched)] {
+			if p.Host != nil && len(p.Host.Nodes()) > 0 {
+				list[k] = p.Host.Nodes()[0].serial
 				k++
 			}
 		}

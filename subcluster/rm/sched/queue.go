@@ -8,6 +8,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/leases"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
 	"github.com/creelrm/creel/subcluster/rm/sched/runtimes"
 )
 
@@ -112,7 +113,7 @@ type Queue struct {
 // tally counts the containers of a queue itself since the start, and those of its former descendants.
 type tally struct {
 	granted, released int64
-	near              [atAny + 1]int64 // of the granted ones, by the distance from the places that the ask named
+	near              [places.NumDistances]int64 // of the granted ones, by the distance from the named places
 }
 
 func (t *tally) add(o *tally) {

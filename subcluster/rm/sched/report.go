@@ -9,6 +9,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
 // QueueView is a queue with its limits and use.
@@ -171,9 +172,9 @@ func (e Explainer) View(q *Queue) QueueView {
 		ActiveApps:          int32(q.running),
 		ContainersAllocated: counts.granted,
 		ContainersReleased:  counts.released,
-		NodeLocal:           counts.near[atNode],
-		RackLocal:           counts.near[atRack],
-		OffSwitch:           counts.near[atAny],
+		NodeLocal:           counts.near[places.AtNode],
+		RackLocal:           counts.near[places.AtRack],
+		OffSwitch:           counts.near[places.AtAny],
 		InLine:              s.sizes.Resource(&q.inLine),
 		InLineContainers:    q.inLineCount,
 		Vectors:             s.tree.spec.Vectors,
@@ -344,10 +345,10 @@ func (a *App) Asks() []AskView {
 	}
 	for _, w := range a.asks {
 		out = append(out, w.view())
-		for _, list := range [][]*askPlace{w.racks, w.hosts} {
+		for _, list := range [][]*places.Place[Node]{w.named.Racks, w.named.Hosts} {
 			for _, p := range list {
 				v := w.view()
-				v.ResourceName, v.Count, v.Relax = p.name, p.count, !p.strict
+				v.ResourceName, v.Count, v.Relax = p.Name, p.Count, !p.Strict
 				out = append(out, v)
 			}
 		}

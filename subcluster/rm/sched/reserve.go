@@ -2,7 +2,10 @@
 
 package sched
 
-import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
+import (
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
+)
 
 // A reservation collects the resources that become free on one node, for a container that is too big for the node
 // now. Without reservations a big ask starves among small ones; with too many the cluster is idle. So only the first
@@ -14,7 +17,7 @@ type reservation struct {
 	ask  *Ask
 	node *Node
 	size *amounts.Size
-	at   distance
+	at   places.Distance
 }
 
 // reserveHead reserves n for the first in order if it needs more than n has.
@@ -104,7 +107,7 @@ func (s *Scheduler) fulfil(n *Node) bool {
 	return !n.held
 }
 
-func (s *Scheduler) reserve(w *Ask, n *Node, at distance) {
+func (s *Scheduler) reserve(w *Ask, n *Node, at places.Distance) {
 	h := &reservation{ask: w, node: n, size: w.size, at: at}
 	w.hold, n.hold, n.held = h, h, true
 	s.reserved++

@@ -9,6 +9,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 	"github.com/creelrm/creel/subcluster/rm/sched/leases"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
 	"github.com/creelrm/creel/subcluster/rm/sched/topology"
 )
 
@@ -75,7 +76,7 @@ type Scheduler struct {
 	tags Tags
 
 	// Reused memory.
-	places     []*askPlace // unused
+	places     places.Pool[Node]
 	scratchQ   []*Queue
 	scratchU   []*user
 	scratchA   []*App

@@ -2,7 +2,10 @@
 
 package sched
 
-import "fmt"
+import (
+	"fmt"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
+)
 
 // AppendState appends, as text and in a fixed order, all state of nodes and queues that determines the scheduler's
 // future. Two schedulers with the same calls at the same times write the same bytes.
@@ -128,9 +131,9 @@ func (s *Scheduler) AppendApp(b []byte, a *App) []byte {
 		if w.want != nil {
 			b = fmt.Appendf(b, " tags=%s constraint=%v", w.want.Key(), w.want.Constraint)
 		}
-		for _, list := range [][]*askPlace{w.hosts, w.racks} {
+		for _, list := range [][]*places.Place[Node]{w.named.Hosts, w.named.Racks} {
 			for _, p := range list {
-				b = fmt.Appendf(b, " %s=%d", p.name, p.count)
+				b = fmt.Appendf(b, " %s=%d", p.Name, p.Count)
 			}
 		}
 		b = append(b, '\n')

@@ -321,8 +321,8 @@ func (e Explainer) whyNoNode(a *App, k *Ask, w *Why) {
 	case k.strict:
 		w.Text = fmt.Sprintf(
 			"It takes only the places it names (%d hosts, %d racks), and none has room; %d other nodes have.",
-			len(k.hosts),
-			len(k.racks),
+			len(k.named.Hosts),
+			len(k.named.Racks),
 			t.room,
 		)
 		w.Try = "relax locality, or wait until containers there end"
