@@ -247,7 +247,7 @@ func (s *Scheduler) setWaits(a *App, waits bool) {
 	s.appChanged(a)
 	a.waits = waits
 	if waits {
-		s.mayBorrow(a)
+		s.lending.mayBorrow(a)
 	}
 	u, q := a.user, a.queue
 	l := q.leaf
@@ -365,4 +365,30 @@ func (a *App) AMUsed() amounts.Vec {
 		used.Add(&x.amUsed)
 	}
 	return used
+}
+
+// partIn returns the App of a in a partition, nil if it has none there.
+func (a *App) partIn(p *Scheduler) *App {
+	for _, x := range a.parts {
+		if x.queue.s == p {
+			return x
+		}
+	}
+	return nil
+}
+
+// label returns the label of a's partition.
+func (a *App) label() string {
+	if a.main == nil {
+		return ""
+	}
+	return a.queue.s.label
+}
+
+// whole returns the application itself for one of its parts.
+func (a *App) whole() *App {
+	if a.main != nil {
+		return a.main
+	}
+	return a
 }

@@ -265,7 +265,7 @@ func (s *Scheduler) served(w *Ask, n *Node, at places.Distance) {
 	// rackAsked).
 	if w.count > 0 && (hosts > 0 && len(w.named.Hosts) == 0 || racks > 0 && len(w.named.Racks) == 0) {
 		s.retry(w.app.queue)
-		s.mayBorrow(w.app)
+		s.lending.mayBorrow(w.app)
 	}
 }
 
@@ -296,7 +296,7 @@ func (s *Scheduler) Restore(
 	s.setCount(w, w.count+1, size)
 	s.enroll(a)
 	s.retry(a.queue)
-	s.mayBorrow(a)
+	s.lending.mayBorrow(a)
 }
 
 // insist adds to w the places of a node that the ask of a container had named.

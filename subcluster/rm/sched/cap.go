@@ -86,7 +86,7 @@ func (k Caps) usersChanged(path creel.QueuePath, old, to *leases.Users) {
 			s.unlimit(u)
 		}
 	}
-	s.lendAgain()
+	s.lending.again()
 }
 
 // underCaps reports whether the caps of a queue and its ancestors permit need more. Borrowing asks (lend.go) are

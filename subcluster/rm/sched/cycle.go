@@ -66,7 +66,7 @@ func (s *Scheduler) offer(n *Node) {
 		return
 	}
 	if s.main != nil && !s.exclusive {
-		s.main.lendable = append(s.main.lendable, n)
+		s.main.lending.nodes = append(s.main.lending.nodes, n)
 	}
 	// 1. Increases of containers here come before new containers.
 	if s.growing > 0 {
@@ -104,7 +104,7 @@ func (s *Scheduler) Serve(a *App) {
 		for _, x := range a.parts {
 			x.queue.s.Serve(x)
 		}
-		s.mayBorrow(a)
+		s.lending.mayBorrow(a)
 	}
 	s.enroll(a) // its user counts as active while limits are checked
 	if q := s.blockedAbove(a); q != nil {

@@ -62,7 +62,7 @@ func (s *Scheduler) relax(w *Ask) {
 	}
 	s.wait(w)
 	s.retry(w.app.queue)
-	s.mayBorrow(w.app)
+	s.lending.mayBorrow(w.app)
 }
 
 // endDelay ends the wait: a local container was granted, or the ask is gone.

@@ -49,10 +49,10 @@
 // file each); activate.go, delay.go, reserve.go, blocker.go, waiting.go, increase.go, cap.go (reasons to delay asks,
 // and their end); tags.go (scheduling requests); preempt.go (data), preempt_round.go, then preempt_*.go (preemption);
 // charge.go, queue_sizes.go, fairshare.go (sums); reload.go, dynamic.go, move.go (changes of the tree); partition.go,
-// lend.go (node labels); explain.go with why*.go, waits.go, consider.go, report.go, needs.go (questions, which change
-// nothing); whatif.go, audit.go (trials and checks); prefetch.go (memory, read ahead). Separate packages: amounts,
-// constraints, leases (caps and budgets of the federation), nodeindex, places (that an ask names), runtimes, shares
-// and topology (nodes by host and rack).
+// lend.go, lending.go (node labels); explain.go with why*.go, waits.go, consider.go, report.go, needs.go (questions,
+// which change nothing); whatif.go, audit.go (trials and checks); prefetch.go (memory, read ahead). Separate packages:
+// amounts, constraints, leases (caps and budgets of the federation), nodeindex, places (that an ask names), runtimes,
+// shares and topology (nodes by host and rack).
 //
 // Sources: sharing follows Hadoop's documented CapacityScheduler and FairScheduler keys, Dominant Resource Fairness
 // (Ghodsi et al., NSDI 2011), hierarchical DRF (Bhattacharya et al., SoCC 2013) and delay scheduling (Zaharia et al.,

@@ -19,30 +19,25 @@ import (
 // The queue that uses least of the partition borrows first; within it, the first application in its order that can.
 // If asks with the label wait for their queue's guarantee, borrowers are preempted first (preempt_choose.go).
 
-// mayBorrow records a waiting application of the default partition.
-func (s *Scheduler) mayBorrow(a *App) {
-	if s.shared > 0 && a.waits {
-		s.borrowers = append(s.borrowers, a)
-	}
-}
-
 // lend offers idle resources of shared partitions to waiting asks without a label: newly freed ones to all asks,
 // older ones to new asks.
-func (s *Scheduler) lend() {
-	for _, n := range s.lendable {
-		for s.waiting > 0 && n.roomy() && n.of != s && !n.of.exclusive && s.lendOn(n) {
+func (l *lending) lend() {
+	s := l.s
+	for _, n := range l.nodes {
+		for s.waiting > 0 && n.roomy() && n.of != s && !n.of.exclusive && l.lendOn(n) {
 		}
 	}
-	for _, a := range s.borrowers {
-		s.lendTo(a)
+	for _, a := range l.borrowers {
+		l.lendTo(a)
 	}
-	clear(s.lendable)
-	clear(s.borrowers)
-	s.lendable, s.borrowers = s.lendable[:0], s.borrowers[:0]
+	clear(l.nodes)
+	clear(l.borrowers)
+	l.nodes, l.borrowers = l.nodes[:0], l.borrowers[:0]
 }
 
 // lendOn grants one container on n to the first application that can have one there.
-func (s *Scheduler) lendOn(n *Node) bool {
+func (l *lending) lendOn(n *Node) bool {
+	s := l.s
 	var tried []*Queue
 	for {
 		var next *Queue
@@ -62,8 +57,8 @@ func (s *Scheduler) lendOn(n *Node) bool {
 		for _, u := range next.users.Items {
 			for _, a := range u.apps.Items {
 				for _, w := range a.asks {
-					if at, reason := s.reachLent(w, n); reason != ReasonNone {
-						s.grantLent(w, n, at, reason)
+					if at, reason := l.reach(w, n); reason != ReasonNone {
+						l.grant(w, n, at, reason)
 						return true
 					}
 				}
@@ -83,7 +78,8 @@ func has(list []*Queue, q *Queue) bool {
 }
 
 // lendTo grants an application's asks idle resources of shared partitions.
-func (s *Scheduler) lendTo(a *App) {
+func (l *lending) lendTo(a *App) {
+	s := l.s
 	for i := 0; i < len(a.asks) && a.waits; i++ {
 		w := a.asks[i]
 		for w.count > 0 && a.waits {
@@ -92,11 +88,11 @@ func (s *Scheduler) lendTo(a *App) {
 				s.enroll(a)
 				continue
 			}
-			n, at, reason := s.seekLent(w)
+			n, at, reason := l.seek(w)
 			if n == nil {
 				break
 			}
-			s.grantLent(w, n, at, reason)
+			l.grant(w, n, at, reason)
 		}
 		if i < len(a.asks) && a.asks[i] != w {
 			i-- // w is satisfied and removed
@@ -104,9 +100,10 @@ func (s *Scheduler) lendTo(a *App) {
 	}
 }
 
-// mayLend reports whether the federation's limits on the nodes of partition s permit w a container there; borrowers
+// admits reports whether the federation's limits on the nodes of partition s permit w a container there; borrowers
 // are subject to them.
-func (s *Scheduler) mayLend(w *Ask) bool {
+func (l *lending) admits(w *Ask) bool {
+	s := l.s
 	if s.leases.NoCaps() {
 		return true
 	}
@@ -120,16 +117,8 @@ func (s *Scheduler) mayLend(w *Ask) bool {
 		}
 		may = cap.Admits(&s.sizes, s.now, &used, &w.size.V)
 	}
-	s.lendLater = s.lendLater || !may
+	l.later = l.later || !may
 	return may
-}
-
-// lendAgain retries the asks that a cap prevented from borrowing.
-func (s *Scheduler) lendAgain() {
-	if s.lendLater {
-		s.lendLater = false
-		s.roomEverywhere()
-	}
 }
 
 // borrows reports whether an ask may use lent resources.
@@ -137,13 +126,14 @@ func (w *Ask) borrows() bool {
 	return w.count > 0 && w.size != nil && !w.am && w.app.waits && w.app.main == nil
 }
 
-// reachLent returns the distance of a node of a shared partition from w's places, or ReasonNone if w may not go there
+// reach returns the distance of a node of a shared partition from w's places, or ReasonNone if w may not go there
 // now. Places are compared by name: w knows hosts and racks of the default partition.
-func (s *Scheduler) reachLent(w *Ask, n *Node) (places.Distance, Reason) {
+func (l *lending) reach(w *Ask, n *Node) (places.Distance, Reason) {
+	s := l.s
 	if !w.borrows() || !s.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) || !s.tags.allows(w, n) {
 		return 0, ReasonNone
 	}
-	if !n.of.mayLend(w) {
+	if !n.of.lending.admits(w) {
 		return 0, ReasonNone
 	}
 	if !w.named.Any() {
@@ -165,19 +155,20 @@ func (s *Scheduler) reachLent(w *Ask, n *Node) (places.Distance, Reason) {
 	return places.AtAny, Relaxed
 }
 
-// seekLent searches the shared partitions, by label, for a node for w.
-func (s *Scheduler) seekLent(w *Ask) (*Node, places.Distance, Reason) {
+// seek searches the shared partitions, by label, for a node for w.
+func (l *lending) seek(w *Ask) (*Node, places.Distance, Reason) {
+	s := l.s
 	if !w.borrows() {
 		return nil, 0, ReasonNone
 	}
 	for _, p := range s.parts {
-		if p.exclusive || p.active == 0 || !p.mayLend(w) {
+		if p.exclusive || p.active == 0 || !p.lending.admits(w) {
 			continue
 		}
 		for _, x := range w.named.Hosts {
 			if h := p.nodes.Host(x.Name); h != nil {
 				for _, n := range h.Nodes() {
-					if at, reason := s.reachLent(w, n); n.roomy() && reason != ReasonNone {
+					if at, reason := l.reach(w, n); n.roomy() && reason != ReasonNone {
 						return n, at, reason
 					}
 				}
@@ -204,8 +195,9 @@ func (s *Scheduler) seekLent(w *Ask) (*Node, places.Distance, Reason) {
 	return nil, 0, ReasonNone
 }
 
-// grantLent books the container that w gets on n, in a shared partition.
-func (s *Scheduler) grantLent(w *Ask, n *Node, at places.Distance, reason Reason) {
+// grant books the container that w gets on n, in a shared partition.
+func (l *lending) grant(w *Ask, n *Node, at places.Distance, reason Reason) {
+	s := l.s
 	a, size, p := w.app, w.size, n.of
 	if h := w.hold; h != nil && w.count == 1 {
 		s.unreserve(h)

@@ -141,6 +141,15 @@ func (s *Scheduler) roomOn(n *Node) {
 	}
 }
 
+// roomEverywhere offers all free resources of a partition again.
+func (s *Scheduler) roomEverywhere() {
+	for _, n := range s.nodes.All() {
+		if n != nil && n.use == Open {
+			s.roomOn(n)
+		}
+	}
+}
+
 // Heartbeat counts a heartbeat of a node with free resources as an opportunity skipped by asks with preferred places;
 // see delay.go.
 func (s *Scheduler) Heartbeat(n *Node) {

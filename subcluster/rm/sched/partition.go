@@ -44,10 +44,10 @@ func (s *Scheduler) SetPartitions(list []Partition) error {
 			p.roomEverywhere()
 		}
 	}
-	s.shared = 0
+	s.lending.shared = 0
 	for _, p := range s.parts {
 		if !p.exclusive {
-			s.shared++
+			s.lending.shared++
 		}
 	}
 	return nil
@@ -131,15 +131,6 @@ func (s *Scheduler) partitionOr(label string) *Scheduler {
 // Partitioned reports whether any node labels exist.
 func (s *Scheduler) Partitioned() bool { return len(s.parts) > 0 }
 
-// roomEverywhere offers all free resources of a partition again.
-func (s *Scheduler) roomEverywhere() {
-	for _, n := range s.nodes.All() {
-		if n != nil && n.use == Open {
-			s.roomOn(n)
-		}
-	}
-}
-
 // counterpart returns the queue of a partition that corresponds to q of the default one, and creates it if q was
 // created on demand.
 func (s *Scheduler) counterpart(q *Queue) *Queue {
@@ -175,38 +166,12 @@ func (s *Scheduler) appIn(a *App, p *Scheduler) *App {
 	return x
 }
 
-// partIn returns the App of a in a partition, nil if it has none there.
-func (a *App) partIn(p *Scheduler) *App {
-	for _, x := range a.parts {
-		if x.queue.s == p {
-			return x
-		}
-	}
-	return nil
-}
-
 // on returns the partition of a node and the App that has a's containers there.
 func (s *Scheduler) on(a *App, n *Node) (*Scheduler, *App) {
 	if n.of == s {
 		return s, a
 	}
 	return n.of, s.appIn(a, n.of)
-}
-
-// label returns the label of a's partition.
-func (a *App) label() string {
-	if a.main == nil {
-		return ""
-	}
-	return a.queue.s.label
-}
-
-// whole returns the application itself for one of its parts.
-func (a *App) whole() *App {
-	if a.main != nil {
-		return a.main
-	}
-	return a
 }
 
 // partitionContainers is preemption's interface to the owner, for one partition.
@@ -294,7 +259,7 @@ func (s *Scheduler) partitionsDue() bool {
 				s.grants = append(s.grants, g)
 			}
 		}
-		if s.lend(); !slices.ContainsFunc(s.parts, (*Scheduler).due) {
+		if s.lending.lend(); !slices.ContainsFunc(s.parts, (*Scheduler).due) {
 			break
 		}
 	}
@@ -315,7 +280,7 @@ func (s *Scheduler) init(spec *queues.Spec) {
 	}
 	s.delayed.Slot = func(w *Ask) *int32 { return &w.slot }
 	s.timers.init()
-	s.preempt.s, s.tags.s = s, s
+	s.preempt.s, s.tags.s, s.lending.s = s, s, s
 	s.policy = policyOf(spec)
 	s.tree = tree{spec: spec, byPath: map[creel.QueuePath]*Queue{}, names: map[string]*Queue{}, version: 1}
 }

@@ -38,10 +38,7 @@ type Scheduler struct {
 	main      *Scheduler   // the default partition's; nil in itself
 	label     string
 	exclusive bool
-	shared    int     // number of parts that are not exclusive
-	lendable  []*Node // of shared ones, with resources left by their own asks
-	borrowers []*App  // with new asks, waiting
-	lendLater bool    // a cap of this partition prevented borrowing
+	lending   lending
 
 	// Free resources.
 	nodes    topology.Map[Node]

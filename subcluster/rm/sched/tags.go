@@ -77,7 +77,7 @@ func (t *Tags) retry() {
 		}
 		if w.count > 0 && w.app.waits {
 			s.retry(w.app.queue)
-			s.mayBorrow(w.app)
+			s.lending.mayBorrow(w.app)
 		}
 	}
 }
@@ -231,8 +231,8 @@ func (t *Tags) Refused(a *App, r *Request, want *constraints.Want) bool {
 			return false
 		}
 	}
-	if s.shared > 0 {
-		n, _, _ := s.seekLent(w)
+	if s.lending.shared > 0 {
+		n, _, _ := s.lending.seek(w)
 		return n == nil
 	}
 	return true

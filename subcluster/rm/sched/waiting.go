@@ -40,7 +40,7 @@ func (s *Scheduler) freed(q *Queue) {
 		s.retry(top)
 	}
 	s.amsMayStart()
-	s.lendAgain()
+	s.lending.again()
 }
 
 // loosen retries the asks that limits had stopped, after the cluster or the queues changed.
@@ -62,7 +62,7 @@ func (s *Scheduler) loosen() {
 	}
 	clear(s.tree.watched)
 	s.tree.watched = s.tree.watched[:0]
-	s.lendAgain()
+	s.lending.again()
 }
 
 // watch records a queue for loosen.
