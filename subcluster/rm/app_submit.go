@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched"
-	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
 // Submit accepts an application. A known application stays unchanged, so that a client may repeat its call; the
@@ -18,97 +16,42 @@ import (
 // error and leaves no trace. If only its queue cannot accept it, it becomes a failed application, as in YARN.
 func (m *Machine) Submit(now time.Time, s *Submission) error {
 	m.at(now)
+	d := admission{s: s, before: m.apps[s.ID]}
 	refused := m.disownedError(s)
-	before, known := m.apps[s.ID]
-	if a := before; known && !a.beginsAgain(s) {
+	if a := d.before; a != nil && !a.beginsAgain(s) {
 		if refused != nil && a.uam() {
 			return refused // its router must not treat this ResourceManager as the home
 		}
-		if a.sub.User != s.User {
-			return &creel.Error{
-				Kind: creel.ErrInvalidRequest,
-				What: "cannot submit " + s.ID.String() + " as " + s.User,
-				Why:  "the application of this id belongs to " + a.sub.User,
-				Try:  "get your own id with getNewApplication",
-			}
-		}
-		return nil
+		return d.repeat()
 	}
 	if refused != nil {
 		return refused
 	}
-	if s.ID.IsZero() || s.User == "" {
-		return invalid(
-			"invalid submission of "+s.ID.String(),
-			"it has no application id or no user",
-			"get an id from getNewApplication",
-		)
-	}
-	if m.cfg.Labels == LabelsOff {
-		if _, err := m.amLabel(s, ""); err != nil {
-			return err
-		}
-	}
-	path, rule, create, q, err := m.placeByRules(s)
-	if err != nil {
+	if err := d.check(m); err != nil {
 		return err
 	}
-	// The home of a UAM, or of an application that moves here, has placed it already.
-	placed := rule != "" || creel.IsUAM(s.Unmanaged, s.Name, s.Tags) || !s.Since.IsZero()
-	unmapped := !placed && m.sched.MappedOnly(path)
-	if q == nil && create && !unmapped {
-		if q = m.sched.CreateQueue(path); q != nil {
-			path = q.Path()
-		}
-	}
-	if q != nil {
-		if !m.MaySubmit(string(path), s.User, s.Groups) {
-			return &creel.Error{
-				Kind: creel.ErrNotPermitted,
-				What: fmt.Sprintf("User %s does not have permission to submit %s to queue %s", s.User, s.ID, path),
-			}
-		}
-	}
-	largest, priority := &m.sizes.Most, s.Priority
-	if q != nil {
-		largest = q.Largest()
-		if !s.HasPriority {
-			priority = q.Spec().DefaultPriorityOf(s.User, s.Groups, m.cfg.ACLs)
-		}
-		if p, ok := m.Spec().WorkflowPriority(s.Tags, q.Path()); ok {
-			priority = p
-		}
-		if err := m.MayHavePriority(s.ID, q.Path(), s.User, s.Groups, priority); err != nil {
-			return err
-		}
-	}
-	if q != nil && !s.Unmanaged {
-		if _, err := m.amLabel(s, path); err != nil {
-			return err
-		}
-	}
-	var am *amounts.Size
-	if !s.Unmanaged {
-		v, err := m.sizes.Normalize(s.AM.Resource, largest)
-		if err != nil {
-			return err
-		}
-		am = m.sizes.Of(v)
-	}
-	a := &app{id: s.ID, sub: s, path: path, rule: rule, unmapped: unmapped, submitted: m.now}
-	if s.Unmanaged && !known {
+	m.admit(&d)
+	m.settle()
+	return nil
+}
+
+// admit applies a checked submission.
+func (m *Machine) admit(d *admission) {
+	s, q := d.s, d.queue
+	a := &app{id: s.ID, sub: s, path: d.path, rule: d.rule, unmapped: d.unmapped, submitted: m.now}
+	if s.Unmanaged && d.before == nil {
 		a.issued = m.issued.numbers[a.id]
-	} else if known {
-		a.issued = before.issued
+	} else if d.before != nil {
+		a.issued = d.before.issued
 	}
 	if since := nanos(s.Since); since > 0 && since < m.now && s.Claim > 0 {
 		a.submitted = since
 	}
-	m.sched.AddApp(&a.App, a.id, a, am, m.sched.CapPriority(priority))
+	m.sched.AddApp(&a.App, a.id, a, d.am, m.sched.CapPriority(d.priority))
 	a.SetTags(a.sub.Tags)
 	m.apps[a.id] = a
-	if known {
-		m.succeed(before, a)
+	if d.before != nil {
+		m.succeed(d.before, a)
 	} else {
 		m.appList = append(m.appList, a)
 	}
@@ -120,50 +63,22 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 	a.state = appNewSaving
 	if why := m.refusal(a, q); why != "" {
 		m.refuse(a, q, why) // its first record has the end, so that no restart decides again
-	} else {
-		m.saveApp(a, func() {
-			if a.state == appNewSaving {
-				a.state = appSubmitted
-				m.accept(a)
-			}
-		})
+		return
 	}
-	m.settle()
-	return nil
-}
-
-// placeByRules returns the queue of a submission by the placement rules, with the rule that chose it, if there is one.
-// create permits creating the queue; q is nil if it does not exist.
-func (m *Machine) placeByRules(s *Submission) (
-	path creel.QueuePath, rule string, create bool, q *sched.Queue, err error,
-) {
-	path, create = creel.QueuePath(s.Queue), m.sched.MakesUndeclared()
-	if m.cfg.Placement != nil {
-		request := queues.PlacementRequest{
-			Application: s.ID, User: s.User, Groups: s.Groups, Name: s.Name, Type: s.Type, Tags: s.Tags, Queue: s.Queue,
+	m.saveApp(a, func() {
+		if a.state == appNewSaving {
+			a.state = appSubmitted
+			m.accept(a)
 		}
-		p, err := m.cfg.Placement.Place(request, m.isLeaf)
-		if err != nil {
-			return "", "", false, nil, err
-		}
-		if p.Queue != "" {
-			path, rule, create = p.Queue, p.Rule, p.Create
-		}
-	}
-	if path == "" {
-		path = "default"
-	}
-	if q = m.sched.Find(string(path)); q != nil {
-		path = q.Path()
-	}
-	return path, rule, create, q, nil
+	})
 }
 
 // QueueFor returns the queue in which a submission would run, whether or not it exists. The error is that of a rule
 // that rejects the submission.
 func (m *Machine) QueueFor(s *Submission) (creel.QueuePath, error) {
-	path, _, _, _, err := m.placeByRules(s)
-	return path, err
+	d := admission{s: s}
+	err := d.place(m)
+	return d.path, err
 }
 
 // maxBeginnings limits the attempts of a UAM that restarts again and again: each attempt stays in its record.

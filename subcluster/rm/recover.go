@@ -90,36 +90,8 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 		if !s.Unmanaged && !k.State.Ended() && k.AM.ID == 0 {
 			break // it waited for a container, and the attempt was never reported: start it again
 		}
-		t := &attempt{
-			id:         k.ID,
-			app:        a,
-			started:    nanos(k.Started),
-			finished:   nanos(k.Finished),
-			final:      k.Final,
-			url:        k.TrackingURL,
-			exit:       k.ExitStatus,
-			am:         k.AM,
-			amNode:     k.Node,
-			responseID: -1,
-			recovered:  true,
-		}
-		t.diag.add(k.Diagnostics, math.MaxInt) // limited when it was saved
-		switch k.State {
-		case creel.AttemptFinished:
-			t.state = tFinished
-		case creel.AttemptFailed:
-			t.state = tFailed
-			if t.exit != creel.ExitPreempted && t.exit != creel.ExitAborted && t.exit != creel.ExitDisksFailed &&
-				t.exit != creel.ExitKilledByRM {
-				a.failures = append(a.failures, t.finished)
-			}
-		case creel.AttemptKilled:
-			t.state = tKilled
-		default:
-			t.state = tLaunched
-		}
-		a.attempts = append(a.attempts, t)
-		a.current = t
+		a.current = recoveredAttempt(a, k)
+		a.attempts = append(a.attempts, a.current)
 	}
 	if r.State.Ended() {
 		a.state = map[creel.ApplicationState]appState{
@@ -153,23 +125,62 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	}
 	m.enterQueue(a, q)
 	a.state = appAccepted
+	m.resume(a, r.Hold)
+	return nil
+}
+
+// recoveredAttempt makes an attempt from its record. It adds a failure that counts to its application.
+func recoveredAttempt(a *app, k *AttemptRecord) *attempt {
+	t := &attempt{
+		id:         k.ID,
+		app:        a,
+		started:    nanos(k.Started),
+		finished:   nanos(k.Finished),
+		final:      k.Final,
+		url:        k.TrackingURL,
+		exit:       k.ExitStatus,
+		am:         k.AM,
+		amNode:     k.Node,
+		responseID: -1,
+		recovered:  true,
+	}
+	t.diag.add(k.Diagnostics, math.MaxInt) // limited when it was saved
+	switch k.State {
+	case creel.AttemptFinished:
+		t.state = tFinished
+	case creel.AttemptFailed:
+		t.state = tFailed
+		if t.exit != creel.ExitPreempted && t.exit != creel.ExitAborted && t.exit != creel.ExitDisksFailed &&
+			t.exit != creel.ExitKilledByRM {
+			a.failures = append(a.failures, t.finished)
+		}
+	case creel.AttemptKilled:
+		t.state = tKilled
+	default:
+		t.state = tLaunched
+	}
+	return t
+}
+
+// resume continues a recovered application in its queue from the state of its last attempt.
+func (m *Machine) resume(a *app, hold Hold) {
 	t := a.current
 	switch {
 	case t == nil:
 		m.newAttempt(a)
-		if a.hold = r.Hold; a.hold.Claim > 0 {
+		if a.hold = hold; a.hold.Claim > 0 {
 			m.withhold(a)
 		}
 	case t.state == tLaunched:
-		if !s.Unmanaged && t.amNode != (creel.NodeID{}) {
+		if !a.sub.Unmanaged && t.amNode != (creel.NodeID{}) {
 			if m.awaited == nil {
 				m.awaited = map[creel.NodeID][]*attempt{}
 			}
 			m.awaited[t.amNode] = append(m.awaited[t.amNode], t)
 		}
 		m.stateChanged(a)
-		if !s.Unmanaged {
-			label, _ := m.amLabel(&s, a.Queue().Path()) // if the label is invalid now, the AM keeps running
+		if !a.sub.Unmanaged {
+			label, _ := m.amLabel(a.sub, a.Queue().Path()) // if the label is invalid now, the AM keeps running
 			a.amLabel = label
 			m.sched.SetAMLabel(&a.App, label)
 		}
@@ -178,16 +189,11 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	case t.state == tFinished:
 		// It had unregistered; only the application's own end was not durable.
 		m.finishApp(a, appFinished, t.final, t.diag.String())
-	case t.state == tFailed && m.retryAfterRestart(a):
+	case t.state == tFailed && !a.sub.Unmanaged && len(a.failures) < m.mostAttempts(a):
 		m.newAttempt(a)
 	default:
 		m.finishApp(a, appFailed, creel.FinalFailed, t.diag.String())
 	}
-	return nil
-}
-
-func (m *Machine) retryAfterRestart(a *app) bool {
-	return !a.sub.Unmanaged && len(a.failures) < m.mostAttempts(a)
 }
 
 // amsMissing ends attempts of an earlier epoch whose AMs should run on a node that has registered without them.
