@@ -133,97 +133,130 @@ func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.Appl
 	if err != nil {
 		return nil, err
 	}
-	wanted := map[creel.ApplicationID]bool{}
+	u := undoing{o: o, user: user, named: map[creel.ApplicationID]bool{}, seen: map[creel.ApplicationID]bool{}, out: []UndoResult{}}
 	for _, a := range apps {
-		wanted[a] = true
-	}
-	out, seen := []UndoResult{}, map[creel.ApplicationID]bool{}
-	say := func(app creel.ApplicationID, format string, args ...any) {
-		seen[app] = true
-		out = append(out, UndoResult{app, fmt.Sprintf(format, args...)})
-	}
-	stopped := func(app creel.ApplicationID, err error) ([]UndoResult, error) {
-		if len(out) == 0 {
-			return nil, err
-		}
-		say(app, "its move is not undone, nor are others that are not named here: %v; try again", err)
-		return out, nil
+		u.named[a] = true
 	}
 	for _, r := range under {
-		if len(apps) > 0 && !wanted[r.Application] {
+		if len(apps) > 0 && !u.named[r.Application] {
 			continue
 		}
-		switch {
-		case r.Unreadable:
-			say(r.Application, "its move goes on: %s; ask a router of the version that began it", r.Why)
-			continue
-		case r.Undo && (r.GiveUp == "" || r.Arrived > 0):
-			say(r.Application, "it is already moving back to %s, if it still waits", r.To)
-			continue
-		case r.Undo:
-			say(r.Application, "it does not go back to %s: %s", r.To, r.GiveUp)
-			continue
-		case r.Arrived > 0:
-			say(r.Application, "it has just arrived at %s: try again in a moment", r.To)
-			continue
+		if err := u.abandon(ctx, r); err != nil {
+			return u.stopped(r.Application, err)
 		}
-		_, err := moves.GiveUp(ctx, o.conf.Store, r.Application, "undone by "+user)
-		if errors.Is(err, creel.ErrConflict) {
-			say(r.Application, movedByOthers)
-			continue
-		}
-		if err != nil {
-			return stopped(r.Application, err)
-		}
-		say(r.Application, "it stays in %s", r.From)
 	}
 	for _, d := range last {
-		switch {
-		case seen[d.Application], len(apps) > 0 && !wanted[d.Application]:
-			continue
-		case len(apps) == 0 && now.Sub(d.At) > undoFor:
-			continue
-		case len(apps) == 0 && d.Undo && d.Moved:
-			say(d.Application, "it went back to %s already; name it to move it to %s again", d.To, d.From)
-			continue
-		case len(apps) == 0 && d.Undo:
-			say(d.Application, "it did not go back to %s: %s; name it to try again", d.To, d.Because)
-			continue
-		case !d.Moved:
+		if u.seen[d.Application] || len(apps) > 0 && !u.named[d.Application] || !u.reversible(d, now) {
 			continue
 		}
-		switch is, ok := o.conf.View().Member(d.To); {
-		case !ok:
-			say(d.Application, "it does not go back: %s, to which it went, is not in the federation any more", d.To)
-			continue
-		case !is.State.Alive():
-			say(d.Application, "it does not go back: %s, to which it went, is %s", d.To, is.State)
-			continue
+		if err := u.reverse(ctx, d); err != nil {
+			return u.stopped(d.Application, err)
 		}
-		home, ok := o.conf.View().Member(d.From)
-		if !ok || !home.State.Alive() || home.Draining != "" {
-			say(d.Application, "it stays in %s: %s takes no applications", d.To, d.From)
-			continue
-		}
-		err := moves.Begin(ctx, o.conf.Store, moves.Record{
-			HomeMove: router.HomeMove{
-				Application: d.Application, From: d.To, To: d.From, Why: "its move is undone by " + user,
-			},
-			Queue: d.Queue, By: user, Undo: true,
-		})
-		if errors.Is(err, creel.ErrConflict) {
-			say(d.Application, movedByOthers)
-			continue
-		}
-		if err != nil {
-			return stopped(d.Application, err)
-		}
-		say(d.Application, "it goes back to %s, if it still waits", d.From)
 	}
 	for _, a := range apps {
-		if !seen[a] {
-			say(a, NoMove)
+		if !u.seen[a] {
+			u.say(a, NoMove)
 		}
 	}
-	return out, nil
+	return u.out, nil
+}
+
+// undoing is one call of UndoMoves.
+type undoing struct {
+	o     *Operator
+	user  string
+	named map[creel.ApplicationID]bool // empty: all moves
+	seen  map[creel.ApplicationID]bool // applications with a result
+	out   []UndoResult
+}
+
+func (u *undoing) say(app creel.ApplicationID, format string, args ...any) {
+	u.seen[app] = true
+	u.out = append(u.out, UndoResult{app, fmt.Sprintf(format, args...)})
+}
+
+// stopped returns the results so far and the store's error; only the error if there is no result.
+func (u *undoing) stopped(app creel.ApplicationID, err error) ([]UndoResult, error) {
+	if len(u.out) == 0 {
+		return nil, err
+	}
+	u.say(app, "its move is not undone, nor are others that are not named here: %v; try again", err)
+	return u.out, nil
+}
+
+// abandon abandons a move under way. An error is the store's.
+func (u *undoing) abandon(ctx context.Context, r moves.Record) error {
+	switch {
+	case r.Unreadable:
+		u.say(r.Application, "its move goes on: %s; ask a router of the version that began it", r.Why)
+		return nil
+	case r.Undo && (r.GiveUp == "" || r.Arrived > 0):
+		u.say(r.Application, "it is already moving back to %s, if it still waits", r.To)
+		return nil
+	case r.Undo:
+		u.say(r.Application, "it does not go back to %s: %s", r.To, r.GiveUp)
+		return nil
+	case r.Arrived > 0:
+		u.say(r.Application, "it has just arrived at %s: try again in a moment", r.To)
+		return nil
+	}
+	_, err := moves.GiveUp(ctx, u.o.conf.Store, r.Application, "undone by "+u.user)
+	switch {
+	case errors.Is(err, creel.ErrConflict):
+		u.say(r.Application, movedByOthers)
+	case err != nil:
+		return err
+	default:
+		u.say(r.Application, "it stays in %s", r.From)
+	}
+	return nil
+}
+
+// reversible reports whether a finished move is to be reversed. It adds the result of a move that is undone already.
+func (u *undoing) reversible(d moves.FinishedMove, now time.Time) bool {
+	all := len(u.named) == 0
+	switch {
+	case all && now.Sub(d.At) > undoFor:
+		return false
+	case all && d.Undo && d.Moved:
+		u.say(d.Application, "it went back to %s already; name it to move it to %s again", d.To, d.From)
+		return false
+	case all && d.Undo:
+		u.say(d.Application, "it did not go back to %s: %s; name it to try again", d.To, d.Because)
+		return false
+	}
+	return d.Moved
+}
+
+// reverse begins the move back of a finished one. An error is the store's.
+func (u *undoing) reverse(ctx context.Context, d moves.FinishedMove) error {
+	view := u.o.conf.View()
+	switch is, ok := view.Member(d.To); {
+	case !ok:
+		u.say(d.Application, "it does not go back: %s, to which it went, is not in the federation any more", d.To)
+		return nil
+	case !is.State.Alive():
+		u.say(d.Application, "it does not go back: %s, to which it went, is %s", d.To, is.State)
+		return nil
+	}
+	home, ok := view.Member(d.From)
+	if !ok || !home.State.Alive() || home.Draining != "" {
+		u.say(d.Application, "it stays in %s: %s takes no applications", d.To, d.From)
+		return nil
+	}
+	err := moves.Begin(ctx, u.o.conf.Store, moves.Record{
+		HomeMove: router.HomeMove{
+			Application: d.Application, From: d.To, To: d.From, Why: "its move is undone by " + u.user,
+		},
+		Queue: d.Queue, By: u.user, Undo: true,
+	})
+	switch {
+	case errors.Is(err, creel.ErrConflict):
+		u.say(d.Application, movedByOthers)
+	case err != nil:
+		return err
+	default:
+		u.say(d.Application, "it goes back to %s, if it still waits", d.From)
+	}
+	return nil
 }

@@ -144,41 +144,43 @@ func Start(t testing.TB, o Options) *Federation {
 		m.D, m.WebAddress = f.fed.RMs[i].Service.Server, f.fed.RMs[i].Address("web")
 	}
 	for i, r := range f.Routers {
-		d := f.fed.Routers[i]
-		tell := func() {
-			r.Server, r.Client, r.Admin, r.Web = d.Service.Server, d.Address(
-				"client",
-			), d.Address(
-				"admin",
-			), d.Address(
-				"web",
-			)
-		}
-		tell()
-		r.start = func() {
-			if err := d.Start(); err != nil {
-				t.Fatal(err)
-			}
-			tell()
-		}
-		r.kill = func() {
-			if err := d.Stop(); err != nil {
-				t.Error(err)
+		r.attach(t, f.fed.Routers[i])
+	}
+	f.Until("every router sees every member with its load", func() bool { return f.complete(int64(o.Nodes)) })
+	return f
+}
+
+// complete reports whether every router sees every member with a number of nodes.
+func (f *Federation) complete(nodes int64) bool {
+	for _, r := range f.Routers {
+		v := r.Server.View()
+		for i := range v.Members {
+			if v.Members[i].Load.Metrics.ActiveNodes != nodes {
+				return false
 			}
 		}
 	}
-	f.Until("every router sees every member with its load", func() bool {
-		for _, r := range f.Routers {
-			v := r.Server.View()
-			for i := range v.Members {
-				if v.Members[i].Load.Metrics.ActiveNodes != int64(o.Nodes) {
-					return false
-				}
-			}
+	return true
+}
+
+// attach sets the router's addresses, and the functions that stop and start its daemon.
+func (r *Router) attach(t testing.TB, d *federation.Daemon[*role.Router]) {
+	tell := func() {
+		r.Server = d.Service.Server
+		r.Client, r.Admin, r.Web = d.Address("client"), d.Address("admin"), d.Address("web")
+	}
+	tell()
+	r.start = func() {
+		if err := d.Start(); err != nil {
+			t.Fatal(err)
 		}
-		return true
-	})
-	return f
+		tell()
+	}
+	r.kill = func() {
+		if err := d.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // changeMember adds relays between a member and the routers, and lets the test change the member's configuration.

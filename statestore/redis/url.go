@@ -99,6 +99,36 @@ func badURL(raw, why string) error {
 	}
 }
 
+// parameter reads one parameter of the URL's query.
+func (c *Config) parameter(t *target, name, v string) (known bool, err error) {
+	switch name {
+	case "db":
+		t.db, err = strconv.Atoi(v)
+		if err == nil && (t.db < 0 || t.kind == "cluster" && t.db != 0) {
+			err = fmt.Errorf("out of range")
+		}
+	case "prefix":
+		c.Prefix = v
+	case "wait":
+		c.Wait, err = strconv.Atoi(v)
+	case "wait_timeout":
+		c.WaitTimeout, err = time.ParseDuration(v)
+	case "timeout":
+		c.Timeout, err = time.ParseDuration(v)
+	case "max_wait":
+		c.MaxWait, err = time.ParseDuration(v)
+	case "tls":
+		t.tls, err = strconv.ParseBool(v)
+	case "sentinel_user":
+		t.sentinelUser = v
+	case "sentinel_password":
+		t.sentinelPassword = v
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
 // parse reads the URL into a target and the Config's own fields.
 func (c *Config) parse() (target, error) {
 	raw := c.URL
@@ -168,30 +198,8 @@ func (c *Config) parse() (target, error) {
 	}
 	for name, values := range q {
 		v := values[len(values)-1]
-		var err error
-		switch name {
-		case "db":
-			t.db, err = strconv.Atoi(v)
-			if err == nil && (t.db < 0 || t.kind == "cluster" && t.db != 0) {
-				err = fmt.Errorf("out of range")
-			}
-		case "prefix":
-			c.Prefix = v
-		case "wait":
-			c.Wait, err = strconv.Atoi(v)
-		case "wait_timeout":
-			c.WaitTimeout, err = time.ParseDuration(v)
-		case "timeout":
-			c.Timeout, err = time.ParseDuration(v)
-		case "max_wait":
-			c.MaxWait, err = time.ParseDuration(v)
-		case "tls":
-			t.tls, err = strconv.ParseBool(v)
-		case "sentinel_user":
-			t.sentinelUser = v
-		case "sentinel_password":
-			t.sentinelPassword = v
-		default:
+		known, err := c.parameter(&t, name, v)
+		if !known {
 			return fail("parameter %q is unknown", name)
 		}
 		if err != nil {

@@ -118,24 +118,9 @@ func (c *Config) run(
 	playing := &atomic.Pointer[replay]{} // simulates the AMs that start now
 	playing.Store(run)
 	began := time.Now()
-	fed, err := federation.New(ctx, federation.Config{
-		Subclusters:   c.Day.Subclusters,
-		Nodes:         c.Day.Nodes,
-		Routers:       2,
-		Rebalancers:   rebalancers,
-		PlanEvery:     time.Second,
-		NodeSize:      nodeSize,
-		NodeHeartbeat: 500 * time.Millisecond,
-		Eager:         20 * time.Millisecond,
-		OnStart: func(s nmserver.Started, exit func(int32, string)) func() {
-			return playing.Load().onStart(s, exit)
-		},
-		Dir:      dir,
-		Store:    store,
-		Settings: s,
-		Lease:    3 * time.Second,
-		Log:      log,
-	})
+	conf := c.federation(rebalancers, playing)
+	conf.Dir, conf.Store, conf.Settings, conf.Log = dir, store, s, log
+	fed, err := federation.New(ctx, conf)
 	if err != nil {
 		return err
 	}
@@ -158,9 +143,7 @@ func (c *Config) run(
 		steady.documents, steady.before = store, int64(len(run.accepted))
 		defer steady.close()
 		playing.Store(steady)
-		fmt.Fprintf(c.Out, "\nsteady part: for %v queues want 1.5 times the capacity, "+
-			"with tasks of 2 to 5 s: %d applications, %d tasks\n\n",
-			c.Day.Steady, len(steady.jobs), tasksOf(steady.jobs))
+		c.announceSteady(steady)
 		if sum.Steady, err = steady.playSteady(ctx, fed, c, said); err != nil {
 			return err
 		}
@@ -181,6 +164,31 @@ func (c *Config) run(
 		<-ctx.Done()
 	}
 	return nil
+}
+
+// federation returns the size and the intervals of the demo's federation.
+func (c *Config) federation(rebalancers int, playing *atomic.Pointer[replay]) federation.Config {
+	return federation.Config{
+		Subclusters:   c.Day.Subclusters,
+		Nodes:         c.Day.Nodes,
+		Routers:       2,
+		Rebalancers:   rebalancers,
+		PlanEvery:     time.Second,
+		NodeSize:      nodeSize,
+		NodeHeartbeat: 500 * time.Millisecond,
+		Eager:         20 * time.Millisecond,
+		OnStart: func(s nmserver.Started, exit func(int32, string)) func() {
+			return playing.Load().onStart(s, exit)
+		},
+		Lease: 3 * time.Second,
+	}
+}
+
+// announceSteady prints the load of the steady part.
+func (c *Config) announceSteady(steady *replay) {
+	fmt.Fprintf(c.Out, "\nsteady part: for %v queues want 1.5 times the capacity, "+
+		"with tasks of 2 to 5 s: %d applications, %d tasks\n\n",
+		c.Day.Steady, len(steady.jobs), tasksOf(steady.jobs))
 }
 
 // welcome prints the started daemons and the load to come.

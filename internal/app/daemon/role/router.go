@@ -25,6 +25,7 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/pages"
+	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/token"
@@ -208,6 +209,19 @@ func (r *Router) addIntents(store statestore.Store, pool *remote.Pool, moving *m
 	}).Run)
 }
 
+// routerParts are the parts of a router that its assembly connects.
+type routerParts struct {
+	conf     RouterConfig
+	store    statestore.Store
+	clock    *pauseclock.Clock
+	recorder *events.Recorder
+	pool     *remote.Pool
+	moving   *mover
+	changes  *operator.Operator
+	tokens   *tokens.Tokens
+	stop     <-chan struct{} // closed when the router stops, for streams
+}
+
 // NewRouter assembles a router over a store, which it does not close.
 func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	r := &Router{Service: daemon.Service{Health: health.New()}}
@@ -217,17 +231,42 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		}
 	}()
 	c.Pages.Ports = &servlets.Ports{}
+	secret, err := clusterSecret(store, c.SecretFile)
+	if err != nil {
+		return nil, err
+	}
+	p := &routerParts{
+		conf: c, store: store,
+		tokens: tokens.New(store, secret, c.TokenLives, crand.Reader), recorder: events.NewRecorder(store, c.Log),
+	}
 	watchSecrets(&r.Service, c.Secrets, nil, c.Log)
+	r.addServer(p)
+	r.addOperator(p)
+	r.addHealth(p)
+	r.addLoops(p)
+	addresses := map[string]string{}
+	r.Entries = []daemon.Entry{daemon.NewEntry("router", addresses)}
+	if err := r.addProtocols(p, addresses); err != nil {
+		return nil, err
+	}
+	if err := r.addWeb(p, addresses); err != nil {
+		return nil, err
+	}
+	return r, keepRecord(&r.Service, store, "", c.Log)
+}
+
+// addServer adds the view of the federation, the connections to members, and the server over both.
+func (r *Router) addServer(p *routerParts) {
+	c, store := p.conf, p.store
 	known := cache.New(store, cache.Config{Size: c.Homes})
-	clock := newClock(&r.Service, c.Log)
-	c.Remote.Clock = clock
+	p.clock = newClock(&r.Service, c.Log)
 	r.Watcher = watch.New(members(&r.Service, store, c.Signer, c.Log), watch.Config{
-		Poll: c.Poll, Plan: store, Validate: ValidPolicy, Log: c.Log, OnChange: known.Changed, Clock: clock,
+		Poll: c.Poll, Plan: store, Validate: ValidPolicy, Log: c.Log, OnChange: known.Changed, Clock: p.clock,
 	})
-	recorder := events.NewRecorder(store, c.Log)
-	pool := newPool(c, recorder)
-	r.OnClose(pool.Close)
-	r.Health.Register(breakerFigures{pool})
+	c.Remote.Clock = p.clock
+	p.pool = newPool(c, p.recorder)
+	r.OnClose(p.pool.Close)
+	r.Health.Register(breakerFigures{p.pool})
 	var homes, movers server.Homes = known, store
 	if c.Wrap != nil {
 		homes, movers = c.Wrap(homes), c.Wrap(movers)
@@ -236,8 +275,8 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		homes = tracedHomes{homes, c.Traces.Tracer("github.com/creelrm/creel/statestore")}
 	}
 	hosts := addResolver(&r.Service, store, r.Watcher.View, c.Machines, c.Log)
-	moving := &mover{
-		store: store, homes: movers, pool: pool, view: r.Watcher.View, terms: c.Moves, log: c.Log,
+	p.moving = &mover{
+		store: store, homes: movers, pool: p.pool, view: r.Watcher.View, terms: c.Moves, log: c.Log,
 		name: "router-" + crand.Text(),
 	}
 	r.Server = server.New(server.Config{
@@ -246,13 +285,13 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Policy:        c.Policy,
 		Homes:         homes,
 		Reservations:  store,
-		Pool:          pool,
+		Pool:          p.pool,
 		Kept:          c.Decisions,
 		Seed:          cmp.Or(c.Seed, rand.Uint64()),
 		Log:           c.Log,
 		SubmitTime:    c.SubmitTime,
 		UnclearWait:   c.UnclearWait,
-		Clock:         clock,
+		Clock:         p.clock,
 		MaxTries:      c.MaxTries,
 		MaxSubmission: c.MaxSubmission,
 		Known:         client.Known,
@@ -260,83 +299,96 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		Disown:        client.Disown,
 		Placed:        client.Placed,
 		Intents:       store,
-		Record:        recorder.Record,
-		Elsewhere:     moving.elsewhere,
+		Record:        p.recorder.Record,
+		Elsewhere:     p.moving.elsewhere,
 		GivesParts:    c.GivesParts,
 		ListsUAMs:     c.ListsUAMs,
 		LastParts:     c.LastParts,
 	})
-	moving.policy = r.Server.Policy
-	stop := addEvents(&r.Service, recorder)
-	changes := operator.New(operator.Config{
-		Events: recorder,
-		View:   r.Watcher.View, Store: store, Admin: c.MayAdmin, Reload: c.ReloadAdmin, Known: r.knows,
-		Preview: moving.preview, Members: memberQueues{moving.member},
+	p.moving.policy = r.Server.Policy
+}
+
+// addOperator adds administrators' changes, and the recording of events.
+func (r *Router) addOperator(p *routerParts) {
+	p.stop = addEvents(&r.Service, p.recorder)
+	p.changes = operator.New(operator.Config{
+		Events: p.recorder,
+		View:   r.Watcher.View, Store: p.store, Admin: p.conf.MayAdmin, Reload: p.conf.ReloadAdmin, Known: r.knows,
+		Preview: p.moving.preview, Members: memberQueues{p.moving.member},
 	})
-	r.Reload = func(context.Context) error { return changes.Refresh() }
+	r.Reload = func(context.Context) error { return p.changes.Refresh() }
+}
+
+// addHealth adds the checks and metrics of the router's dependencies.
+func (r *Router) addHealth(p *routerParts) {
 	r.Health.Check("view of the federation", func() error {
 		if r.Watcher.View() == nil {
 			return watch.ErrNoView
 		}
 		return nil
 	})
-	dependOnStore(&r.Service, store, c.Log)
+	dependOnStore(&r.Service, p.store, p.conf.Log)
 	dependOnView(r.Health, r.Watcher)
 	r.countSubmissions()
+}
 
-	r.addRebuild(store, pool, clock, c.Log)
-	lists := client.NewLists(pool)
-	r.addTidy(store, c.HomeTTL, lists, c.Log)
-	r.addReconcile(store, pool, lists, c.Log)
-	r.addIntents(store, pool, moving, c.Log)
-	r.addMoves(moving)
-	if c.Mend {
-		r.addMends(changes, moving, c.Remote.User)
+// addLoops adds the router's background loops.
+func (r *Router) addLoops(p *routerParts) {
+	log := p.conf.Log
+	r.addRebuild(p.store, p.pool, p.clock, log)
+	lists := client.NewLists(p.pool)
+	r.addTidy(p.store, p.conf.HomeTTL, lists, log)
+	r.addReconcile(p.store, p.pool, lists, log)
+	r.addIntents(p.store, p.pool, p.moving, log)
+	r.addMoves(p.moving)
+	if p.conf.Mend {
+		r.addMends(p.changes, p.moving, p.conf.Remote.User)
 	}
-	r.addTrials(c, pool)
+	r.addTrials(p.conf, p.pool)
 	r.Add("view", r.Watcher.Run)
-	r.Add("events of members", (&memberEvents{view: r.Watcher.View, recorder: recorder}).run)
+	r.Add("events of members", (&memberEvents{view: r.Watcher.View, recorder: p.recorder}).run)
 	r.Add("history", r.Server.Observe)
-	addresses := map[string]string{}
-	r.Entries = []daemon.Entry{daemon.NewEntry("router", addresses)}
-	secret, err := clusterSecret(store, c.SecretFile)
-	if err != nil {
-		return nil, err
-	}
-	delegation := tokens.New(store, secret, c.TokenLives, crand.Reader)
+}
+
+// addProtocols adds the RPC ports.
+func (r *Router) addProtocols(p *routerParts, addresses map[string]string) (err error) {
+	c := p.conf
 	addresses["client"], err = r.addRPC(
 		"client",
 		"yarn.router.clientrm.address",
 		c.Client,
 		c,
-		routerrpc.Service(r.Server, delegation),
-		routerrpc.Login(delegation),
+		routerrpc.Service(r.Server, p.tokens),
+		routerrpc.Login(p.tokens),
 	)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	recorder.Named("router " + addresses["client"])
+	p.recorder.Named("router " + addresses["client"])
 	addresses["admin"], err = r.addRPC(
 		"admin",
 		"yarn.router.rmadmin.address",
 		c.Admin,
 		c,
-		routerrpc.AdminService(r.Server, changes, c.Refreshes),
+		routerrpc.AdminService(r.Server, p.changes, c.Refreshes),
 		nil,
 	)
-	if err != nil {
-		return nil, err
-	}
+	return err
+}
+
+// addWeb adds the web port: health, the REST API and the dashboard.
+func (r *Router) addWeb(p *routerParts, addresses map[string]string) (err error) {
+	c := p.conf
 	mux, byToken := chi.NewRouter(), chi.NewRouter()
 	for _, m := range []*chi.Mux{mux, byToken} {
 		m.Use(r.Health.Requests, httpguard.KnownHosts(c.AllowedHosts))
 	}
 	r.Health.Mount(mux)
 	documents := rest.New(r.Server, rest.Config{
-		Started: time.Now(), Log: c.Log, Operator: changes, Version: build.Read().Version,
+		Started: time.Now(), Log: c.Log, Operator: p.changes, Version: build.Read().Version,
 		Readiness: r.readiness, Settings: c.Settings, Proxy: c.WebProxy, Pages: c.Pages,
-		User: c.Remote.User, StaticUser: c.StaticUser, Allows: c.Allows, Tokens: delegation, Daemons: store,
-		Events: events.NewLog(store, time.Now), Stop: stop,
+		User: c.Remote.User, StaticUser: c.StaticUser, Allows: c.Allows, Tokens: p.tokens, Daemons: p.store,
+		Events: events.NewLog(p.store, time.Now), Stop: p.stop,
 	})
 	documents.Mount(mux)
 	// Only the REST API accepts delegation tokens: health, metrics and pages do not.
@@ -351,10 +403,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 		site = dash.New(api, documents.Patient)
 	}
 	addresses["web"], err = addSite(&r.Service, "yarn.router.webapp.address", c.Web, mux, site, c.WebServer)
-	if err != nil {
-		return nil, err
-	}
-	return r, keepRecord(&r.Service, store, "", c.Log)
+	return err
 }
 
 // settingsInForce lists the settings in force.
