@@ -133,7 +133,10 @@ func (o *Operator) UndoMoves(ctx context.Context, user string, apps []creel.Appl
 	if err != nil {
 		return nil, err
 	}
-	u := undoing{o: o, user: user, named: map[creel.ApplicationID]bool{}, seen: map[creel.ApplicationID]bool{}, out: []UndoResult{}}
+	u := undoing{
+		o: o, user: user, out: []UndoResult{},
+		named: map[creel.ApplicationID]bool{}, seen: map[creel.ApplicationID]bool{},
+	}
 	for _, a := range apps {
 		u.named[a] = true
 	}

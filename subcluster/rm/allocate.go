@@ -52,12 +52,9 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	}
 	m.acknowledged(t)
 	t.reuseAnswer()
-	if p := r.Progress; p >= 0 && p <= 1 {
-		a.progress = p
-	} else if p > 1 {
-		a.progress = 1
-	} else {
-		a.progress = 0
+	a.progress = 0
+	if r.Progress >= 0 { // and not NaN
+		a.progress = min(r.Progress, 1)
 	}
 	if r.TrackingURL != "" {
 		t.url = r.TrackingURL
