@@ -66,7 +66,7 @@ func TestMetricsMatchState(t *testing.T) {
 			`creel_rm_memory_bytes{kind="total",subcluster="sc-1"} 2.5769803776e+10`,
 			`creel_rm_vcores{kind="total",subcluster="sc-1"} 24`,
 			`creel_rm_queue_memory_bytes{kind="guaranteed",queue="root",subcluster="sc-1"} 2.5769803776e+10`,
-			`creel_rm_queue_applications{queue="root",state="waiting",subcluster="sc-1"} 0`,
+			`creel_rm_queue_applications{queue="root",state="pending",subcluster="sc-1"} 0`,
 			`creel_rm_containers{state="allocated",subcluster="sc-1"} 0`,
 			`creel_rm_queue_preempted_containers_total{queue="root",subcluster="sc-1"} 0`,
 			`creel_rm_grant_wait_seconds_bucket{subcluster="sc-1",le="0.001"} 0`,

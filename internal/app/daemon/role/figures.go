@@ -135,7 +135,9 @@ var (
 	rmQueueMemory  = figure("rm_queue_memory_bytes", "Memory of a queue: guaranteed, used, pending.", "queue", "kind")
 	rmWaits        = figure("rm_grant_wait_seconds",
 		"From an ask to the grant of each container but AMs' own. An ask that is raised while it waits counts from the mean.")
-	rmQueueApps = figure("rm_queue_applications", "Applications of a queue: running, waiting.", "queue", "state")
+	rmQueueApps = figure("rm_queue_applications",
+		"Applications of a queue in one member, as YARN counts them: active (with an AM), pending (without).",
+		"queue", "state")
 	rmQueueLost = figure("rm_queue_preempted_containers_total",
 		"Containers taken back from a queue and those below it.", "queue")
 	rmQueueLostMemory = figure("rm_queue_preempted_byte_seconds_total",
@@ -202,8 +204,8 @@ func (f subclusterFigures) Collect(out chan<- prometheus.Metric) {
 		} {
 			gauge(rmQueueMemory, float64(r.MemoryMB)*mb, string(q.Path), kind)
 		}
-		gauge(rmQueueApps, float64(q.ActiveApps), string(q.Path), "running")
-		gauge(rmQueueApps, float64(q.PendingApps), string(q.Path), "waiting")
+		gauge(rmQueueApps, float64(q.ActiveApps), string(q.Path), "active")
+		gauge(rmQueueApps, float64(q.PendingApps), string(q.Path), "pending")
 		for d, v := range map[*prometheus.Desc]float64{
 			rmQueueLost:       float64(q.ContainersPreempted),
 			rmQueueLostMemory: float64(q.PreemptedSeconds.MemoryMB) * mb,

@@ -395,7 +395,7 @@ func (r *Router) addWeb(p *routerParts, addresses map[string]string) (err error)
 	byToken.NotFound(webserver.DisallowAnonymous)
 	documents.Mount(byToken)
 	c.WebServer.Login = webserver.Login{Shown: rest.ShowsToken, Handler: byToken}
-	r.Add("applications", documents.Run)
+	r.addApplications(documents)
 	var site *pages.Site
 	if c.Dashboard {
 		api := chi.NewRouter()

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/creelrm/creel/router/rest"
+)
+
+// appFigures exports the federation's applications by queue, as pages and /api/v1 count them.
+type appFigures struct{ of *rest.Handler }
+
+var (
+	fedApplications = figure("applications", "Applications of a leaf queue in all members, each at its home. One that "+
+		"has no AM or asks that are not granted is waiting, others are running.", "queue", "state")
+	fedOldestWait = figure("applications_oldest_wait_seconds", "Age of the oldest wait of a leaf queue's "+
+		"applications; 0 if none waits. Members running Hadoop's ResourceManager do not report it.", "queue")
+)
+
+// addApplications adds the task that keeps the list of applications, and its metrics.
+func (r *Router) addApplications(documents *rest.Handler) {
+	r.Add("applications", documents.Run)
+	r.Health.Register(appFigures{documents})
+}
+
+// Describe implements prometheus.Collector.
+func (appFigures) Describe(out chan<- *prometheus.Desc) {
+	out <- fedApplications
+	out <- fedOldestWait
+}
+
+// Collect implements prometheus.Collector. It exports nothing before the first list.
+func (f appFigures) Collect(out chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	for _, t := range f.of.Tallies(context.Background()) {
+		gauge(fedApplications, float64(t.Running), string(t.Queue), "running")
+		gauge(fedApplications, float64(t.Waiting), string(t.Queue), "waiting")
+		gauge(fedOldestWait, t.OldestWait.Seconds(), string(t.Queue))
+	}
+}
