@@ -135,6 +135,9 @@ func (f *runFlags) run(c *cobra.Command, args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if err := f.fits(ctx); err != nil {
+		return err
+	}
 	id, err := f.submit(ctx)
 	if err != nil {
 		return err

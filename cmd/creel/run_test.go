@@ -52,8 +52,8 @@ func TestRunWatchesACommandToItsEnd(t *testing.T) {
 	shows(8, []string{"run", "--containers", "2", "--", "sh", "-c", "exit 3"},
 		"FAILED after", "2 of 2 containers failed", "exit code 3")
 	shows(8, []string{"run", "--containers", "2", "--env", "CREEL_SIM_EXIT=9", "--", "date"}, "exit code 9")
-	shows(8, []string{"run", "--memory", "99g", "--", "date"}, "FAILED after", "the ask was refused: Invalid resource request",
-		"maximum allowed allocation")
+	shows(2, []string{"run", "--memory", "99g", "--", "date"}, "no member can run a container of 101376 MB",
+		"ask for at most 4096 MB")
 	shows(8, []string{"run", "--containers", "50", "--memory", "4g", "--timeout", "4s", "--", "sleep", "60"},
 		"no_node_has_room", "needs <memory:4096, vCores:1>", "is killed: it had not ended after 4s", "KILLED after")
 	for _, bad := range [][]string{

@@ -48,6 +48,7 @@ func (h *Handler) native(r chi.Router) {
 		r.Get("/view", h.view)
 		r.Get("/apps/{appid}/why", h.why)
 		r.Get("/counts", h.counts)
+		r.Get("/fit", fit(h))
 		r.Get("/openapi.json", constant("application/json", openapi))
 		r.Get("/schemas/policy.json", constant("application/schema+json", []byte(policies.Schema)))
 		r.Get("/schemas/queues.json", constant("application/schema+json", []byte(rebalancer.Schema)))
