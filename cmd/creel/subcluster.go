@@ -213,8 +213,12 @@ members; --dry-run shows the moves. See creel rebalancer moves.`,
 			return printNext(c, f.printer, m)
 		}
 		order := map[string]string{"mode": string(wanted), "reason": reason}
-		if _, err := f.call(c.Context(), http.MethodPut, memberPath(id)+"/drain", nil, order, nil); err != nil {
+		var doc rest.DrainDoc
+		if _, err := f.call(c.Context(), http.MethodPut, memberPath(id)+"/drain", nil, order, &doc); err != nil {
 			return err
+		}
+		if doc.Warning != "" {
+			fmt.Fprintln(c.ErrOrStderr(), "creel: warning:", doc.Warning)
 		}
 		if wanted == operator.Stop {
 			fmt.Fprintf(c.OutOrStdout(), "%s gets no new work\n", id)

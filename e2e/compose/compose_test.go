@@ -79,7 +79,8 @@ func (f *federation) sh(router, script string) string {
 	f.t.Helper()
 	_, out, code := process.Run(f.t.Context(), f.t, process.Command{
 		Name: "sh", Dir: f.t.TempDir(), Args: []string{"bash", "-euo", "pipefail", "-c", script},
-		Env: []string{"PATH=" + f.dir + ":" + os.Getenv("PATH"), "CREEL_SERVER=" + f.address(router, "8089")},
+		Env: []string{"PATH=" + f.dir + ":" + os.Getenv("PATH"), "CREEL_SERVER=" + f.address(router, "8089"),
+			"HADOOP_USER_NAME=creel"}, // the administrator of deploy/conf
 	})
 	if code != 0 {
 		f.t.Fatalf("exit code %d of:\n%s\n%s", code, script, out)
@@ -192,7 +193,8 @@ func (f *federation) dashboardsHaveData() {
 				Status string
 				Data   struct{ Result []any }
 			}
-			seen := f.get(web+"/api/v1/query?query="+url.QueryEscape(target.Expr), &doc)
+			expr := regexp.MustCompile(`"\$(federation|member|queue)"`).ReplaceAllString(target.Expr, `".*"`) // all of each
+			seen := f.get(web+"/api/v1/query?query="+url.QueryEscape(expr), &doc)
 			if asked++; doc.Status != "success" || len(doc.Data.Result) == 0 {
 				f.t.Errorf("the panel %q draws nothing of %s: %s", p.Title, target.Expr, seen)
 			}

@@ -82,6 +82,14 @@ func (o *Operator) Permits(user string) bool {
 	return admin == nil || admin(user)
 }
 
+// Warning is the warning about rights that a change of the federation's members answers with; "" if there is none.
+func (o *Operator) Warning() string {
+	if !o.Permits("") { // no list names it
+		return ""
+	}
+	return "yarn.admin.acl of this router is *: every user may drain members and change queues; name administrators"
+}
+
 // allow rejects non-administrators with creel.ErrNotPermitted.
 func (o *Operator) allow(user, what string) error {
 	if o.Permits(user) {

@@ -78,6 +78,13 @@ func memberParam(r *http.Request) creel.SubclusterID {
 	return creel.SubclusterID(pathParam(r, "id"))
 }
 
+// DrainDoc is the answer to a drain.
+type DrainDoc struct {
+	ID       creel.SubclusterID `json:"id"`
+	Draining operator.Mode      `json:"draining"`
+	Warning  string             `json:"warning,omitempty"`
+}
+
 // drain stops new work for a member: PUT of a DrainOrder.
 func (h *Handler) drain(w http.ResponseWriter, r *http.Request) {
 	var in struct {
@@ -91,7 +98,7 @@ func (h *Handler) drain(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = h.conf.Operator.Drain(r.Context(), caller(r), memberParam(r), mode, in.Reason)
 	}
-	done(w, err, map[string]string{"id": string(memberParam(r)), "draining": string(mode)})
+	done(w, err, DrainDoc{memberParam(r), mode, h.conf.Operator.Warning()})
 }
 
 func (h *Handler) undrain(w http.ResponseWriter, r *http.Request) {
