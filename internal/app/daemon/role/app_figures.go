@@ -11,7 +11,9 @@ import (
 )
 
 // appFigures exports the federation's applications by queue, as pages and /api/v1 count them.
-type appFigures struct{ of *rest.Handler }
+type appFigures struct {
+	tallies func(ctx context.Context) []rest.QueueTally
+}
 
 var (
 	fedApplications = figure("applications", "Applications of a leaf queue in all members, each at its home. One that "+
@@ -23,7 +25,7 @@ var (
 // addApplications adds the task that keeps the list of applications, and its metrics.
 func (r *Router) addApplications(documents *rest.Handler) {
 	r.Add("applications", documents.Run)
-	r.Health.Register(appFigures{documents})
+	r.Health.Register(appFigures{documents.Tallies})
 }
 
 // Describe implements prometheus.Collector.
@@ -37,7 +39,7 @@ func (f appFigures) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	for _, t := range f.of.Tallies(context.Background()) {
+	for _, t := range f.tallies(context.Background()) {
 		gauge(fedApplications, float64(t.Running), string(t.Queue), "running")
 		gauge(fedApplications, float64(t.Waiting), string(t.Queue), "waiting")
 		gauge(fedOldestWait, t.OldestWait.Seconds(), string(t.Queue))

@@ -76,7 +76,7 @@ func (r *Router) addTrials(c RouterConfig, pool *remote.Pool) {
 		last: map[creel.SubclusterID]trial{},
 	}
 	r.Add("trials of members", t.run)
-	r.Health.Register(t)
+	r.Health.Register(trialFigures{t.figures})
 	r.Health.Depend("trials of members", t.state)
 }
 
@@ -220,11 +220,22 @@ var memberRefuses = figure("member_refuses",
 	"1 for each service that a live member refuses to this router: impersonation, kill, kill_by_rest, refresh, clock, "+
 		"release.", "subcluster", "service")
 
+// trialFigures exports the refusals of live members.
+type trialFigures struct {
+	each func(yield func(id creel.SubclusterID, service string, refuses float64))
+}
+
 // Describe implements prometheus.Collector.
-func (t *trials) Describe(out chan<- *prometheus.Desc) { out <- memberRefuses }
+func (trialFigures) Describe(out chan<- *prometheus.Desc) { out <- memberRefuses }
 
 // Collect implements prometheus.Collector. A member that is not alive has no samples.
-func (t *trials) Collect(out chan<- prometheus.Metric) {
+func (f trialFigures) Collect(out chan<- prometheus.Metric) {
+	f.each(func(id creel.SubclusterID, service string, refuses float64) {
+		out <- prometheus.MustNewConstMetric(memberRefuses, prometheus.GaugeValue, refuses, string(id), service)
+	})
+}
+
+func (t *trials) figures(yield func(id creel.SubclusterID, service string, refuses float64)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	view := t.view()
@@ -237,7 +248,7 @@ func (t *trials) Collect(out chan<- prometheus.Metric) {
 			if slices.ContainsFunc(last.found, func(r router.Refusal) bool { return r.Kind == kind }) {
 				refuses = 1
 			}
-			out <- prometheus.MustNewConstMetric(memberRefuses, prometheus.GaugeValue, refuses, string(id), kind)
+			yield(id, kind, refuses)
 		}
 	}
 }
