@@ -11,6 +11,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // QueueTally counts a leaf queue's applications in all members, each at its home.
@@ -23,7 +24,7 @@ type QueueTally struct {
 // Tallies counts the applications of each leaf queue for metrics, by the same list and rule as pages and /api/v1. It
 // returns nil while no member has sent its applications. If members publish changes, the list is that of the last
 // update: a scrape costs them nothing.
-func (h *Handler) Tallies(ctx context.Context) []QueueTally {
+func Tallies(ctx context.Context, h *Handler) []QueueTally {
 	var rows []*AppRow
 	if h.feed.usable() {
 		rows = h.fedApps.last("")
@@ -39,7 +40,7 @@ func (h *Handler) Tallies(ctx context.Context) []QueueTally {
 		return nil
 	}
 	now, by := time.Now(), countsBy[creel.QueuePath]{}
-	for _, queue := range h.leafQueues() {
+	for _, queue := range leafQueues(h.server.View()) {
 		by[queue] = &AppCounts{}
 	}
 	for _, a := range rows {
@@ -56,8 +57,7 @@ func (h *Handler) Tallies(ctx context.Context) []QueueTally {
 }
 
 // leafQueues returns the leaf queues that members report, so that a queue without applications counts as zero.
-func (h *Handler) leafQueues() (leaves []creel.QueuePath) {
-	view := h.server.View()
+func leafQueues(view *subcluster.View) (leaves []creel.QueuePath) {
 	if view == nil {
 		return nil
 	}

@@ -25,7 +25,9 @@ var (
 // addApplications adds the task that keeps the list of applications, and its metrics.
 func (r *Router) addApplications(documents *rest.Handler) {
 	r.Add("applications", documents.Run)
-	r.Health.Register(appFigures{documents.Tallies})
+	r.Health.Register(appFigures{func(ctx context.Context) []rest.QueueTally {
+		return rest.Tallies(ctx, documents)
+	}})
 }
 
 // Describe implements prometheus.Collector.
