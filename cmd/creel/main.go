@@ -121,5 +121,7 @@ Exit codes of all commands:
 		referenceCommand(),
 		versionCommand(),
 	)
+	addExamples(root)
+	addCompletions(root)
 	return root
 }

@@ -75,8 +75,8 @@ With --policy, --conf or --view the federation is yours: its members, queues and
 policies. With --against, --against-conf or --against-define the same day is
 played twice from the same seed, and waits, use against entitlement, utilisation
 and work lost to preemption are compared for each queue and member.`,
-		Example: `  creel sim                                  the whole recorded day, without faults
-  creel sim --faults --seed 7 --hours 9-10   an hour with faults drawn from a seed
+		Example: `  creel sim                                  # the whole recorded day, without faults
+  creel sim --faults --seed 7 --hours 9-10   # an hour with faults drawn from a seed
   creel sim --faults --seeds 100 --hours 9-9.25 --nodes 20
   creel sim --view live --against new.json --hours 9-10 --html report.html
   creel sim --hours 9-10 --nodes 20 --against-define yarn.resourcemanager.scheduler.monitor.enable=true`,

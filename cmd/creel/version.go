@@ -27,5 +27,6 @@ func versionCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	_ = c.RegisterFlagCompletionFunc("output", fixedWords("text", "json")) // the flag exists
 	return c
 }
