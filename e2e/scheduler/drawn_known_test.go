@@ -204,6 +204,15 @@ Another test writes -1 for each key in turn. Both ResourceManagers show the same
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", k.where, k.hadoop, k.creel, k.why)
 	}
 	b.WriteString(`
+Another test shows trees of many notations by REST and by the RPC ` + "`getQueueInfo`" + `, before and after the first node:
+
+| configuration or field | Hadoop | creel | reason |
+| --- | --- | --- | --- |
+`)
+	for _, k := range shownKnown {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", k.where, k.hadoop, k.creel, k.why)
+	}
+	b.WriteString(`
 ## FairScheduler
 
 A test draws allocation files and changes of them, and compares the same. It accepts these differences and no others.

@@ -67,7 +67,9 @@ func startTrees(t *testing.T, conf hadoop.Conf) *hadoopTrees {
 		"hadoop.http.staticuser.user":                        hadoop.OSUser(t),
 	}.With(conf)
 	for _, service := range []string{"address", "scheduler.address", "resource-tracker.address", "admin.address"} {
-		h.base["yarn.resourcemanager."+service] = "127.0.0.1:0"
+		if h.base["yarn.resourcemanager."+service] == "" {
+			h.base["yarn.resourcemanager."+service] = "127.0.0.1:0"
+		}
 	}
 	h.base["yarn.scheduler.fair.allocation.file"] = filepath.Join(h.conf, allocationFile)
 	h.write(t, hadoop.Queues())
@@ -353,7 +355,7 @@ func factsOf(t *testing.T, code int, body []byte) map[string]string {
 			for i, value := range v {
 				name := strconv.Itoa(i)
 				if o, ok := value.(map[string]any); ok {
-					for _, key := range []string{"queueName", "partitionName", "accessType", "resourceName", "name"} {
+					for _, key := range []string{"queueName", "partitionName", "accessType", "resourceName", "name", "key"} {
 						if s, ok := o[key].(string); ok {
 							name = s[strings.LastIndexByte(s, '.')+1:]
 							break

@@ -65,6 +65,15 @@ type Config struct {
 // MaxTypes limits the resource types of one machine, including memory and vcores.
 const MaxTypes = 8
 
+// TypeNames returns the names of all resource types, memory and vcores first.
+func (c *Config) TypeNames() []string {
+	names := []string{creel.MemoryName, creel.VCoresName}
+	for i := range c.ResourceTypes {
+		names = append(names, c.ResourceTypes[i].Name)
+	}
+	return names
+}
+
 // Defaults returns YARN's default values and one leaf queue, root.default.
 func Defaults() Config {
 	return Config{

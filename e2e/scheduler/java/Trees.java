@@ -14,6 +14,7 @@ import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.api.protocolrecords.RegisterNodeManagerRequest;
+import org.apache.hadoop.yarn.server.resourcemanager.ClientRMService;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContextImpl;
 import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
@@ -150,6 +151,9 @@ public class Trees {
     context.setScheduler(next);
     rm.now = next;
     next.init(conf);
+    Field clients = ClientRMService.class.getDeclaredField("scheduler");
+    clients.setAccessible(true);
+    clients.set(rm.getClientRMService(), next);
     update();
   }
 

@@ -38,6 +38,25 @@ func (s *Spec) LabelNames() []string {
 	return slices.Compact(out)
 }
 
+// ListedLabels returns the labels that queues list or have a share of, sorted, without AnyLabel.
+func (s *Spec) ListedLabels() []string {
+	out := s.LabelNames()
+	var look func(q *Queue)
+	look = func(q *Queue) {
+		for _, label := range q.Labels {
+			if label != AnyLabel && label != "" {
+				out = append(out, label)
+			}
+		}
+		for i := range q.Children {
+			look(&q.Children[i])
+		}
+	}
+	look(&s.Root)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // Partition returns the tree for the nodes of one label: the same queues with their shares of it. A queue that may
 // not use the label has capacity and maximum 0. Limits in numbers of applications do not apply to a partition.
 func (s *Spec) Partition(label string) Spec { return s.partition(label, false) }

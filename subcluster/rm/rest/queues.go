@@ -11,6 +11,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
@@ -50,7 +51,7 @@ func (h *Handler) configured(w *writer, name string, v creel.Resource, b bounds)
 
 // vector writes a configured capacity type by type.
 func (h *Handler) vector(w *writer, q *sched.QueueView) {
-	c := written(q)
+	c := codec.Written(q)
 	names := h.resourceNames()
 	if q.Spec.Written != nil && c.Unit == queues.Unset {
 		names = nil
@@ -171,6 +172,11 @@ func (h *Handler) health(w *writer) {
 	})
 }
 
+// in returns a queue of a list, nil for none.
+func in(all map[creel.QueuePath]*rm.QueueView) func(creel.QueuePath) *rm.QueueView {
+	return func(path creel.QueuePath) *rm.QueueView { return all[path] }
+}
+
 // children returns a queue's children in Hadoop's order: leaves, then parents.
 func children(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) []*rm.QueueView {
 	var out []*rm.QueueView
@@ -191,25 +197,10 @@ func children(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) []*rm.Queu
 	return out
 }
 
-// written returns a queue's capacity as it is configured.
-func written(q *sched.QueueView) *queues.Amount {
-	if q.Spec.Written != nil {
-		return q.Spec.Written
-	}
-	return &q.Spec.Capacity
-}
-
-func weightOf(q *sched.QueueView) float64 {
-	if c := written(q); c.Unit == queues.Weight {
-		return c.Value
-	}
-	return -1
-}
-
 // mode returns the unit of a queue's capacity, "mixed" if its resource types have several. A missing capacity has a
 // unit in legacy mode only.
 func (h *Handler) mode(q *rm.QueueView) string {
-	switch written(&q.QueueView).Uniform(h.resourceNames()) {
+	switch codec.Written(&q.QueueView).Uniform(h.resourceNames()) {
 	case queues.Unset:
 		if q.Vectors && q.Spec.Written != nil {
 			return "unknown"
@@ -240,15 +231,6 @@ func creation(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) string {
 	return "static"
 }
 
-// share returns the queue's promised part of its parent. A queue with a weight returns 0, unless capacities are set per
-// resource type.
-func share(q *sched.QueueView) float64 {
-	if q.Spec.Capacity.Unit == queues.Weight && !q.Vectors {
-		return 0
-	}
-	return q.Capacity
-}
-
 // computed returns an amount that is neither configured nor counted. Under the memory-only calculator it has at most
 // one core.
 func computed(q *sched.QueueView, r creel.Resource) creel.Resource {
@@ -258,35 +240,17 @@ func computed(q *sched.QueueView, r creel.Resource) creel.Resource {
 	return r
 }
 
-// amountsOf returns the amounts configured for a queue. A missing maximum is the parent's.
-func amountsOf(q *sched.QueueView, all map[creel.QueuePath]*rm.QueueView) (least, most creel.Resource) {
-	least, most = q.Spec.Capacity.Resource, q.Spec.MaxCapacity.Resource
-	if p := all[q.Parent]; p != nil && most.IsZero() && !least.IsZero() {
-		_, most = amountsOf(&p.QueueView, all)
-	}
-	return least, most
-}
-
-// effective returns the amounts in force for a queue. In a cluster without nodes the minimum is the configured one.
-func effective(q *sched.QueueView, all map[creel.QueuePath]*rm.QueueView) (least, most creel.Resource) {
-	if root := all[creel.RootQueue]; root != nil && root.Max.IsZero() && !q.Vectors {
-		least, _ = amountsOf(q, all)
-		return least, q.Max
-	}
-	return q.Guaranteed, q.Max
-}
-
 func (h *Handler) capacityRoot(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
-	percent(w, "capacity", share(&q.QueueView))
+	percent(w, "capacity", codec.Share(&q.QueueView))
 	percent(w, "usedCapacity", q.UsedCapacity)
 	percent(w, "maxCapacity", q.MaxCapacity)
-	w.Float("weight", weightOf(&q.QueueView))
+	w.Float("weight", codec.WeightOf(&q.QueueView, h.resourceNames()))
 	w.Float("normalizedWeight", q.NormalizedWeight)
 	h.vector(w, &q.QueueView)
 	w.Text("queueName", q.Path.Leaf())
 	w.Text("queuePath", string(q.Path))
 	w.Int("maxParallelApps", int64(q.Spec.ParallelLimit()))
-	w.Bool("isAbsoluteResource", written(&q.QueueView).Unit == queues.Absolute)
+	w.Bool("isAbsoluteResource", codec.Written(&q.QueueView).Unit == queues.Absolute)
 	h.capacityChildren(w, q, all, b)
 	h.capacities(w, q, all, b)
 	h.health(w)
@@ -338,13 +302,13 @@ func leafClass(queues []*rm.QueueView, class string) func(i int) string {
 }
 
 func (h *Handler) capacities(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
-	parts := partitionsOf(q)
+	parts := codec.Rows(q)
 	w.Object("capacities", func(w *writer) {
 		w.List("queueCapacitiesByPartition", len(parts), func(w *writer, i int) {
 			p := &parts[i]
 			w.Text("partitionName", p.Label)
 			h.vector(w, &p.QueueView)
-			percent(w, "capacity", share(&p.QueueView))
+			percent(w, "capacity", codec.Share(&p.QueueView))
 			percent(w, "usedCapacity", p.UsedCapacity)
 			percent(w, "maxCapacity", p.MaxCapacity)
 			percent(w, "absoluteCapacity", p.AbsCapacity)
@@ -355,37 +319,26 @@ func (h *Handler) capacities(w *writer, q *rm.QueueView, all map[creel.QueuePath
 				share = p.MaxAMPercent
 			}
 			percent(w, "maxAMLimitPercentage", share)
-			w.Float("weight", weightOf(&p.QueueView))
+			w.Float("weight", codec.WeightOf(&p.QueueView, h.resourceNames()))
 			w.Float("normalizedWeight", p.NormalizedWeight)
-			least, most := amountsOf(&p.QueueView, all)
+			least, most := codec.Amounts(&p.QueueView, in(all))
 			h.configured(w, "configuredMinResource", least, b)
 			h.configured(w, "configuredMaxResource", most, b)
-			least, most = effective(&p.QueueView, all)
+			least, most = codec.Effective(&p.QueueView, in(all))
+			if q.Parent == "" && p.Label != "" && p.Max.IsZero() { // the root has no amounts of an absent label
+				h.bounded(w, "effectiveMinResource", least, b)
+				h.bounded(w, "effectiveMaxResource", most, b)
+				return
+			}
 			h.resource(w, "effectiveMinResource", least)
 			h.resource(w, "effectiveMaxResource", most)
 		})
 	})
 }
 
-// partitionsOf returns the rows of a queue's capacities. The first is for nodes without a label. Others are for labels
-// in which the queue has capacities (a dynamic queue: access) or uses resources.
-func partitionsOf(q *rm.QueueView) []sched.PartitionView {
-	out := []sched.PartitionView{{QueueView: q.QueueView}}
-	for i := range q.Partitions {
-		p := &q.Partitions[i]
-		own := q.Parent == "" || q.Dynamic || slices.ContainsFunc(q.Spec.Shares, func(s queues.LabelShare) bool {
-			return s.Label == p.Label
-		})
-		if p.Accessible && own || !p.Used.IsZero() {
-			out = append(out, *p)
-		}
-	}
-	return out
-}
-
 // usesOf returns the rows of a queue's use. A parent omits labels without use or requests.
 func usesOf(q *rm.QueueView) []sched.PartitionView {
-	all := partitionsOf(q)
+	all := codec.Rows(q)
 	if q.Leaf {
 		return all
 	}
@@ -417,18 +370,18 @@ func usesOfUser(q *rm.QueueView, u *sched.UserView) []userUse {
 
 func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
 	w.Text("queuePath", string(q.Path))
-	percent(w, "capacity", share(&q.QueueView))
+	percent(w, "capacity", codec.Share(&q.QueueView))
 	percent(w, "usedCapacity", q.UsedCapacity)
 	percent(w, "maxCapacity", q.MaxCapacity)
 	percent(w, "absoluteCapacity", q.AbsCapacity)
 	percent(w, "absoluteMaxCapacity", q.AbsMaxCapacity)
 	percent(w, "absoluteUsedCapacity", q.AbsUsed)
-	w.Float("weight", weightOf(&q.QueueView))
+	w.Float("weight", codec.WeightOf(&q.QueueView, h.resourceNames()))
 	w.Float("normalizedWeight", q.NormalizedWeight)
 	w.Int("numApplications", int64(q.Apps))
 	w.Int("maxParallelApps", int64(q.Spec.ParallelLimit()))
 	w.Text("queueName", q.Path.Leaf())
-	w.Bool("isAbsoluteResource", written(&q.QueueView).Unit == queues.Absolute)
+	w.Bool("isAbsoluteResource", codec.Written(&q.QueueView).Unit == queues.Absolute)
 	w.Text("state", q.State.String())
 	h.capacityChildren(w, q, all, b)
 	h.resource(w, "resourcesUsed", q.Used)
@@ -458,7 +411,7 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 			h.resource(w, "userAmLimit", computed(&p.QueueView, ofUser))
 		})
 	})
-	least, most := effective(&q.QueueView, all)
+	least, most := codec.Effective(&q.QueueView, in(all))
 	h.resource(w, "minEffectiveCapacity", least)
 	h.resource(w, "maxEffectiveCapacity", most)
 	h.resource(w, "maximumAllocation", q.MaxAllocation)

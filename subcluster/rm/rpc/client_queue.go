@@ -28,13 +28,13 @@ func (c *clientHandler) GetQueueInfo(
 		if !ok {
 			return server.Done(&pb.GetQueueInfoResponseProto{}) // YARN's response for an absent queue
 		}
-		scheduler := s.MachineConfig().Queues.Scheduler
-		told := func(q *rm.QueueView) *pb.QueueInfoProto { return codec.QueueInfo(q, scheduler) }
+		d := c.queues(m)
+		told := d.Info
 		if routed {
 			uams := m.UAMs()
 			told = func(q *rm.QueueView) *pb.QueueInfoProto {
 				uams.TakeFromQueue(q)
-				return codec.QueueInfo(q, scheduler)
+				return d.Info(q)
 			}
 		}
 		info := told(&top)
@@ -50,6 +50,21 @@ func (c *clientHandler) GetQueueInfo(
 		}
 		return server.Done(&pb.GetQueueInfoResponseProto{QueueInfo: info})
 	}})
+}
+
+// queues describes the queues of the moment.
+func (c *clientHandler) queues(m *rm.Machine) *codec.Queues {
+	cfg := c.s.MachineConfig()
+	return &codec.Queues{
+		Scheduler: cfg.Queues.Scheduler,
+		Types:     cfg.TypeNames(),
+		Queue: func(path creel.QueuePath) *rm.QueueView {
+			if q, ok := m.Queue(string(path)); ok {
+				return &q
+			}
+			return nil
+		},
+	}
 }
 
 // placed answers a router with the queue in which a submission of the caller would run.

@@ -4,6 +4,7 @@ package sched
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -54,6 +55,18 @@ func (s *Scheduler) SetPartitions(list []Partition) error {
 }
 
 func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
+	p, err := partitionOf(s, label)
+	if err != nil {
+		return nil, err
+	}
+	p.preempt.configure(p.tree.spec.Preemption)
+	s.parts, s.further = append(s.parts, p), true
+	slices.SortFunc(s.parts, func(a, b *Scheduler) int { return strings.Compare(a.label, b.label) })
+	return p, nil
+}
+
+// partitionOf makes the partition of a label without adding it, and without deadlines.
+func partitionOf(s *Scheduler, label string) (*Scheduler, error) {
 	spec := s.tree.spec.Partition(label)
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -76,7 +89,6 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 		p.preempt.from = partitionContainers{p}
 	}
 	p.tree.root = p.addQueue(&spec.Root, nil)
-	p.preempt.configure(spec.Preemption)
 	for _, q := range s.tree.all {
 		if q.dynamic {
 			p.counterpart(q)
@@ -85,13 +97,6 @@ func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
 	for range s.nodes.All() {
 		p.nodes.Skip()
 	}
-	s.parts, s.further = append(s.parts, p), true
-	slices.SortFunc(s.parts, func(a, b *Scheduler) int {
-		if a.label < b.label {
-			return -1
-		}
-		return 1
-	})
 	return p, nil
 }
 
@@ -283,4 +288,32 @@ func (s *Scheduler) init(spec *queues.Spec) {
 	s.preempt.s, s.tags.s, s.lending.s = s, s, s
 	s.policy = policyOf(spec)
 	s.tree = tree{spec: spec, byPath: map[creel.QueuePath]*Queue{}, names: map[string]*Queue{}, version: 1}
+}
+
+// absentLabels are partitions without nodes for labels of queues that the cluster lacks. As in Hadoop they appear in
+// documents and count for the number of applications, and in no decision.
+type absentLabels struct {
+	of    *queues.Spec // the tree that parts belong to
+	parts []*Scheduler
+}
+
+// absentPartitions returns the partitions of labels that queues list and the cluster lacks, by label.
+func absentPartitions(s *Scheduler) []*Scheduler {
+	if s.main != nil || !s.policy.knowsLabels {
+		return nil
+	}
+	if s.absents.of != s.tree.spec {
+		s.absents = absentLabels{of: s.tree.spec}
+		for _, label := range s.tree.spec.ListedLabels() {
+			// An invalid share is reported when the label is added.
+			if p, err := partitionOf(s, label); err == nil {
+				s.absents.parts = append(s.absents.parts, p)
+			}
+		}
+	}
+	if len(s.absents.parts) == 0 {
+		return nil
+	}
+	known := func(p *Scheduler) bool { return s.partition(p.label) != nil }
+	return slices.DeleteFunc(slices.Clone(s.absents.parts), known)
 }

@@ -43,9 +43,11 @@ func (p *capacityPolicy) maxApps(q *Queue, all int) int {
 		return all // no share is known yet
 	}
 	part := q.absCap // the largest over all partitions
-	for _, p := range q.s.parts {
-		if c := p.tree.byPath[q.path]; c != nil {
-			part = max(part, c.sized().absCap)
+	for _, parts := range [][]*Scheduler{q.s.parts, absentPartitions(q.s)} {
+		for _, p := range parts {
+			if c := p.tree.byPath[q.path]; c != nil {
+				part = max(part, c.sized().absCap)
+			}
 		}
 	}
 	most := int(float32(all) * float32(part)) // Hadoop multiplies so: 16.65 % of 10000 are 1665

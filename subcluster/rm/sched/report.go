@@ -73,6 +73,7 @@ type QueueView struct {
 	AllContainers int32    // of all partitions
 
 	Partitions []PartitionView // of existing labels, by label; without the default one
+	Absent     []PartitionView // of labels that queues list and the cluster lacks, by label
 }
 
 // PartitionView is a queue's limits and use on the nodes of a label.
@@ -229,17 +230,30 @@ func (e Explainer) View(q *Queue) QueueView {
 	if s.main == nil && s.policy.knowsLabels {
 		v.Labels, v.DefaultLabel = q.Labels(), q.DefaultLabel()
 	}
+	e.partitions(q, &v)
+	return v
+}
+
+// partitions adds the parts of a queue on the nodes of labels.
+func (e Explainer) partitions(q *Queue, v *QueueView) {
+	s := e.s
+	viewOf := func(p *Scheduler, part *Queue) PartitionView {
+		return PartitionView{
+			Label: p.label, Accessible: queues.Accesses(v.Labels, p.label), QueueView: p.Explain().View(part),
+		}
+	}
 	for _, p := range s.parts {
 		if c := p.tree.byPath[q.path]; c != nil {
-			v.Partitions = append(v.Partitions, PartitionView{
-				Label:      p.label,
-				Accessible: queues.Accesses(v.Labels, p.label),
-				QueueView:  p.Explain().View(c),
-			})
+			v.Partitions = append(v.Partitions, viewOf(p, c))
 			v.AllContainers += c.containers
 		}
 	}
-	return v
+	for _, p := range absentPartitions(s) {
+		if q.parent == nil && !slices.Contains(s.tree.spec.LabelNames(), p.label) {
+			continue // no queue has a share of it
+		}
+		v.Absent = append(v.Absent, viewOf(p, p.counterpart(q)))
+	}
 }
 
 // preempted adds whether preemption applies to a queue, and the amounts that the queue lost to it.

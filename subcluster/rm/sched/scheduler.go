@@ -39,6 +39,7 @@ type Scheduler struct {
 	label     string
 	exclusive bool
 	lending   lending
+	absents   absentLabels
 
 	// Free resources.
 	nodes    topology.Map[Node]
