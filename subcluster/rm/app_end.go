@@ -111,9 +111,8 @@ func (m *Machine) keepEnded(most int) {
 		a := m.ended[0]
 		m.ended = m.ended[1:]
 		m.forgetApp(a)
-		if a.uam() {
-			m.rememberIssued(a)
-		} else if !a.refused {
+		m.issued.remember(a)
+		if !a.uam() && !a.refused {
 			m.disownEnded(a.id)
 		}
 	}

@@ -41,10 +41,10 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 func (m *Machine) admit(d *admission) {
 	s, q := d.s, d.queue
 	a := &app{id: s.ID, sub: s, path: d.path, rule: d.rule, unmapped: d.unmapped, submitted: m.now}
-	if s.Unmanaged && d.before == nil {
-		a.issued = m.issued.numbers[a.id]
-	} else if d.before != nil {
+	if d.before != nil {
 		a.issued = d.before.issued
+	} else {
+		a.issued = m.issued.of(a.id)
 	}
 	if since := nanos(s.Since); since > 0 && since < m.now && s.Claim > 0 {
 		a.submitted = since

@@ -54,7 +54,7 @@ type Machine struct {
 	ended     []*app            // oldest first
 	uams      map[*app]struct{} // unmanaged AMs of proxies that have not ended
 	disowned  disownedTable
-	issued    issuedTable
+	issued    issuedNumbers
 
 	labels      labelStore // as set by calls; in force once they are durable
 	inForce     labelStore

@@ -101,16 +101,23 @@ var table = []mutation{
 	{
 		name:     "a ResourceManager that forgets an ended application runs its repeat",
 		file:     "subcluster/rm/app_end.go",
-		old:      "		} else if !a.refused {\n",
-		wrong:    "		} else if !MUTANT && !a.refused {\n",
+		old:      "		if !a.uam() && !a.refused {\n",
+		wrong:    "		if !MUTANT && !a.uam() && !a.refused {\n",
 		caughtBy: "subcluster/rm TestRepeatOfForgottenApplicationIsRejected",
 	},
 	{
 		name:     "a UAM that is not listed any more gets the same container ids again",
 		file:     "subcluster/rm/app_end.go",
-		old:      "			m.rememberIssued(a)\n",
-		wrong:    "			if !MUTANT {\n				m.rememberIssued(a)\n			}\n",
+		old:      "		m.issued.remember(a)\n",
+		wrong:    "		if !MUTANT {\n			m.issued.remember(a)\n		}\n",
 		caughtBy: "subcluster/rm TestUAMAfterItsListingGetsNewContainerIDs",
+	},
+	{
+		name:     "an application that runs where its UAM was gets the UAM's container ids again",
+		file:     "subcluster/rm/app_submit.go",
+		old:      "		a.issued = m.issued.of(a.id)\n",
+		wrong:    "		if !MUTANT || s.Unmanaged {\n			a.issued = m.issued.of(a.id)\n		}\n",
+		caughtBy: "subcluster/rm TestApplicationAfterItsUAMGetsNewContainerIDs",
 	},
 	{
 		name:     "an ended application that is not listed any more is not refused",
