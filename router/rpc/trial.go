@@ -48,7 +48,7 @@ func TryKill(
 func TryRefresh(ctx context.Context, m *remote.Member, user string) (found []router.Refusal, err error) {
 	_, err = m.Admin(ctx, user, "refreshUserToGroupsMappings", nil)
 	switch {
-	case err == nil, errors.Is(err, creel.ErrNotPermitted): // TryKill reports impersonation
+	case err == nil, errors.Is(err, creel.ErrNotPermitted), isAdministration(err): // TryKill reports impersonation
 		return nil, nil
 	case errors.Is(err, creel.ErrUnavailable):
 		return nil, err
@@ -57,6 +57,13 @@ func TryRefresh(ctx context.Context, m *remote.Member, user string) (found []rou
 		Kind: "refresh", Text: "refuses refreshes: " + sentence(err),
 		Try: "check the member's service ACLs and its log",
 	}}, nil
+}
+
+// isAdministration reports whether a ResourceManager, creel's or Hadoop's, refused a call because the user is no
+// administrator. Its class is YarnException, so that only the text distinguishes it (RMServerUtils.verifyAdminAccess).
+func isAdministration(err error) bool {
+	var refused *hrpc.RemoteError
+	return errors.As(err, &refused) && strings.Contains(refused.Message, "doesn't have permission to call")
 }
 
 // isImpersonation reports whether a ResourceManager, creel's or Hadoop's, did not let this process act for a user.
