@@ -177,6 +177,11 @@ func in(all map[creel.QueuePath]*rm.QueueView) func(creel.QueuePath) *rm.QueueVi
 	return func(path creel.QueuePath) *rm.QueueView { return all[path] }
 }
 
+// isAbsent reports whether queues list a label that the cluster lacks.
+func isAbsent(q *rm.QueueView, label string) bool {
+	return slices.ContainsFunc(q.Absent, func(p sched.PartitionView) bool { return p.Label == label })
+}
+
 // children returns a queue's children in Hadoop's order: leaves, then parents.
 func children(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) []*rm.QueueView {
 	var out []*rm.QueueView
@@ -325,7 +330,7 @@ func (h *Handler) capacities(w *writer, q *rm.QueueView, all map[creel.QueuePath
 			h.configured(w, "configuredMinResource", least, b)
 			h.configured(w, "configuredMaxResource", most, b)
 			least, most = codec.Effective(&p.QueueView, in(all))
-			if q.Parent == "" && p.Label != "" && p.Max.IsZero() { // the root has no amounts of an absent label
+			if q.Parent == "" && isAbsent(q, p.Label) { // the root has no amounts there
 				h.bounded(w, "effectiveMinResource", least, b)
 				h.bounded(w, "effectiveMaxResource", most, b)
 				return
