@@ -267,7 +267,7 @@ var rules = map[string]rule{
 	"router/client": {
 		imports: []string{
 			".", "statestore", "statestore/intents", "subcluster", "subcluster/remote", "policies", "router", data,
-			"internal/yarnrpc",
+			"internal/yarnrpc", "internal/hrpc",
 		},
 	},
 	"router/rpc": {

@@ -16,11 +16,16 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
+// base is the base path of YARN's documents.
+const base = "/ws/v1/cluster"
+
+// appPath returns the path of an application's report.
+func appPath(id creel.ApplicationID) string { return base + "/apps/" + id.String() }
+
 // carryOutREST is CarryOut for an intent that came by REST. It uses REST and the user's name, like the direct call. By
-// RPC the router would impersonate the user, which a member may forbid.
+// RPC the router would impersonate the user, which a member may forbid. Timeouts need a call for each type.
 func carryOutREST(ctx context.Context, m *remote.Member, i intents.Intent) (done bool, err error) {
-	const base = "/ws/v1/cluster"
-	app := base + "/apps/" + i.Application.String()
+	app := appPath(i.Application)
 	switch i.Verb {
 	case intents.Kill:
 		doc, err := carry(ctx, m, i, http.MethodPut, app+"/state",

@@ -178,7 +178,7 @@ func TestIDs(t *testing.T) {
 			t.Errorf("50 calls became %d", len(wanted))
 		}
 	})
-	story("a member that says nothing holds nobody for long", func(t *testing.T, g *giver, c *idClient) {
+	story("a silent member delays callers only briefly", func(t *testing.T, g *giver, c *idClient) {
 		g.silent = 1
 		c.ask("alice", 3)
 		time.Sleep(idsPatience + 2*time.Millisecond)
@@ -194,7 +194,7 @@ func TestIDs(t *testing.T) {
 		time.Sleep(2 * time.Millisecond)
 		c.distinct(9)
 	})
-	story("where no member says anything, each who waits is told so", func(t *testing.T, g *giver, c *idClient) {
+	story("while all members are silent, callers get errors", func(t *testing.T, g *giver, c *idClient) {
 		g.silent = 1000
 		c.ask("alice", 3)
 		time.Sleep(time.Second)
@@ -217,7 +217,7 @@ func TestIDs(t *testing.T) {
 			t.Errorf("asked in the names of %v", users)
 		}
 	})
-	story("a failure is told to all who wait, and the next call tries anew", func(t *testing.T, g *giver, c *idClient) {
+	story("all waiting callers get a failure, and the next call tries again", func(t *testing.T, g *giver, c *idClient) {
 		gone := errors.New("nobody is there")
 		g.set(gone)
 		c.ask("alice", 3)

@@ -16,8 +16,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon/health"
 	"github.com/creelrm/creel/router"
-	"github.com/creelrm/creel/router/rest"
-	routerrpc "github.com/creelrm/creel/router/rpc"
+	"github.com/creelrm/creel/router/client"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -133,13 +132,13 @@ func (t *trials) try(ctx context.Context, m *subcluster.Status, last trial) {
 		call func(ctx context.Context) ([]router.Refusal, error)
 	}{
 		{"kill", func(ctx context.Context) ([]router.Refusal, error) {
-			return routerrpc.TryKill(ctx, member, t.login, t.user, absent)
+			return client.TryKill(ctx, member, t.login, t.user, absent)
 		}},
 		{"refresh", func(ctx context.Context) ([]router.Refusal, error) {
-			return routerrpc.TryRefresh(ctx, member, t.user)
+			return client.TryRefresh(ctx, member, t.user)
 		}},
 		{"kill_by_rest", func(ctx context.Context) ([]router.Refusal, error) {
-			return rest.TryKill(ctx, member, t.user, absent)
+			return client.TryKillByREST(ctx, member, t.user, absent)
 		}},
 	} {
 		limited, cancel := context.WithTimeout(ctx, trialTime)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rest
+package client
 
 import (
 	"errors"
@@ -42,7 +42,7 @@ func TestTrialKillsAbsentApplicationByREST(t *testing.T) {
 		m := pool.Member(&subcluster.Status{Member: subcluster.Member{
 			ID: "east", Addresses: subcluster.Addresses{Web: strings.TrimPrefix(web.URL, "http://")},
 		}})
-		found, err := TryKill(t.Context(), m, "tester", absent)
+		found, err := TryKillByREST(t.Context(), m, "tester", absent)
 		if err != nil || called != "PUT /ws/v1/cluster/apps/application_1_0001/state?user.name=tester" {
 			t.Errorf("%s: %v, %s", c.name, err, called)
 		}
@@ -50,7 +50,7 @@ func TestTrialKillsAbsentApplicationByREST(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 		web.Close()
-		if _, err := TryKill(t.Context(), m, "tester", absent); !errors.Is(err, creel.ErrUnavailable) {
+		if _, err := TryKillByREST(t.Context(), m, "tester", absent); !errors.Is(err, creel.ErrUnavailable) {
 			t.Errorf("%s, closed: %v", c.name, err)
 		}
 		if err := pool.Close(); err != nil {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rpc
+package client
 
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/url"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -13,8 +16,12 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 )
+
+// killedAbsent is the finding if a member kills an application that cannot exist.
+const killedAbsent = "it reported the end of an application that does not exist"
 
 // TryKill kills an application that cannot exist at a member, in the name of another user, as a client's call would be
 // forwarded. login is this router's user there. The error is of kind creel.ErrUnavailable: the member did not answer.
@@ -41,6 +48,43 @@ func TryKill(
 	return []router.Refusal{{
 		Kind: "kill", Text: "refuses kills: " + sentence(err), Try: "check the member's service ACLs and its log",
 	}}, nil
+}
+
+// TryKillByREST makes a kill by REST at a member in the name of a user, of an application that cannot exist, and
+// compares the clock in the answer with this process's. The error is of kind creel.ErrUnavailable: the member did not
+// answer.
+func TryKillByREST(
+	ctx context.Context, m *remote.Member, user string, absent creel.ApplicationID,
+) (found []router.Refusal, err error) {
+	sent := time.Now()
+	head := http.Header{
+		subcluster.RouterHeader: {"1"}, "Accept": {"application/json"}, "Content-Type": {"application/json"},
+	}
+	path := appPath(absent) + "/state?" + url.Values{"user.name": {user}}.Encode()
+	_, answered, err := m.Web(ctx, remote.Write, http.MethodPut, path, user, head, []byte(`{"state":"KILLED"}`))
+	received := time.Now()
+	if errors.Is(err, creel.ErrUnavailable) {
+		return nil, err
+	}
+	words := killedAbsent
+	var status *remote.StatusError
+	if errors.As(err, &status) {
+		answered, words = status.Header, status.Words()
+	} else if err != nil {
+		words = err.Error()
+	}
+	if status == nil || status.Code != http.StatusNotFound {
+		found = append(found, router.Refusal{
+			Kind: "kill_by_rest", Text: "refuses kills by REST: " + words,
+			Try: "let the member's web server accept user.name (hadoop.http.authentication.type=simple)",
+		})
+	}
+	if theirs, err := http.ParseTime(answered.Get("Date")); err == nil {
+		if r, refused := router.JudgeClock(theirs, sent, received); refused {
+			found = append(found, r)
+		}
+	}
+	return found, nil
 }
 
 // TryRefresh makes a member drop its cached groups, in the name of another user. An answer that this user is no
@@ -78,7 +122,7 @@ func sentence(err error) string {
 	var refused *hrpc.RemoteError
 	switch {
 	case err == nil:
-		return "it reported the end of an application that does not exist"
+		return killedAbsent
 	case errors.As(err, &refused):
 		return remote.Sentence(refused.Message)
 	}
