@@ -207,8 +207,11 @@ func (a *auditor) launched(c *cluster, l rm.LaunchAM) {
 }
 
 // takes checks an accepted submission: a disowned application stays refused, even if a submission carries no claim
-// number.
+// number. The attempts of an application that the member no longer lists are counted from 1 again.
 func (a *auditor) takes(c *cluster, s *rm.Submission, known bool) {
+	if app := a.apps[s.ID]; app != nil && !known {
+		delete(app.registered, c)
+	}
 	a.check(known || s.Unmanaged || s.Claim > c.kept.disowned(s.ID) || c.kept.disowned(s.ID) == 0,
 		"%s takes %s under claim %d, and has disowned it up to claim %d", c.id, s.ID, s.Claim, c.kept.disowned(s.ID))
 	a.check(known || s.Claim == 0 || !c.isDrained(),

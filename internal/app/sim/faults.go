@@ -145,6 +145,7 @@ func DefaultFaults(seed uint64, span time.Duration) *Faults {
 	draw("fickle", 1, 2, func(rnd *rand.Rand) { f.Fickle = 0.1 * rnd.Float64() })
 	draw("hurried", 1, 4, func(*rand.Rand) { f.Hurried = 0.2 })
 	draw("sleepers", 1, 8, func(*rand.Rand) { f.Sleepers = 0.02 })
+	draw("repeats", 1, 2, func(*rand.Rand) { f.Repeats = few(60) })
 	return f
 }
 

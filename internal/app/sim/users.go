@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -102,14 +103,15 @@ func (w *World) killSecondRuns() {
 
 // helpless reports whether an application's AM accepts only places of members in which the application has ended. A
 // member without fences, like Hadoop's, accepts an id only once. Such a UAM expires if neither its AM nor a proxy calls
-// for the expiry time, e.g. when both died. No member starts a UAM of an application that it ran to its end.
+// for the expiry time, e.g. when both died. No member starts a UAM of an application that it ran to its end and lists.
+// A session that met that end asks the member for no UAM any more, also when the list drops the application.
 func (w *World) helpless(id creel.ApplicationID, m *am) bool {
 	if m == nil {
 		return false
 	}
 	spent := func(c *cluster) bool {
 		v, ok := c.m.App(id)
-		return ok && v.State.Ended() && (c.hadoop || !v.Unmanaged)
+		return ok && v.State.Ended() && (c.hadoop || !v.Unmanaged) || !ok && c.kept.disowned(id) == math.MaxInt64
 	}
 	for _, h := range m.wishes {
 		there := slices.DeleteFunc(slices.Clone(w.clusters), func(c *cluster) bool {
