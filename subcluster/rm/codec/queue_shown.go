@@ -47,7 +47,7 @@ func Share(q *sched.QueueView) float64 {
 // Amounts returns the amounts configured for a queue. A missing maximum is the parent's. queue returns a queue by its
 // path, nil for none.
 func Amounts(q *sched.QueueView, queue func(creel.QueuePath) *rm.QueueView) (least, most creel.Resource) {
-	least, most = q.Spec.Capacity.Resource, q.Spec.MaxCapacity.Resource
+	least, most = q.Spec.Capacity.Amounts(), q.Spec.MaxCapacity.Amounts()
 	if most.IsZero() && !least.IsZero() {
 		if p := queue(q.Parent); p != nil {
 			_, most = Amounts(&p.QueueView, queue)

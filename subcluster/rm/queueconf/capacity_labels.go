@@ -91,3 +91,44 @@ func (r *capacityReader) labels(path creel.QueuePath, get lookup, names []string
 	}
 	slices.SortFunc(q.Shares, func(a, b queues.LabelShare) int { return strings.Compare(a.Label, b.Label) })
 }
+
+// checkAccess rejects a queue that may use labels its parent may not use. The root may use all.
+func (r *capacityReader) checkAccess(path creel.QueuePath, get lookup, own, above []string) {
+	p, ok := get(labelList)
+	if !ok || slices.Contains(above, queues.AnyLabel) {
+		return
+	}
+	for _, label := range own {
+		if !slices.Contains(above, label) {
+			r.failAt(p, "%s may not use nodes of label %q; add it to the parent's %s", path, label, labelList)
+		}
+	}
+}
+
+// checkLabelUnits rejects children whose shares of labels have another unit than their capacities, as Hadoop does in
+// legacy mode. It compares the labels that their parent has keys of.
+func (r *capacityReader) checkLabelUnits(path creel.QueuePath, q *queues.Queue, unit queues.Unit) {
+	for i := range q.Children {
+		for _, s := range q.Children[i].Shares {
+			own := s.Capacity.Unit
+			if own == queues.Unset || own == unit || own == queues.Percent && s.Capacity.Value == 0 ||
+				!r.configures(path, s.Label) {
+				continue
+			}
+			child := path.Child(q.Children[i].Name)
+			r.failAt(
+				r.perQueue[string(child)][labelPrefix+s.Label+".capacity"],
+				"the queues below %s mix percentages, weights and resources over labels; use one of them for all, or %s",
+				path, vectorMode,
+			)
+			return
+		}
+	}
+}
+
+// configures reports whether a queue has a key of a label.
+func (r *capacityReader) configures(path creel.QueuePath, label string) bool {
+	return slices.ContainsFunc(r.keys[string(path)], func(key string) bool {
+		return strings.HasPrefix(key, labelPrefix+label+".")
+	})
+}

@@ -53,6 +53,7 @@ func (r *capacityReader) queue(path creel.QueuePath, parent inheritance) queues.
 	if labels == nil {
 		labels = parent.labels
 	}
+	r.checkAccess(path, get, labels, parent.labels)
 	if p, ok := get(labelDefault); ok && !queues.Accesses(labels, q.DefaultLabel) {
 		r.failAt(p, "%s may not use nodes of label %q; add it to %s", path, q.DefaultLabel, labelList)
 	}
@@ -488,6 +489,9 @@ func (r *capacityReader) checkChildren(path creel.QueuePath, q *queues.Queue, ge
 		} else if c.Capacity.Unit == queues.Percent && c.Capacity.Value == 0 && nothing.Unit != queues.Percent {
 			c.Capacity, c.Written = nothing, new(queues.PercentOf(0))
 		}
+	}
+	if len(units) == 1 {
+		r.checkLabelUnits(path, q, slices.Collect(maps.Keys(units))[0])
 	}
 	if len(units) == 0 {
 		units[queues.Percent] = true

@@ -686,6 +686,14 @@ creel.scheduler.root.a.node-order = heap`, []string{
 			`cs.xml:5: yarn.scheduler.capacity.root.d.capacity: "memory" is not type=amount`}},
 		{"weight", "\nroot.queues = a\nroot.a.capacity = 10001w", []string{
 			"cs.xml:2: yarn.scheduler.capacity.root.a.capacity: the weight 10001 is above 10000"}},
+		{"underscore", "\nroot.queues = a\nroot.a.capacity = 100\nroot.a.maximum-capacity = 1_0", []string{
+			`cs.xml:3: yarn.scheduler.capacity.root.a.maximum-capacity: "1_0" is none of: percent (25), a weight (2w), resources ([memory=1024,vcores=2])`}},
+		{"label of the parent", "\nroot.queues = a\nroot.a.queues = b\nroot.a.capacity = 100\nroot.a.b.capacity = 100\nroot.a.accessible-node-labels = x\nroot.a.b.accessible-node-labels = x,y", []string{
+			`cs.xml:6: yarn.scheduler.capacity.root.a.b.accessible-node-labels: root.a.b may not use nodes of label "y"; add it to the parent's accessible-node-labels`}},
+		{"labels of a parent with some", "\nroot.queues = a\nroot.a.queues = b\nroot.a.capacity = 100\nroot.a.b.capacity = 100\nroot.a.accessible-node-labels = x\nroot.a.b.accessible-node-labels = *", []string{
+			`cs.xml:6: yarn.scheduler.capacity.root.a.b.accessible-node-labels: root.a.b may not use nodes of label "*"; add it to the parent's accessible-node-labels`}},
+		{"units over labels", "\nroot.queues = a\nroot.accessible-node-labels.x.capacity = 100\nroot.a.capacity = 100\nroot.a.accessible-node-labels.x.capacity = 1w", []string{
+			`cs.xml:4: yarn.scheduler.capacity.root.a.accessible-node-labels.x.capacity: the queues below root mix percentages, weights and resources over labels; use one of them for all, or yarn.scheduler.capacity.legacy-queue-mode.enabled=false`}},
 		{"default label", "\nroot.queues = a\nroot.a.capacity = 100\nroot.a.accessible-node-labels = x\nroot.a.default-node-label-expression = y", []string{
 			`cs.xml:4: yarn.scheduler.capacity.root.a.default-node-label-expression: root.a may not use nodes of label "y"; add it to accessible-node-labels`}},
 	} {

@@ -27,7 +27,7 @@ const explicitZero = 1e-9
 func parseFloat(text string) (float64, error) {
 	// Java's floats may end in f or d.
 	f, err := strconv.ParseFloat(strings.TrimRight(strings.TrimSpace(text), "fFdD"), 64)
-	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || strings.Contains(text, "_") {
 		return 0, fmt.Errorf("%q is not a number", text)
 	}
 	return f, nil

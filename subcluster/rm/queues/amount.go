@@ -2,7 +2,11 @@
 
 package queues
 
-import "github.com/creelrm/creel"
+import (
+	"math"
+
+	"github.com/creelrm/creel"
+)
 
 // Unit is the notation of an Amount.
 type Unit uint8
@@ -88,3 +92,32 @@ func (a *Amount) Uniform(names []string) Unit {
 func PercentOf(p float64) Amount         { return Amount{Unit: Percent, Value: p} }
 func WeightOf(w float64) Amount          { return Amount{Unit: Weight, Value: w} }
 func AbsoluteOf(r creel.Resource) Amount { return Amount{Unit: Absolute, Resource: r} }
+
+// Amounts returns the amounts of an Amount as Hadoop's documents list them: 0 for a type with a weight or without a
+// limit, and none at all without memory or beside a percentage.
+func (a *Amount) Amounts() creel.Resource {
+	r := a.Resource
+	if a.Unit == Mixed {
+		r = creel.Resource{}
+		for _, t := range a.Mixed {
+			switch t.Unit {
+			case Percent:
+				return creel.Resource{}
+			case Absolute:
+				r = r.With(t.Type, int64(t.Value))
+			}
+		}
+	}
+	if r.MemoryMB == 0 || r.MemoryMB == math.MaxInt64 {
+		return creel.Resource{}
+	}
+	if r.VCores == math.MaxInt64 {
+		r.VCores = 0
+	}
+	for _, o := range r.Others {
+		if o.Value == math.MaxInt64 {
+			r = r.With(o.Name, 0)
+		}
+	}
+	return r
+}

@@ -75,7 +75,10 @@ func Divide(total, have, most int64, children []Portion, out []Extent) {
 					limit = min(limit, c.Maximum)
 				}
 			case queues.Percent:
-				limit = min(limit, math.Floor(float64(total)*(maxOfCluster*c.Maximum/100)))
+				// As in Hadoop, part of a unit limits nothing: the child could never run a container.
+				if part := math.Floor(float64(total) * (maxOfCluster * c.Maximum / 100)); part > 0 || c.Maximum == 0 {
+					limit = min(limit, part)
+				}
 			}
 			if c.Nothing {
 				part = 0

@@ -95,7 +95,7 @@ func TestDivisionMatchesSlowRule(t *testing.T) {
 			limit := most
 			if c := children[k]; c.MaximumUnit == queues.Absolute && c.Maximum > 0 {
 				limit = min(limit, int64(c.Maximum))
-			} else if c.MaximumUnit == queues.Percent {
+			} else if c.MaximumUnit == queues.Percent && (most*int64(c.Maximum) > 100 || c.Maximum == 0) {
 				limit = min(limit, int64(math.Ceil(float64(most)*c.Maximum/100)))
 			}
 			if e.Least < 0 || e.Least > e.Most || e.Most > limit || children[k].Nothing && e.Least > 0 {
