@@ -107,6 +107,7 @@ type Config struct {
 
 var (
 	stderr = lines{out: os.Stderr}
+	silent repeats
 	level  slog.LevelVar
 )
 
@@ -123,7 +124,8 @@ func SetUp(c Config) error {
 	if err := SetLevel(c.Level); err != nil {
 		return err
 	}
-	slog.SetDefault(slog.New(c.handler(&stderr, isTerminal(os.Stderr))))
+	h := c.handler(&stderr, isTerminal(os.Stderr))
+	slog.SetDefault(slog.New(repeatHandler{Handler: h, repeats: &silent}))
 	return nil
 }
 
@@ -155,8 +157,11 @@ func SetLevel(name string) error {
 // Level is the name of the lowest logged level, as in SetLevel.
 func Level() string { return strings.ToLower(level.Level().String()) }
 
-// Flush writes the buffered lines.
-func Flush() { stderr.flush() }
+// Flush writes the buffered lines, and the warnings and errors that were held back.
+func Flush() {
+	silent.flush()
+	stderr.flush()
+}
 
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
