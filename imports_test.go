@@ -134,7 +134,9 @@ var rules = map[string]rule{
 	"internal/jceks":        {pure: true},
 	"internal/ratelog":      {},
 	"internal/rawjson":      {pure: true},
-	"internal/strictjson":   {pure: true},
+	"internal/nearest":      {pure: true},
+	"internal/strictjson":   {pure: true, imports: []string{"internal/nearest"}},
+	"internal/strictyaml":   {pure: true, imports: []string{"internal/strictjson"}, others: []string{"go.yaml.in/yaml/"}},
 	"internal/hrpc": {
 		imports: []string{"internal/sockwait", "internal/ratelog", "internal/username", "internal/workerpool"},
 	},
@@ -142,7 +144,7 @@ var rules = map[string]rule{
 	"internal/hrpc/telemetry": {imports: []string{"internal/audit", "internal/hrpc"}},
 	"internal/audit":          {},
 	"internal/yarnrpc":        {imports: []string{".", "internal/audit", "internal/hrpc", data}},
-	"internal/settings":       {imports: []string{"policies"}}, // whose names are choices
+	"internal/settings":       {imports: []string{"internal/nearest", "policies"}}, // whose names are choices
 	// The federation's queues: escrow of their maxima, the plan, and the server of both.
 	"policies/rebalancer": {
 		pure:    true,
@@ -292,7 +294,7 @@ var rules = map[string]rule{
 	"router/operator": {
 		imports: []string{
 			".", "subcluster", "policies", "policies/rebalancer", "policies/rebalancer/escrow", "statestore", "statestore/epochs",
-			"statestore/tidy", "statestore/events", "router", "router/moves",
+			"statestore/tidy", "statestore/events", "router", "router/moves", "internal/strictyaml",
 		},
 	},
 	"router/rest": {

@@ -4,31 +4,40 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/creelrm/creel/internal/strictyaml"
 )
 
-// contextDoc names a server and the user to act as on it.
+// savedContext names a server and the user to act as on it.
+type savedContext struct {
+	Server string `yaml:"server" json:"server"`
+	User   string `yaml:"user,omitempty" json:"user,omitempty"`
+}
+
+// contextDoc is a context in lists.
 type contextDoc struct {
-	Name    string `yaml:"-"                json:"name"`
-	Server  string `yaml:"server"           json:"server"`
-	User    string `yaml:"user,omitempty"   json:"user,omitempty"`
-	Current bool   `yaml:"-"                json:"current"`
+	Name string `json:"name"`
+	savedContext
+	Current bool `json:"current"`
 }
 
 // contextsFile is the file of all contexts: $CREEL_CONTEXTS, or creel/contexts.yaml in the user's configuration
 // directory.
 type contextsFile struct {
-	Current  string                `yaml:"current,omitempty"`
-	Contexts map[string]contextDoc `yaml:"contexts"`
+	Current  string                  `yaml:"current,omitempty" json:"current"`
+	Contexts map[string]savedContext `yaml:"contexts" json:"contexts"`
 }
 
 func contextsPath() (string, error) {
@@ -54,7 +63,10 @@ func readContexts() (contextsFile, string, error) {
 		return f, at, nil
 	}
 	if err == nil {
-		err = yaml.Unmarshal(b, &f)
+		b, err = strictyaml.JSON(b, reflect.TypeFor[contextsFile]())
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &f)
 	}
 	if err != nil {
 		return f, at, usage(fmt.Errorf("the contexts in %s cannot be read: %w", at, err))
@@ -64,10 +76,10 @@ func readContexts() (contextsFile, string, error) {
 
 // currentContext returns the context with a name, by default $CREEL_CONTEXT or the current context. It returns an empty
 // one if there is none.
-func currentContext(name string) (contextDoc, error) {
+func currentContext(name string) (savedContext, error) {
 	f, at, err := readContexts()
 	if err != nil {
-		return contextDoc{}, err
+		return savedContext{}, err
 	}
 	name = cmp.Or(name, os.Getenv("CREEL_CONTEXT"))
 	found, ok := f.Contexts[cmp.Or(name, f.Current)]
@@ -108,9 +120,9 @@ func contextCommand() *cobra.Command {
 			return usage(errors.New("missing --server URL, the router's address"))
 		}
 		if f.Contexts == nil {
-			f.Contexts = map[string]contextDoc{}
+			f.Contexts = map[string]savedContext{}
 		}
-		f.Contexts[d.Name] = d
+		f.Contexts[d.Name] = d.savedContext
 		f.Current = cmp.Or(f.Current, d.Name)
 		return nil
 	}
@@ -155,9 +167,8 @@ func contextList() *cobra.Command {
 			return err
 		}
 		var list []contextDoc
-		for name, d := range f.Contexts {
-			d.Name, d.Current = name, name == f.Current
-			list = append(list, d)
+		for name, saved := range f.Contexts {
+			list = append(list, contextDoc{name, saved, name == f.Current})
 		}
 		slices.SortFunc(list, func(a, b contextDoc) int { return cmp.Compare(a.Name, b.Name) })
 		return printList(c.OutOrStdout(), p, list, []column[contextDoc]{

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // column is one column of a table. Wide columns appear only with -o wide.

@@ -19,11 +19,11 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/strictyaml"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 )
 
 const queueTreePath = "/api/v1/queues"
@@ -129,15 +129,7 @@ func readTree(file string, in io.Reader) (document json.RawMessage, text string,
 
 // parseTreeText converts the text of a document to JSON.
 func parseTreeText(file string, data []byte) (json.RawMessage, error) {
-	var doc any
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	if err := d.Decode(&doc); err != nil && err != io.EOF {
-		return nil, usage(fmt.Errorf("%s: %w", file, err))
-	}
-	if d.Decode(new(any)) != io.EOF {
-		return nil, usage(fmt.Errorf("%s: trailing text after the document", file))
-	}
-	out, err := json.Marshal(doc)
+	out, err := strictyaml.JSON(data, rebalancer.TreeShape())
 	if err != nil {
 		return nil, usage(fmt.Errorf("%s: %w", file, err))
 	}

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/creelrm/creel/internal/nearest"
 )
 
 // Effect is how an unused key of Hadoop's affects a start, if its value asks for something. Such a value is neither
@@ -539,14 +541,14 @@ func unlisted(key string) ignoredRow {
 	if near != "" {
 		row.try = didYouMean + near + "?"
 	}
-	if near != "" && distance(key, near, 3) < 3 {
+	if near != "" && nearest.Distance(key, near, 3) < 3 {
 		row.effect = Warns // a misspelt name
 	}
 	if !safetyWords.MatchString(strings.ToLower(key)) {
 		return row
 	}
 	row.effect = Warns
-	if near != "" && distance(key, near, 3) < 3 && matters(near) {
+	if near != "" && nearest.Distance(key, near, 3) < 3 && matters(near) {
 		row.effect, row.why = Stops, "creel does not know it: what it limits or protects would be open"
 	}
 	return row

@@ -4,9 +4,12 @@ package settings
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/creelrm/creel/internal/nearest"
 )
 
 // Setting is one row of the registry.
@@ -141,19 +144,15 @@ var openPrefixes = []string{
 // Nearest returns the known name closest to key, or "" if none is close.
 func Nearest(key string) string {
 	t := registry()
-	best, bestDistance := "", max(2, len(key)/5)+1
-	consider := func(name string) {
-		if d := distance(key, name, bestDistance); d < bestDistance {
-			best, bestDistance = name, d
+	best := nearest.Word(key, func(yield func(string) bool) {
+		for _, s := range t.all {
+			if !yield(s.Key) {
+				return
+			}
 		}
-	}
-	for _, s := range t.all {
-		consider(s.Key)
-	}
+	})
 	if best == "" && !strings.HasPrefix(key, "creel.") {
-		for _, name := range t.hadoopKeyNames() {
-			consider(name)
-		}
+		best = nearest.Word(key, slices.Values(t.hadoopKeyNames()))
 	}
 	return best
 }
@@ -171,34 +170,6 @@ func matches(pattern, key string) bool {
 		return patternMore == keyMore
 	}
 	return matches(patternRest, keyRest)
-}
-
-// distance is the Levenshtein distance; the computation stops once it reaches limit.
-func distance(a, b string, limit int) int {
-	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
-		return limit
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal, lowest := row[0], i+1
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			next := min(row[j+1]+1, row[j]+1, diagonal+cost)
-			diagonal, row[j+1] = row[j+1], next
-			lowest = min(lowest, next)
-		}
-		if lowest >= limit {
-			return limit
-		}
-	}
-	return row[len(b)]
 }
 
 // portOf reads the port at the end of an address default such as

@@ -6,14 +6,20 @@ package strictjson
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/creelrm/creel/internal/nearest"
 )
 
 // Unmarshal reads a document into the value that v points to. Its errors come from Worded.
@@ -21,6 +27,9 @@ func Unmarshal(document []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(document))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
+		if field, ok := unknownField(err); ok {
+			return UnknownField(field, reflect.TypeOf(v))
+		}
 		return Worded(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
@@ -38,13 +47,13 @@ func Worded(err error) error {
 	switch {
 	case errors.As(err, &kind):
 		if kind.Field == "" {
-			return fmt.Errorf("it is %s, not %s", given(kind.Value), wanted(kind.Type))
+			return fmt.Errorf("it is %s, not %s", given(kind.Value), Wanted(kind.Type))
 		}
 		if n, ok := strings.CutPrefix(kind.Value, "number "); ok && !strings.ContainsAny(n, ".eE") {
 			return fmt.Errorf("%s has the number %s, which is out of range", kind.Field, n)
 		}
 		// The field may be a list or an object with one wrong element.
-		return fmt.Errorf("%s has %s where %s is expected", kind.Field, given(kind.Value), wanted(kind.Type))
+		return fmt.Errorf("%s has %s where %s is expected", kind.Field, given(kind.Value), Wanted(kind.Type))
 	case err == io.EOF:
 		return errors.New("it is empty")
 	case err == io.ErrUnexpectedEOF, errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
@@ -52,10 +61,75 @@ func Worded(err error) error {
 	case errors.As(err, &number):
 		return fmt.Errorf("%.80q is not %s", number.Num, wantedBy[number.Func])
 	}
-	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return errors.New("unknown field " + field)
+	if field, ok := unknownField(err); ok {
+		return UnknownField(field, nil)
 	}
 	return err
+}
+
+// unknownField returns the name in encoding/json's error about an unknown field.
+func unknownField(err error) (string, bool) {
+	quoted, ok := strings.CutPrefix(err.Error(), "json: unknown field ")
+	if !ok {
+		return "", false
+	}
+	field, err := strconv.Unquote(quoted)
+	return field, err == nil
+}
+
+// UnknownField is the error about a field that a document for a value of type t, or nil, does not have. It names the
+// nearest one that t has, at any depth.
+func UnknownField(field string, t reflect.Type) error {
+	switch near := nearest.Word(field, names(t)); near {
+	case "":
+		return fmt.Errorf("unknown field %.80q", field)
+	case field:
+		return fmt.Errorf("field %q is in the wrong place", field)
+	default:
+		return fmt.Errorf("unknown field %.80q; did you mean %q?", field, near)
+	}
+}
+
+// names are the names of all fields of a type and of the types within it.
+func names(t reflect.Type) iter.Seq[string] {
+	found, seen := map[string]bool{}, map[reflect.Type]bool{}
+	var add func(t reflect.Type)
+	add = func(t reflect.Type) {
+		for t != nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array ||
+			t.Kind() == reflect.Map) {
+			t = t.Elem()
+		}
+		if t == nil || t.Kind() != reflect.Struct || seen[t] {
+			return
+		}
+		seen[t] = true
+		for name, of := range Fields(t) {
+			found[name] = true
+			add(of)
+		}
+	}
+	add(t)
+	return slices.Values(slices.Sorted(maps.Keys(found)))
+}
+
+// Fields are the fields of a struct as encoding/json names them, with those of embedded structs.
+func Fields(t reflect.Type) map[string]reflect.Type {
+	out := map[string]reflect.Type{}
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		of := f.Type
+		if of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		switch {
+		case name == "-":
+		case f.Anonymous && name == "" && of.Kind() == reflect.Struct:
+			maps.Copy(out, Fields(of))
+		case f.IsExported():
+			out[cmp.Or(name, f.Name)] = f.Type
+		}
+	}
+	return out
 }
 
 var wantedBy = map[string]string{
@@ -83,8 +157,8 @@ func given(value string) string {
 
 var textType = reflect.TypeFor[encoding.TextUnmarshaler]()
 
-// wanted describes the value that a document should have for a type.
-func wanted(t reflect.Type) string {
+// Wanted describes the value that a document should have for a type.
+func Wanted(t reflect.Type) string {
 	if reflect.PointerTo(t).Implements(textType) {
 		return "a text"
 	}

@@ -30,7 +30,7 @@ func TestTreesThatPromiseTooMuchAreRefused(t *testing.T) {
 		{"named twice", `{"queues":[{"queue":"root.a"},{"queue":"root.a"}]}`},
 		{"full path", `{"queues":[{"queue":"a"}]}`},
 		{"not a node label", `{"queues":[{"queue":"root.a","labels":{"a b":{}}}]}`},
-		{"unknown field \"optout\"", `{"queues":[{"queue":"root.a","labels":{"gpu":{"optout":true}}}]}`},
+		{"field \"optout\" is in the wrong place", `{"queues":[{"queue":"root.a","labels":{"gpu":{"optout":true}}}]}`},
 		{"on nodes of label gpu: guarantee of root.a: 120%", `{"queues":[{"queue":"root.a","labels":{"gpu":{"guarantee":"120%"}}}]}`},
 	} {
 		tree, err := ParseTree([]byte(c.doc), 1)

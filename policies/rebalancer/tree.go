@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -107,6 +108,9 @@ func (t *Tree) Find(q creel.QueuePath) *Queue {
 	}
 	return &t.Queues[i]
 }
+
+// TreeShape is the type that describes the fields of the document.
+func TreeShape() reflect.Type { return reflect.TypeFor[treeJSON]() }
 
 type treeJSON struct {
 	Queues []queueJSON `json:"queues"`

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/strictyaml"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
-	"go.yaml.in/yaml/v3"
 )
 
 // QueueTree is the federation's queue tree: the document, and the present state of the queues. If there is no
@@ -173,15 +173,11 @@ func readTree(w *QueueTreeWrite) (*rebalancer.Tree, error) {
 		w.Text = w.Document
 		return tree, err
 	}
-	var doc any
-	err = yaml.Unmarshal(w.Text, &doc)
+	data, err := strictyaml.JSON(w.Text, rebalancer.TreeShape())
 	if err == nil {
-		var data []byte
-		if data, err = json.Marshal(doc); err == nil {
-			var same *rebalancer.Tree
-			if same, err = rebalancer.ParseTree(data, 0); err == nil && !reflect.DeepEqual(same, tree) {
-				err = errors.New("its queues differ")
-			}
+		var same *rebalancer.Tree
+		if same, err = rebalancer.ParseTree(data, 0); err == nil && !reflect.DeepEqual(same, tree) {
+			err = errors.New("its queues differ")
 		}
 	}
 	if err != nil {

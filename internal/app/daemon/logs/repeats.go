@@ -63,7 +63,7 @@ func (h repeatHandler) WithGroup(group string) slog.Handler {
 	return repeatHandler{h.Handler.WithGroup(group), h.repeats, h.of + "\x00" + group}
 }
 
-// kind names the kind of a line: its level, message, and what it is about.
+// kind names the kind of a line: its level, message and subject.
 func (h repeatHandler) kind(r slog.Record) string {
 	var b strings.Builder
 	b.WriteString(r.Level.String())
@@ -100,7 +100,7 @@ func (s *repeats) hold(kind string, r slog.Record, to slog.Handler) bool {
 	return false
 }
 
-// end writes what a silence held back. Only a kind that was quiet for a whole silence is forgotten.
+// end writes the line that a silence held back. Only a kind that was quiet for a whole silence is forgotten.
 func (s *repeats) end(kind string) {
 	s.mu.Lock()
 	k := s.kinds[kind]
