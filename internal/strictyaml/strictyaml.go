@@ -56,6 +56,7 @@ func worded(err error) error {
 	if text == "" {
 		return err
 	}
+	text = strings.Replace(text, "did not find expected <document start>", "trailing text after the document", 1)
 	return errors.New(strings.ReplaceAll(text, "\n  ", "; "))
 }
 
