@@ -49,7 +49,7 @@ func TestErrorsHaveLineAndNearestField(t *testing.T) {
 		"queues:\n- queue: *b":                          "line 2: unknown anchor 'b' referenced",
 		"queues: &q\n- queue: a\n  guarantee: *q":       "line 3: *q is part of itself",
 		"queues:\n- queue: a\n  queue: b":               "mapping key \"queue\" already defined",
-		"queues: []\n}":                                 "line 1: trailing text after the document",
+		"{queues: []} }":                                "line 1: trailing text after the document",
 		"queues: []\n---\nqueues: []":                   "trailing text after the document",
 		"queues:\n- queue: a\n  labels:\n    g: {w: 1}": `line 4: unknown field "w"`,
 	} {
