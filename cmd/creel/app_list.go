@@ -242,21 +242,25 @@ func newest(a, b rest.AppRow) int {
 	return cmp.Or(cmp.Compare(b.Started, a.Started), cmp.Compare(b.ID, a.ID))
 }
 
+// appOrders compare applications for --sort; state is the order of the answer.
+var appOrders = map[string]func(a, b rest.AppRow) int{
+	"state":      nil,
+	"started":    func(_, _ rest.AppRow) int { return 0 },
+	"name":       func(a, b rest.AppRow) int { return cmp.Compare(a.Name, b.Name) },
+	"user":       func(a, b rest.AppRow) int { return cmp.Compare(a.User, b.User) },
+	"queue":      func(a, b rest.AppRow) int { return cmp.Compare(a.Queue, b.Queue) },
+	"memory":     func(a, b rest.AppRow) int { return cmp.Compare(b.MemoryMB, a.MemoryMB) },
+	"containers": func(a, b rest.AppRow) int { return cmp.Compare(b.Containers, a.Containers) },
+}
+
 // appOrder is an order of applications, nil for the server's. Equal ones are sorted newest first.
 func appOrder(name string) (func(a, b rest.AppRow) int, error) {
-	if name == "state" {
-		return nil, nil
-	}
-	first := map[string]func(a, b rest.AppRow) int{
-		"started":    func(_, _ rest.AppRow) int { return 0 },
-		"name":       func(a, b rest.AppRow) int { return cmp.Compare(a.Name, b.Name) },
-		"user":       func(a, b rest.AppRow) int { return cmp.Compare(a.User, b.User) },
-		"queue":      func(a, b rest.AppRow) int { return cmp.Compare(a.Queue, b.Queue) },
-		"memory":     func(a, b rest.AppRow) int { return cmp.Compare(b.MemoryMB, a.MemoryMB) },
-		"containers": func(a, b rest.AppRow) int { return cmp.Compare(b.Containers, a.Containers) },
-	}[name]
-	if first == nil {
+	first, ok := appOrders[name]
+	if !ok {
 		return nil, usage(fmt.Errorf("--sort %s: use state, started, name, user, queue, memory or containers", name))
+	}
+	if first == nil {
+		return nil, nil
 	}
 	return func(a, b rest.AppRow) int { return cmp.Or(first(a, b), newest(a, b)) }, nil
 }

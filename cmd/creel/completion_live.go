@@ -4,11 +4,18 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/load"
+	"github.com/creelrm/creel/internal/app/sim"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -54,7 +61,110 @@ func settingKeys() (keys []string, err error) {
 	return keys, nil
 }
 
-// The completions of first arguments by command, and of flags by name.
+// applicationGroups completes the values of a field of the applications, such as their users.
+func applicationGroups(field string) completion {
+	return completionOf(func(f *clientFlags) completion {
+		return f.completes(func(ctx context.Context) (out []string, err error) {
+			var doc rest.AppsDoc
+			q := url.Values{"group": {field}, "limit": {"1"}}
+			_, err = f.call(ctx, http.MethodGet, "/api/v1/apps", q, nil, &doc)
+			for _, g := range doc.Groups {
+				out = append(out, g.Key)
+			}
+			return out, err
+		})
+	})
+}
+
+// treeVersions completes versions of the queue tree.
+var treeVersions = completionOf(func(f *clientFlags) completion {
+	return f.completes(func(ctx context.Context) (out []string, err error) {
+		list, err := f.queueTrees(ctx, 0, 50)
+		for _, d := range list {
+			out = append(out, fmt.Sprintf("%d\t%s, %s", d.Version, d.Author, d.Comment))
+		}
+		return out, err
+	})
+})
+
+// policyVersions completes versions of the document of the queue that is the first argument.
+func policyVersions(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return completionOf(func(f *clientFlags) completion {
+		return f.completes(func(ctx context.Context) (out []string, err error) {
+			list, err := routerPolicies{f}.PolicyHistory(ctx, creel.QueuePath(args[0]), 0, 50)
+			for _, p := range list {
+				out = append(out, fmt.Sprintf("%d\t%s, %s", p.Version, p.Author, p.Comment))
+			}
+			return out, err
+		})
+	})(c, nil, typed)
+}
+
+// loggedContainers completes containers of the application that is the first argument.
+func loggedContainers(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	id, err := appArgument(args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return completionOf(func(f *clientFlags) completion {
+		return f.completes(func(context.Context) (out []string, err error) {
+			list, err := f.logged(c, id, "")
+			for _, k := range list {
+				out = append(out, k.ID)
+			}
+			return out, err
+		})
+	})(c, nil, typed)
+}
+
+// mends completes versions of the repairs of the members' queues.
+var mends = completionOf(func(f *clientFlags) completion {
+	return f.completes(func(ctx context.Context) (out []string, err error) {
+		var doc rest.MendsDoc
+		_, err = f.call(ctx, http.MethodGet, mendsPath, nil, nil, &doc)
+		for _, m := range doc.Mends {
+			out = append(out, fmt.Sprintf("%d\t%s, %s", m.Version, m.Author, m.Comment))
+		}
+		return out, err
+	})
+})
+
+// inList completes the last word of a list with commas.
+func inList(find completion) completion {
+	return func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		head := typed[:strings.LastIndex(typed, ",")+1]
+		words, how := find(c, args, typed[len(head):])
+		for i := range words {
+			words[i] = head + words[i]
+		}
+		return words, how
+	}
+}
+
+func applicationStates() []string {
+	return append([]string{"running", "waiting", "ended"}, stateNames(creel.ParseApplicationState)...)
+}
+
+// stateNames returns the names of states from their enumeration, which begins with 1.
+func stateNames[T interface {
+	~int32
+	String() string
+}](parse func(string) (T, error)) (names []string) {
+	for s := T(1); ; s++ {
+		if _, err := parse(s.String()); err != nil {
+			return names
+		}
+		names = append(names, s.String())
+	}
+}
+
+// The completions of first arguments by command, and of flags by name. "COMMAND --FLAG" is for one command only.
 var (
 	liveQueues  = completionOf(func(f *clientFlags) completion { return f.queues })
 	liveMembers = completionOf(func(f *clientFlags) completion { return f.memberIDs })
@@ -64,15 +174,37 @@ var (
 	argumentCompletions = map[string]completion{
 		"queue start": liveQueues, "queue stop": liveQueues, "policy set": liveQueues,
 		"node show": liveNodes, "node drain": liveNodes, "node decommission": liveNodes, "node recommission": liveNodes,
-		"rebalancer rollback": liveApps,
-		"context use":         localWords(contextNames), "context remove": localWords(contextNames),
+		"rebalancer rollback": liveApps, "queue diff": treeVersions,
+		"context use": localWords(contextNames), "context remove": localWords(contextNames),
 		"context set": localWords(contextNames), "config explain": localWords(settingKeys),
 	}
 	flagCompletions = map[string]completion{
-		"queue": liveQueues, "subcluster": liveMembers, "context": localWords(contextNames),
-		"output": fixedWords("table", "wide", "json", "yaml", "name"),
-		"mode":   fixedWords("stop", "finish", "move"),
-		"role":   fixedWords("rm", "nm", "router", "proxy", "rebalancer", "agent"),
+		"queue":                liveQueues,
+		"subcluster":           liveMembers,
+		"context":              localWords(contextNames),
+		"output":               fixedWords("table", "wide", "json", "yaml", "name"),
+		"mode":                 fixedWords("stop", "finish", "move"),
+		"role":                 fixedWords("rm", "nm", "router", "proxy", "rebalancer", "agent"),
+		"state":                inList(fixedWords(applicationStates()...)),
+		"node list --state":    inList(fixedWords(stateNames(creel.ParseNodeState)...)),
+		"of":                   applicationGroups("user"),
+		"type":                 applicationGroups("type"),
+		"tag":                  inList(applicationGroups("tag")),
+		"sort":                 fixedWords(slices.Sorted(maps.Keys(appOrders))...),
+		"for":                  inList(fixedWords(slices.Sorted(maps.Keys(waitWords))...)),
+		"kind":                 fixedWords("router", "proxy", "rebalancer"),
+		"call":                 fixedWords(load.Reads...),
+		"fault":                inList(fixedWords(sim.FaultNames()...)),
+		"method":               fixedWords("GET", "POST", "PUT", "DELETE"),
+		"queue rollback --to":  treeVersions,
+		"queue apply --expect": treeVersions,
+		"queue mend --undo":    mends,
+		"split":                fixedWords("home-first", "by-headroom"),
+	}
+	// They need the arguments before the flag.
+	flagsOfArguments = map[string]completion{
+		"version": policyVersions, "with": policyVersions, "container": loggedContainers,
+		"policy rollback --to": policyVersions, "policy set --expect": policyVersions,
 	}
 )
 
@@ -84,16 +216,23 @@ func addCompletions(c *cobra.Command) {
 			child.ValidArgsFunction = find
 		}
 		child.LocalFlags().VisitAll(func(flag *pflag.Flag) {
-			find := flagCompletions[flag.Name]
-			if _, own := child.GetFlagCompletionFunc(flag.Name); own || find == nil {
+			if _, own := child.GetFlagCompletionFunc(flag.Name); own {
 				return
 			}
-			// It fails only for flags that do not exist, or that have a completion.
-			_ = child.RegisterFlagCompletionFunc(flag.Name, func(c *cobra.Command, _ []string, typed string) (
-				[]string, cobra.ShellCompDirective,
-			) {
-				return find(c, nil, typed)
-			})
+			path := strings.TrimPrefix(child.CommandPath(), "creel ") + " --" + flag.Name
+			for _, name := range [...]string{path, flag.Name} {
+				find := flagsOfArguments[name]
+				if of := flagCompletions[name]; of != nil {
+					find = func(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+						return of(c, nil, typed)
+					}
+				}
+				if find != nil {
+					// It fails only for flags that do not exist, or that have a completion.
+					_ = child.RegisterFlagCompletionFunc(flag.Name, find)
+					return
+				}
+			}
 		})
 		addCompletions(child)
 	}
