@@ -24,6 +24,7 @@ var exampleLines = map[string]string{
 	"rm repair": "creel rm repair --data /var/lib/creel/rm",
 	"ready":     "creel ready http://router1:8089\ncreel ready http://router1:8089 --wait 1m",
 	"status":    "creel status\ncreel status -o json",
+	"top":       "creel top\ncreel top --queue root.prod --sort containers --once",
 	"system":    "creel system\ncreel system --kind router --watch",
 	"up":        "creel up\ncreel up --subclusters 2 --nodes 50\ncreel up --nodes 0 --data ~/creel",
 	"version":   "creel version",

@@ -182,7 +182,7 @@ func TestEveryVerbExitsByTable(t *testing.T) {
 	}
 	for _, line := range []string{
 		"app why " + app, "app status " + app, "app attempts " + app, "app containers " + app, "app logs " + app,
-		"app list", "node list", "queue list", "queue tree", "queue show root.prod", "status",
+		"app list", "node list", "queue list", "queue tree", "queue show root.prod", "status", "top",
 	} {
 		code, out := 0, ""
 		for end := time.Now().Add(time.Minute); code != exitPartial && time.Now().Before(end); {

@@ -111,7 +111,7 @@ Exit codes of all commands:
 		nodeCommand(),
 		subclusterCommand(),
 		policyCommand(),
-		statusCommand(),
+		statusCommand(), topCommand(),
 		eventsCommand(),
 		systemCommand(),
 		storeCommand(),
