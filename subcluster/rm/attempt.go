@@ -214,7 +214,7 @@ func (m *Machine) newAttempt(a *app) {
 		t.state = tScheduled
 	}
 	m.stateChanged(a)
-	m.sched.Enqueue(&a.App, m.amAsk(t))
+	m.sched.Line().Enqueue(&a.App, m.amAsk(t))
 }
 
 // inherit passes the live containers of an ended attempt to the next one.

@@ -73,7 +73,7 @@ func (m *Machine) attemptOver(t *attempt, s attemptState) {
 	m.act(AttemptEnded{Attempt: t.id, Finished: s == tFinished})
 	m.dropAsks(t)
 	m.stateChanged(a)
-	m.sched.Deactivate(&a.App)
+	m.sched.Line().Deactivate(&a.App)
 	if c := m.container(t.am); c != nil {
 		if s != tFinished {
 			m.act(StopAM{Attempt: t.id, Container: t.am, Node: c.node.ID()})

@@ -87,7 +87,7 @@ func (m *Machine) withhold(a *app) {
 	m.count.held++
 	m.dropAsks(a.current)
 	m.stateChanged(a)
-	m.sched.Deactivate(&a.App)
+	m.sched.Line().Deactivate(&a.App)
 }
 
 // ReleaseHold ends the hold of an application under a claim up to this number. The application returns to its old
@@ -107,7 +107,7 @@ func (m *Machine) ReleaseHold(now time.Time, id creel.ApplicationID, claim int64
 		a.hold = Hold{}
 		m.count.held--
 		m.stateChanged(a)
-		m.sched.Enqueue(&a.App, m.amAsk(a.current))
+		m.sched.Line().Enqueue(&a.App, m.amAsk(a.current))
 		if a.deadline > 0 && a.lifetime == nil {
 			m.armLifetime(a, a.deadline)
 		}

@@ -182,9 +182,9 @@ func (m *Machine) resume(a *app, hold Hold) {
 		if !a.sub.Unmanaged {
 			label, _ := m.amLabel(a.sub, a.Queue().Path()) // if the label is invalid now, the AM keeps running
 			a.amLabel = label
-			m.sched.SetAMLabel(&a.App, label)
+			m.sched.Line().SetAMLabel(&a.App, label)
 		}
-		m.sched.Activate(&a.App)
+		m.sched.Line().Activate(&a.App)
 		m.alive(t)
 	case t.state == tFinished:
 		// It had unregistered; only the application's own end was not durable.

@@ -189,11 +189,7 @@ func (s *Scheduler) SetPriority(a *App, priority int32) {
 		a.user.apps.Fix(a)
 		a.queue.users.Fix(a.user)
 	}
-	if a.pendSlot != 0 {
-		a.user.pending.Fix(a)
-		a.queue.leaf.pending.Fix(a.user)
-		s.activateLater(a.queue)
-	}
+	s.line.reorder(a)
 }
 
 // CapPriority returns the priority in force for a requested priority.
@@ -269,7 +265,7 @@ func (s *Scheduler) setWaits(a *App, waits bool) {
 			l.weights = 0
 		}
 		s.touch(q) // fewer users share: the others' limits rise
-		s.amsMayStart()
+		s.line.mayStart()
 	}
 	if a.slot == 0 {
 		return

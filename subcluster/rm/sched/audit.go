@@ -351,9 +351,9 @@ func (c *Audit) leaf(q *Queue) {
 	}
 	// FairScheduler's limit depends on shares, which a query would recompute.
 	_, capacity := c.s.policy.limiter.(*capacityPolicy)
-	if capacity && l.pending.Len() > 0 && c.s.tree.amsDue == 0 && !l.queuedActivate {
+	if capacity && l.pending.Len() > 0 && c.s.line.heldDue == 0 && !l.queuedActivate {
 		a := l.pending.Top().pending.Top()
-		if limit, _ := c.s.mayActivate(a, inDecisions); limit == LimitNone {
+		if limit, _ := c.s.line.mayActivate(a, inDecisions); limit == LimitNone {
 			c.fail("queue %s: %s is the first in line and may start, and does not", q.path, a.id)
 		}
 	}

@@ -37,7 +37,7 @@ func newFixture(t *testing.T) *fixture {
 	s.AddApp(&f.app, creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, nil, nil, 0)
 	s.Enter(&f.app, s.Find("default"), "u")
 	s.SetOpen(&f.app, true)
-	s.Activate(&f.app)
+	s.Line().Activate(&f.app)
 	s.Request(&f.app, nil, &Request{Priority: 1, ResourceName: AnyPlace, Count: 3}, &f.size.V)
 	s.Enroll(&f.app)
 	if n := len(s.Schedule()); n != 2 {

@@ -200,7 +200,7 @@ func TestConstraintsHoldAndBlockNoOthers(t *testing.T) {
 			a.SetTags([][]string{{"red"}, {"red", "blue"}, nil}[i])
 			s.Enter(a, s.Find("default"), "u")
 			s.SetOpen(a, true)
-			s.Activate(a)
+			s.Line().Activate(a)
 			w.apps = append(w.apps, a)
 		}
 		for range 4 {

@@ -16,12 +16,12 @@ func (s *Scheduler) Schedule() []Grant {
 			continue
 		}
 		// 2. Activate applications whose AM may run now; they ask for its container.
-		if q, due := take(&s.activate); due {
+		if q, due := take(&s.line.due); due {
 			q.leaf.queuedActivate = false
-			s.activateApps(q)
+			s.line.activate(q)
 			continue
 		}
-		if tries > 0 && s.tryHeldAMs() {
+		if tries > 0 && s.line.tryHeld() {
 			tries--
 			continue
 		}

@@ -37,7 +37,7 @@ func Example() {
 		s.AddApp(a, creel.ApplicationID{ClusterTimestamp: 1, ID: int32(i + 1)}, nil, nil, 0)
 		s.Enter(a, s.Find(name), "alice")
 		s.SetOpen(a, true)
-		s.Activate(a)
+		s.Line().Activate(a)
 		size, err := s.Sizes().Normalize(creel.NewResource(1000, 1), a.Queue().Largest())
 		if err != nil {
 			fmt.Println(err)

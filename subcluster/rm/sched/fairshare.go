@@ -80,7 +80,7 @@ func (q *Queue) active() bool {
 	}
 	if l := q.leaf; l != nil {
 		return slices.ContainsFunc(l.pending.Items, func(u *user) bool {
-			limit, _ := q.s.atOnce(u.pending.Top())
+			limit, _ := q.s.line.atOnce(u.pending.Top())
 			return limit == LimitNone
 		})
 	}

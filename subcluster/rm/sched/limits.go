@@ -201,14 +201,6 @@ func (s *Scheduler) headroomByPartition(a *App) amounts.Vec {
 	return sum
 }
 
-// amLimit returns the limits of all AMs of a leaf, and of one user's AMs; if u is nil, of a user with weight 1.
-func (s *Scheduler) amLimit(q *Queue, u *user, set shareSet) (all, one amounts.Vec) {
-	if q.maxAM < 0 {
-		return amounts.Unlimited, amounts.Unlimited
-	}
-	return s.policy.amLimit(s, q, u, set)
-}
-
 func scaleUp(v *amounts.Vec, f float64, step *amounts.Vec, n int) amounts.Vec {
 	var out amounts.Vec
 	for i := 0; i < n; i++ {

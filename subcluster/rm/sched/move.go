@@ -82,7 +82,7 @@ func (s *Scheduler) move(a *App, to *Queue) {
 	if a.waits {
 		s.setWaits(a, false)
 	}
-	s.Deactivate(a)
+	s.line.Deactivate(a)
 	from, user := a.queue, a.user.name
 	s.transfer(a, -1)
 	s.leave(a)
@@ -97,10 +97,10 @@ func (s *Scheduler) move(a *App, to *Queue) {
 	s.touch(to)
 	switch {
 	case activated:
-		s.setRunning(a) // it already runs: the new queue's limits on AMs apply to later ones
+		s.line.setRunning(a) // it already runs: the new queue's limits on AMs apply to later ones
 		s.Serve(a)
 	case inLine:
-		s.enqueue(a)
+		s.line.push(a)
 	}
 }
 

@@ -79,7 +79,6 @@ func partitionOf(s *Scheduler, label string) (*Scheduler, error) {
 		reservedNodes: s.reservedNodes,
 		portInNames:   s.portInNames,
 		now:           s.now,
-		userRunning:   map[string]*int{},
 		changes:       s.changes,
 		leases:        s.leases,
 		tags:          Tags{counts: s.tags.counts},
@@ -273,7 +272,7 @@ func (s *Scheduler) partitionsDue() bool {
 
 // due reports whether Schedule has a decision to make.
 func (s *Scheduler) due() bool {
-	return s.tree.stale || s.tags.changed || len(s.activate)+len(s.dirtyNodes)+len(s.retries) > 0
+	return s.tree.stale || s.tags.changed || len(s.line.due)+len(s.dirtyNodes)+len(s.retries) > 0
 }
 
 // init creates the initially empty parts, for a tree of queues.
@@ -286,6 +285,7 @@ func (s *Scheduler) init(spec *queues.Spec) {
 	s.delayed.Slot = func(w *Ask) *int32 { return &w.slot }
 	s.timers.init()
 	s.preempt.s, s.tags.s, s.lending.s = s, s, s
+	s.line = Line{s: s, running: map[string]*int{}}
 	s.policy = policyOf(spec)
 	s.tree = tree{spec: spec, byPath: map[creel.QueuePath]*Queue{}, names: map[string]*Queue{}, version: 1}
 }

@@ -23,8 +23,6 @@ type tree struct {
 	stale    bool      // the cluster changed size: amounts must be recomputed
 	version  int64     // rises when amounts must be recomputed
 	watched  []*Queue  // stopped by limits, or with applications in line
-	heldAMs  []*Queue  // leaves with applications in line; the oldest last try first
-	amsDue   int       // number of them to try again
 	sharesAt int64     // time of FairScheduler's shares for decisions; 0 = stale
 	actives  uint64    // rises when a leaf gets its first application or loses its last
 	toldAt   [2]uint64 // version and actives at the computation of the shares in views
@@ -159,7 +157,7 @@ type leafState struct {
 	limitedUsers         int
 	pendingApps          int
 	queuedActivate       bool
-	heldAMs              bool   // it is in the tree's heldAMs
+	heldAMs              bool   // it is in Line.held
 	heldAt               int64  // since when, ns of the scheduler's time
 	unmanaged            []*App // in line, with an AM that needs no container
 	byName               map[string]*user

@@ -36,7 +36,7 @@ func TestAskFindsNodeThatJoinedLargeRack(t *testing.T) {
 			s.AddApp(a, creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, nil, nil, 0)
 			s.Enter(a, s.Find("default"), "u")
 			s.SetOpen(a, true)
-			s.Activate(a)
+			s.Line().Activate(a)
 			s.Schedule()
 
 			if first == "move" {

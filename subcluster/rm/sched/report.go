@@ -194,7 +194,7 @@ func (e Explainer) View(q *Queue) QueueView {
 		v.Children = append(v.Children, c.path)
 	}
 	if l := q.leaf; l != nil {
-		all, one := s.amLimit(q, nil, inViews)
+		all, one := q.amLimit(nil, inViews)
 		v.MaxApps, v.MaxAppsPerUser = l.maxApps, l.maxUserApps
 		v.AMLimit, v.UserAMLimit, v.AMUsed = within(all), within(one), s.sizes.Resource(&l.amUsed)
 		v.PendingApps = int32(l.pendingApps)
@@ -208,7 +208,7 @@ func (e Explainer) View(q *Queue) QueueView {
 					wants = wants || there.waitingApps > 0
 				}
 			}
-			_, ofAMs := s.amLimit(q, u, inViews)
+			_, ofAMs := q.amLimit(u, inViews)
 			v.Users = append(v.Users, UserView{
 				Name:    u.name,
 				Used:    s.sizes.Resource(&used),

@@ -49,11 +49,11 @@ type Scheduler struct {
 	growing  int         // increases waiting for free resources
 
 	// Demand.
-	tree        tree
-	seq         int64           // applications so far
-	userRunning map[string]*int // activated applications by user
-	blockers    int             // blocked queues; see blocker.go
-	leases      *leases.Book    // of all partitions, which share it
+	tree     tree
+	line     Line
+	seq      int64        // applications so far
+	blockers int          // blocked queues; see blocker.go
+	leases   *leases.Book // of all partitions, which share it
 
 	planned *capacities // of the federation; nil: configured capacities apply
 
@@ -63,7 +63,6 @@ type Scheduler struct {
 	dirtyNodes []*Node  // with more free resources than when last offered
 	retries    []*Queue // where limits loosened
 	outranked  []*Queue // with changed use since the order of service was last read
-	activate   []*Queue // with applications that may be activated
 	delayed    intrusive.Heap[*Ask]
 	opps       int64 // skipped opportunities, over all asks
 	askSerial  int64
@@ -105,7 +104,6 @@ func New(cfg *Config) (*Scheduler, error) {
 		sizes:         sizes,
 		reservedNodes: cfg.ReservedNodes,
 		portInNames:   cfg.PortInNames,
-		userRunning:   map[string]*int{},
 		tags:          Tags{counts: &constraints.Tags{}},
 	}
 	s.leases = leases.NewBook(&s.sizes)

@@ -35,7 +35,7 @@ func TestRemovedQueueKeepsItsCountsAbove(t *testing.T) {
 	s.AddApp(a, creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, nil, nil, 0)
 	s.Enter(a, s.Find("c"), "alice")
 	s.SetOpen(a, true)
-	s.Activate(a)
+	s.Line().Activate(a)
 	size, err := s.Sizes().Normalize(creel.NewResource(1024, 1), a.Queue().Largest())
 	if err != nil {
 		t.Fatal(err)

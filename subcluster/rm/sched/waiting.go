@@ -39,7 +39,7 @@ func (s *Scheduler) freed(q *Queue) {
 	if top != nil {
 		s.retry(top)
 	}
-	s.amsMayStart()
+	s.line.mayStart()
 	s.lending.again()
 }
 
@@ -56,7 +56,7 @@ func (s *Scheduler) loosen() {
 				u.limited = false
 			}
 			q.leaf.limitedUsers = 0
-			s.activateLater(q)
+			s.line.try(q)
 		}
 		s.retry(q)
 	}
@@ -70,13 +70,6 @@ func (s *Scheduler) watch(q *Queue) {
 	if !q.watched {
 		q.watched = true
 		s.tree.watched = append(s.tree.watched, q)
-	}
-}
-
-func (s *Scheduler) activateLater(q *Queue) {
-	if q.leaf.pendingApps > 0 && !q.leaf.queuedActivate {
-		q.leaf.queuedActivate = true
-		s.activate = append(s.activate, q)
 	}
 }
 

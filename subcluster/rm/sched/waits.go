@@ -29,7 +29,7 @@ type tallyKey struct {
 func (e Explainer) Waits(a *App, l *WaitScan) (Limit, creel.QueuePath) {
 	switch {
 	case !a.activated:
-		limit, q := e.s.mayActivate(a, inViews)
+		limit, q := e.s.line.mayActivate(a, inViews)
 		if limit == LimitNone {
 			limit = LimitOrder
 		}

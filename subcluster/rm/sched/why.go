@@ -65,7 +65,7 @@ func (e Explainer) ofPartition(w Why) Why {
 
 func (e Explainer) whyNotActive(a *App, w *Why) {
 	s := e.s
-	limit, q := s.mayActivate(a, inViews)
+	limit, q := s.line.mayActivate(a, inViews)
 	w.Limit = limit
 	if a.amSize != nil {
 		w.Need = a.amSize.Resource
@@ -81,7 +81,7 @@ func (e Explainer) whyNotActive(a *App, w *Why) {
 			w.Try = "wait until one ends, or raise the queue's limit of parallel applications"
 			return
 		}
-		w.Count, w.Max = countOf(s.userRunning[a.user.name]), max(s.userMaxApps(a.user.name), 0)
+		w.Count, w.Max = s.line.runningOf(a.user.name), max(s.line.userMaxApps(a.user.name), 0)
 		w.Text = fmt.Sprintf("User %s runs %d applications of at most %d at once.", a.user.name, w.Count, w.Max)
 		w.Try = "wait until one ends, or raise the user's limit of parallel applications"
 	case LimitAM, LimitUserAM:
@@ -89,7 +89,7 @@ func (e Explainer) whyNotActive(a *App, w *Why) {
 		if a.amPart != nil {
 			a = a.amPart
 		}
-		all, one := p.amLimit(q, a.user, inViews)
+		all, one := q.amLimit(a.user, inViews)
 		used, who, bound := q.leaf.amUsed, "AMs in queue "+string(q.path), all
 		if limit == LimitUserAM {
 			used, who, bound = a.user.amUsed, "AMs of user "+a.user.name+" in queue "+string(q.path), one

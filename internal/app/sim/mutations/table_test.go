@@ -1056,15 +1056,15 @@ var table = []mutation{
 	{
 		name:     "what another queue gives back starts nobody in line",
 		file:     "subcluster/rm/sched/waiting.go",
-		old:      "	s.amsMayStart()\n",
-		wrong:    "	if !MUTANT {\n		s.amsMayStart()\n	}\n",
+		old:      "	s.line.mayStart()\n",
+		wrong:    "	if !MUTANT {\n		s.line.mayStart()\n	}\n",
 		caughtBy: "subcluster/rm TestReleaseInOtherQueueStartsApplications",
 	},
 	{
 		name:     "an application that runs elsewhere stands behind AMs that wait",
 		file:     "subcluster/rm/sched/activate.go",
-		old:      "	s.activateUnmanaged(q)\n",
-		wrong:    "	if !MUTANT {\n		s.activateUnmanaged(q)\n	}\n",
+		old:      "	l.activateUnmanaged(q)\n",
+		wrong:    "	if !MUTANT {\n		l.activateUnmanaged(q)\n	}\n",
 		caughtBy: "subcluster/rm TestUnmanagedApplicationPassesAMShareWaiters",
 	},
 	{
