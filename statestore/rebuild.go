@@ -28,6 +28,7 @@ type ReportedApplication struct {
 	Attempt   int32     // of the newest attempt, 0 for none
 	Submitted time.Time // by that ResourceManager's clock
 	Held      int64     // the number of the claim under which it is held for a move; 0: not held
+	Newest    int64     // the highest claim known there; 0: none, or the ResourceManager cannot report it
 }
 
 // Conflict describes the decision about an application that several members claimed as their own. It is logged for
@@ -56,12 +57,15 @@ func (c Conflict) String() string {
 // A subcluster with a UAM of an application is not its home. But a client may have submitted the application itself
 // with an unmanaged AM. So where all its AMs are unmanaged, the home is the member that accepted the application first,
 // because UAMs come later; then no run is ended.
+//
+// A home's Newest is the highest claim that any member reported, the ones that lost included.
 func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 	type claim struct {
 		member creel.SubclusterID
 		ReportedApplication
 	}
 	claims := map[creel.ApplicationID][]claim{}
+	newest := map[creel.ApplicationID]int64{}
 	var ids []creel.ApplicationID
 	for _, r := range reports {
 		for _, a := range r.Applications {
@@ -69,6 +73,7 @@ func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 				ids = append(ids, a.ID)
 			}
 			claims[a.ID] = append(claims[a.ID], claim{r.Member, a})
+			newest[a.ID] = max(newest[a.ID], a.Newest, a.Held)
 		}
 	}
 	slices.SortFunc(ids, creel.ApplicationID.Compare)
@@ -94,7 +99,7 @@ func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 				return cmp.Or(a.Submitted.Compare(b.Submitted), cmp.Compare(a.member, b.member))
 			})
 			w := unmanaged[0]
-			homes = append(homes, Home{Application: id, Home: w.member, Claimed: w.Submitted})
+			homes = append(homes, Home{Application: id, Home: w.member, Claimed: w.Submitted, Newest: newest[id]})
 			if last := unmanaged[len(unmanaged)-1]; last.member != w.member {
 				conflicts = append(
 					conflicts,
@@ -104,7 +109,7 @@ func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 			continue
 		}
 		w := managed[0]
-		homes = append(homes, Home{Application: id, Home: w.member, Claimed: w.Submitted})
+		homes = append(homes, Home{Application: id, Home: w.member, Claimed: w.Submitted, Newest: newest[id]})
 		var others []creel.SubclusterID
 		for _, o := range managed[1:] {
 			if o.member == w.member {
@@ -150,12 +155,16 @@ func sortedUnique(ids []creel.SubclusterID) []creel.SubclusterID {
 	return slices.Compact(ids)
 }
 
+// MostRaised limits the claims by which Reclaim raises the number of one application's next claim.
+const MostRaised = 1000
+
 // Reclaim writes rebuilt homes into a store. The store may already have another home: it went back to an earlier state,
 // or a router claimed one while the store had lost the record. Then the ResourceManagers' reports win, and the conflict
 // is returned. Repeat it until it returns no error.
 //
-// No written home keeps the number 1. The store may have lost a claim with that number, whose router still believes
-// that no other router has acted on it.
+// The claims of a written home continue above its Newest, and above 1. A router that still has a lost claim must not
+// find its number in the store again: its move would succeed although another router has acted since. A member that
+// knows a higher claim would reject calls under lower ones. A reported number above MostRaised is not believed.
 func Reclaim(
 	ctx context.Context,
 	store interface {
@@ -178,8 +187,12 @@ func Reclaim(
 ) (conflicts []Conflict, err error) {
 	for _, h := range homes {
 		is, number, e := store.Claim(ctx, h.Application, h.Home, nil)
-		if e == nil && number == 1 {
-			is, _, e = store.Claim(ctx, h.Application, h.Home, nil)
+		above := max(1, h.Newest)
+		if above > MostRaised {
+			above = 1
+		}
+		for e == nil && number <= above {
+			is, number, e = store.Claim(ctx, h.Application, h.Home, nil)
 		}
 		if e == nil && is != h.Home {
 			conflicts = append(

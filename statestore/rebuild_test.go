@@ -78,6 +78,25 @@ func TestTwoResourceManagersThatClaimOneApplication(t *testing.T) {
 	}
 }
 
+// A member that lost the home may know a higher claim than the home.
+func TestRebuiltHomeHasNewestReportedClaim(t *testing.T) {
+	homes, _ := statestore.Rebuild([]statestore.Report{
+		{Member: "sc-1", Applications: []statestore.ReportedApplication{{ID: storetest.App(1), Running: true, Newest: 2}}},
+		{Member: "sc-2", Applications: []statestore.ReportedApplication{{ID: storetest.App(1), Newest: 7}}},
+	})
+	if len(homes) != 1 || homes[0].Home != "sc-1" || homes[0].Newest != 7 {
+		t.Errorf("homes are %+v, want sc-1 with claim 7", homes)
+	}
+	m := statestore.NewMemory(statestore.NewState("m", nil), time.Now)
+	homes[0].Newest = statestore.MostRaised + 1
+	if _, err := statestore.Reclaim(t.Context(), m, homes); err != nil {
+		t.Fatal(err)
+	}
+	if _, number, err := m.Claim(t.Context(), storetest.App(1), "sc-1", nil); err != nil || number != 3 {
+		t.Errorf("an unbelievable report led to claim %d, %v, want 3", number, err)
+	}
+}
+
 func TestReclaimReplacesEarlierClaim(t *testing.T) {
 	m := statestore.NewMemory(statestore.NewState("m", nil), time.Now)
 	if _, _, err := m.Claim(t.Context(), storetest.App(1), "sc-9", nil); err != nil {

@@ -58,12 +58,16 @@ func (t *State) Snapshot() ([]byte, error) {
 	}
 	for id, p := range t.apps.of {
 		s.Homes = append(s.Homes, snapshotHome{
-			Home{id, p.home, p.claimed, p.ends}, p.number, p.ended, p.life, p.placement,
+			Home{Application: id, Home: p.home, Claimed: p.claimed, Ends: p.ends},
+			p.number, p.ended, p.life, p.placement,
 		})
 	}
 	slices.SortFunc(s.Homes, func(a, b snapshotHome) int { return a.Application.Compare(b.Application) })
 	for id, p := range t.reservations.of {
-		s.Reservations = append(s.Reservations, ReservationHome{id, p.home, p.claimed, p.ends})
+		s.Reservations = append(
+			s.Reservations,
+			ReservationHome{Reservation: id, Home: p.home, Claimed: p.claimed, Ends: p.ends},
+		)
 	}
 	slices.SortFunc(s.Reservations, func(a, b ReservationHome) int { return a.Reservation.Compare(b.Reservation) })
 	for _, l := range t.uams {

@@ -374,7 +374,7 @@ func (t *State) HomesAt(now time.Time, member creel.SubclusterID, cursor string,
 	page := make([]Home, 0, len(ids))
 	for _, id := range ids {
 		p := t.apps.of[id]
-		page = append(page, Home{id, p.home, p.claimed, p.ends})
+		page = append(page, Home{Application: id, Home: p.home, Claimed: p.claimed, Ends: p.ends})
 	}
 	if !more {
 		return page, "", nil
@@ -483,7 +483,7 @@ func (t *State) ReservationsAt(
 	page := make([]ReservationHome, 0, len(ids))
 	for _, id := range ids {
 		p := t.reservations.of[id]
-		page = append(page, ReservationHome{id, p.home, p.claimed, p.ends})
+		page = append(page, ReservationHome{Reservation: id, Home: p.home, Claimed: p.claimed, Ends: p.ends})
 	}
 	if !more {
 		return page, "", nil

@@ -66,9 +66,10 @@ type Homes interface {
 	// member, and even if the store repeated the call by itself. placement records why the member was chosen, in the
 	// caller's own form; nil: no reason. The claim that makes the record stores it in the same step.
 	//
-	// A store that went back issues the numbers of lost claims again, except 1 for an application that a member
-	// reports (Reclaim). Submissions that were on their way then know a lost number, and members that disowned the
-	// application. Such a member rejects a later claim up to that number too, and its router tries another member.
+	// A store that went back issues the numbers of lost claims again, except for an application that a member reports:
+	// its numbers continue above every reported one (Reclaim). Submissions that were on their way then know a lost
+	// number, and members that disowned the application. Such a member rejects a later claim up to that number too, and
+	// its router tries another member.
 	Claim(
 		ctx context.Context,
 		app creel.ApplicationID,
@@ -167,6 +168,7 @@ type Home struct {
 	Home        creel.SubclusterID  `json:"home"`
 	Claimed     time.Time           `json:"claimed"`       // store's clock, to the second
 	Ends        time.Time           `json:"ends,omitzero"` // when the record expires, zero while the application lives
+	Newest      int64               `json:"-"`             // highest claim that members reported; only from Rebuild
 }
 
 // ReservationHome is a line of ReservationsAt.

@@ -28,6 +28,7 @@ const (
 	FieldParts       protowire.Number = 15014
 	FieldEnds        protowire.Number = 15015
 	FieldPlacement   protowire.Number = 15016
+	FieldNewest      protowire.Number = 15017
 	FieldTraceparent protowire.Number = 15020
 )
 
@@ -63,6 +64,8 @@ var Extensions = []Extension{
 	{FieldSince, "SubmitApplicationRequestProto", "of an application from another home: when it was submitted there"},
 	{FieldLifetime, "SubmitApplicationRequestProto", "of an application from another home: the rest of its lifetime, in ms"},
 	{FieldHeld, "ApplicationReportProto", "the claim under which the application is held for a move"},
+	{FieldNewest, "ApplicationReportProto",
+		"the highest claim known here of the application; a rebuilt state store continues above it"},
 	{FieldTag, "GetApplicationsRequestProto", "the tag of the list that a router has, empty if it has none"},
 	{FieldParts, "GetApplicationsRequestProto", "1: include proxies' unmanaged AMs that run, or whose logs are not aggregated, whatever the filter, for the router to join"},
 	{FieldTag, "GetApplicationsResponseProto", "the list's tag; sent alone if the router has that list"},

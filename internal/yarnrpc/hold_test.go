@@ -57,6 +57,7 @@ func TestReportMarksHeldApplication(t *testing.T) {
 		t.Error("none is held")
 	}
 	pb.SetHeld(r, 5)
+	pb.SetNewest(r, 6)
 	b, err := proto.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -64,5 +65,8 @@ func TestReportMarksHeldApplication(t *testing.T) {
 	var back pb.ApplicationReportProto
 	if err := proto.Unmarshal(b, &back); err != nil || pb.HeldUnder(&back) != 5 {
 		t.Errorf("%d, %v", pb.HeldUnder(&back), err)
+	}
+	if n := pb.NewestClaim(&back); n != 6 {
+		t.Errorf("the newest claim is %d, want 6", n)
 	}
 }

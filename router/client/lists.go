@@ -184,5 +184,6 @@ func reportedApplication(a *yarnpb.ApplicationReportProto) (statestore.ReportedA
 		Attempt:   a.GetCurrentApplicationAttemptId().GetAttemptId(),
 		Submitted: time.UnixMilli(a.GetStartTime()),
 		Held:      yarnpb.HeldUnder(a),
+		Newest:    yarnpb.NewestClaim(a),
 	}, true
 }

@@ -29,8 +29,8 @@ func GoesBack(t *testing.T, d Deployment) {
 	copies := []newerCopy{
 		epochThatWentBack(), leaseThatWentBack(), sameHolderThatWentBack(), policyThatWentBack(),
 		documentThatWentBack(), uamRecordThatWentBack(), newUAMRecordThatWentBack(), drainThatWentBack(),
-		moveThatWentBack(), claimThatWentBack(), endThatWentBack(), keyThatWentBack(), replacedKeyThatWentBack(),
-		tokenThatWentBack(),
+		moveThatWentBack(), claimThatWentBack(), claimsThatWentBack(), endThatWentBack(),
+		keyThatWentBack(), replacedKeyThatWentBack(), tokenThatWentBack(),
 	}
 	var homes []statestore.Home
 	for _, c := range copies {
@@ -300,6 +300,35 @@ func claimThatWentBack() newerCopy {
 			_, err := s.Move(t.Context(), app, "sc-1", "sc-3", 1, nil)
 			refused(t, err, creel.ErrConflict)
 			keepsHome(t, s, app, "sc-1")
+		},
+	}
+}
+
+// claimsThatWentBack: five claims are lost, and the home's ResourceManager knows the last one.
+func claimsThatWentBack() newerCopy {
+	app := App(906)
+	const lost = 5
+	return newerCopy{
+		record: "claims that a member knows",
+		home:   statestore.Home{Application: app, Home: "sc-1", Newest: lost},
+		older: func(t *testing.T, s statestore.Store) {
+			claimed[int64](t)(s.Claim(t.Context(), app, "sc-1", nil))
+		},
+		newer: func(t *testing.T, s statestore.Store) {
+			for range lost - 1 {
+				claimed[int64](t)(s.Claim(t.Context(), app, "sc-1", nil))
+			}
+		},
+		back: func(t *testing.T, s statestore.Store) {
+			for n := int64(1); n <= lost; n++ { // the routers of the lost claims
+				_, err := s.Move(t.Context(), app, "sc-1", "sc-3", n, nil)
+				refused(t, err, creel.ErrConflict)
+			}
+			_, number, err := s.Claim(t.Context(), app, "sc-1", nil)
+			ok(t, err)
+			if number <= lost {
+				t.Errorf("claim %d was issued again; %d were lost", number, lost)
+			}
 		},
 	}
 }

@@ -13,8 +13,9 @@ import (
 // Hold is the reason why a schedulable application is not scheduled: a router moves it to another subcluster
 // (docs/adr/0021-moving-waiting-applications.md).
 type Hold struct {
-	Claim int64  // number of the claim under which it is held; 0: not held
-	Why   string // destination and reason: "sc-2, because sc-1 is drained"
+	Claim  int64  // number of the claim under which it is held; 0: not held
+	Why    string // destination and reason: "sc-2, because sc-1 is drained"
+	Newest int64  // in views: the highest claim known of the application; 0: it came without a router
 }
 
 // HeldApp is an application held by its home: the data that its next home needs besides the submission message.
@@ -167,3 +168,14 @@ func (a *app) changing(what string) error {
 }
 
 func (a *app) holdText() string { return "It is being moved to " + a.hold.Why + "." }
+
+// withNewest returns an application's hold with the highest claim under which the application was submitted, held,
+// released or disowned.
+func (d *disownedTable) withNewest(a *app) Hold {
+	h := a.hold
+	h.Newest = max(a.sub.Claim, h.Claim, a.released)
+	if upTo := d.claims[a.id]; upTo != endedClaim {
+		h.Newest = max(h.Newest, upTo)
+	}
+	return h
+}

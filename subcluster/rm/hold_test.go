@@ -161,3 +161,37 @@ func TestMovedApplicationKeepsStartAndLifetime(t *testing.T) {
 		t.Errorf("submitted %v, to be ended %v", v.Submitted, v.Deadline)
 	}
 }
+
+// A rebuilt state store continues above the highest claim that a ResourceManager reports.
+func TestNewestClaimIncludesReleases(t *testing.T) {
+	w := newWorld(t, func(*Config) {})
+	id := creel.ApplicationID{ClusterTimestamp: 1, ID: 7}
+	newest := func() int64 {
+		v, _ := w.m.App(id)
+		return v.Held.Newest
+	}
+	if _, err := w.m.Disown(w.now, id, 2); err != nil {
+		t.Fatal(err)
+	}
+	err := w.m.Submit(w.now, &Submission{ID: id, User: "ann", Queue: "default", Claim: 3, AM: ask(0, "*", 1024, 1, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	if n := newest(); n != 3 {
+		t.Errorf("after the submission the newest claim is %d, want 3", n)
+	}
+	if _, err := w.m.Hold(w.now, id, 5, "sc-2"); err != nil {
+		t.Fatal(err)
+	}
+	if n := newest(); n != 5 {
+		t.Errorf("while it is held the newest claim is %d, want 5", n)
+	}
+	if err := w.m.ReleaseHold(w.now, id, 6); err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	if n := newest(); n != 6 {
+		t.Errorf("after the release the newest claim is %d, want 6", n)
+	}
+}

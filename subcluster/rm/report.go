@@ -94,7 +94,7 @@ func (m *Machine) newAppView(a *app) *AppView {
 			v.InLine = am.Resource
 		}
 	}
-	v.Held = a.hold
+	v.Held = m.disowned.withNewest(a)
 	if a.hold.Claim > 0 {
 		v.Waits = a.holdText()
 	}

@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -153,7 +154,7 @@ func (w *World) repeatSince(at time.Time) {
 func reported(v *rm.AppView) statestore.ReportedApplication {
 	return statestore.ReportedApplication{
 		ID: v.ID, Unmanaged: v.Unmanaged, Ended: v.State.Ended(), Running: v.State == creel.AppRunning,
-		Attempt: v.Attempt.Attempt, Submitted: v.Submitted, Held: v.Held.Claim,
+		Attempt: v.Attempt.Attempt, Submitted: v.Submitted, Held: v.Held.Claim, Newest: v.Held.Newest,
 	}
 }
 
@@ -166,6 +167,45 @@ func (a *auditor) keepsFurther(id creel.ApplicationID, at, kept *cluster) {
 	}
 	a.check(ended.State != creel.AppRunning || stays.State == creel.AppRunning,
 		"%s is ended in %s, where it runs, and kept in %s, where it is %s", id, at.id, kept.id, stays.State)
+}
+
+// rebuilt is the store for statestore.Reclaim, at one moment.
+type rebuilt struct{ w *World }
+
+func (r rebuilt) Claim(
+	_ context.Context,
+	app creel.ApplicationID,
+	member creel.SubclusterID,
+	placement []byte,
+) (creel.SubclusterID, int64, error) {
+	return r.w.store.Claim(r.w.storeClock(), app, member, placement)
+}
+
+func (r rebuilt) Move(
+	_ context.Context,
+	app creel.ApplicationID,
+	from, to creel.SubclusterID,
+	number int64,
+	placement []byte,
+) (creel.SubclusterID, error) {
+	is, _, err := r.w.store.Move(r.w.storeClock(), app, from, to, number, placement)
+	return is, err
+}
+
+// claimsContinue checks that no member knows a claim of a rebuilt home that the store can issue again.
+func claimsContinue(a *auditor, homes []statestore.Home) {
+	next := map[creel.ApplicationID]int64{}
+	for _, h := range homes {
+		_, number, err := a.w.store.Claim(a.w.storeClock(), h.Application, h.Home, nil)
+		a.check(err == nil, "%s cannot be claimed after the rebuild: %v", h.Application, err)
+		next[h.Application] = number
+	}
+	for _, c := range a.w.clusters {
+		for v := range c.m.Apps {
+			known, issues := v.Held.Newest, next[v.ID]
+			a.check(known < issues, "%s knows claim %d of %s, and the store issues %d", c.id, known, v.ID, issues)
+		}
+	}
 }
 
 // rebuild writes the homes back into the store, like statestore/rebuild, and then restores the other lost data.
@@ -185,15 +225,10 @@ func (w *World) rebuild(putBack func() error) {
 		reports = append(reports, r)
 	}
 	homes, conflicts := statestore.Rebuild(reports)
-	for _, h := range homes {
-		is, _, err := w.store.Claim(w.storeClock(), h.Application, h.Home, nil)
-		if err == nil && is != h.Home {
-			_, _, err = w.store.Move(w.storeClock(), h.Application, is, h.Home, 0, nil)
-		}
-		if err != nil {
-			w.audit.breach("the home of %s cannot be written back: %v", h.Application, err)
-		}
+	if _, err := statestore.Reclaim(&flow{w: w}, rebuilt{w}, homes); err != nil {
+		w.audit.breach("the homes cannot be written back: %v", err)
 	}
+	claimsContinue(&w.audit, homes)
 	for _, c := range conflicts {
 		for _, other := range c.Others {
 			w.say("%s is ended in %s: %s", c.Application, other, c.Rule)

@@ -67,6 +67,7 @@ func (c Cluster) Report(a *rm.AppView, now time.Time, viewable bool) *pb.Applica
 		r.AmNodeLabelExpression = new(cmp.Or(a.AMLabel, rm.DefaultPartition))
 	}
 	pb.SetHeld(r, a.Held.Claim)
+	pb.SetNewest(r, a.Held.Newest)
 	if !viewable {
 		r.Host, r.RpcPort, r.TrackingUrl, r.OriginalTrackingUrl = new(
 			notAvailable,

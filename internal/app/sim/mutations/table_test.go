@@ -945,6 +945,13 @@ var table = []mutation{
 		wrong: "		if p.number++; MUTANT {\n			t.drop(id)\n			p.home = member\n			t.put(id, p)\n		}\n		t.of[id] = p\n		return p.home, p.number\n",
 	},
 	{
+		name:     "claims of a rebuilt home are issued again",
+		file:     "statestore/rebuild.go",
+		old:      "		above := max(1, h.Newest)\n",
+		wrong:    "		above := max(1, map[bool]int64{false: h.Newest}[MUTANT])\n",
+		caughtBy: "statestore TestMemoryKeepsTheContract",
+	},
+	{
 		name:     "a claim that repeats another is believed to be alone",
 		file:     "router/submit.go",
 		old:      "	return claim{home, number, number == 1, asked}, err\n",
