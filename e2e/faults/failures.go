@@ -226,6 +226,27 @@ var failures = []failure{
 		promise: "the record is removed when the application ends",
 	},
 	{
+		in:      "subcluster/rm",
+		test:    "TestApplicationAfterItsUAMGetsNewContainerIDs",
+		what:    "the store loses an application's home, and a repeat of its submission runs it where its UAM ran",
+		users:   "nothing",
+		promise: "no container id is issued twice",
+	},
+	{
+		in:      "subcluster/rm",
+		test:    "TestUAMAfterItsApplicationGetsNewContainerIDs",
+		what:    "the store loses an application's home, and its UAM starts where it ran",
+		users:   "nothing",
+		promise: "no container id is issued twice",
+	},
+	{
+		in:      "statestore",
+		test:    "TestMemoryKeepsTheContract",
+		what:    "the store loses claims of an application that its ResourceManager lists",
+		users:   "nothing",
+		promise: "no lost claim can move its home: claims continue above every reported number",
+	},
+	{
 		in:      "subcluster/rm/journal",
 		test:    "TestAnEmptyFirstSegmentIsANewJournal",
 		what:    "a ResourceManager dies in the middle of its very first start",
