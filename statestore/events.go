@@ -63,6 +63,7 @@ const (
 	EventMember    EventKind = "member"     // a member joined, was lost, was refused, or left
 	EventMove      EventKind = "move"       // an application moved to another queue or member
 	EventKill      EventKind = "kill"       // an application was killed
+	EventSignal    EventKind = "signal"     // a container was sent a signal
 	EventPriority  EventKind = "priority"   // an application's priority changed
 	EventLifetime  EventKind = "lifetime"   // an application's time limit changed
 	EventLeader    EventKind = "leader"     // a rebalancer took the lead
@@ -73,7 +74,7 @@ const (
 // EventKinds lists the kinds.
 var EventKinds = []EventKind{
 	EventPolicy, EventTree, EventPlan, EventRebalance, EventMend, EventDrain, EventMember, EventMove, EventKill,
-	EventPriority, EventLifetime, EventLeader, EventBreaker, EventInvariant,
+	EventSignal, EventPriority, EventLifetime, EventLeader, EventBreaker, EventInvariant,
 }
 
 // The results of events.

@@ -190,6 +190,9 @@ func TestEverydayCommands(t *testing.T) {
 	s.shows(exitOK, "app status "+id, "research")
 	container := strings.Fields(s.run(exitOK, "app", "containers", id, "-o", "name"))[0]
 	s.shows(exitOK, "app signal "+container+" output_thread_dump", "is sent OUTPUT_THREAD_DUMP")
+	eventually(t, "the signal is an event", func() bool {
+		return strings.Contains(s.run(exitOK, "events", "--kind", "signal"), container)
+	})
 	s.shows(exitUsage, "app signal "+container+" HUP", "GRACEFUL_SHUTDOWN")
 	s.shows(exitOK, "queue show research", "root.research")
 	s.shows(exitNotFound, "queue show nowhere", "queue list")

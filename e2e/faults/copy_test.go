@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/e2e/process"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
@@ -63,6 +65,7 @@ func TestACopiedDataDirectoryIsRefused(t *testing.T) {
 			t.Errorf("the copy does not say %q but\n%s", want, out)
 		}
 	}
+	f.await("the refusal is an event", func() bool { return f.refused(m.id, "the same data") })
 	if now := f.active()[m.id]; now != epoch {
 		t.Errorf("%s has epoch %d after the copy's start, had %d", m.id, now, epoch)
 	}
@@ -95,6 +98,19 @@ func TestADuplicateMemberIsNotReady(t *testing.T) {
 	if second.wrote() {
 		t.Error("the duplicate wrote its ready file")
 	}
+	f.await("the refusal is an event", func() bool { return f.refused(m.id, m.id) })
 	m.rm.KillAlone()
 	second.awaitReady(t)
+}
+
+// refused reports whether an event has a refusal of a member's name, with this text.
+func (f *federation) refused(id, text string) bool {
+	var doc struct {
+		Events []statestore.Event `json:"events"`
+	}
+	call(f.t, f.router, http.MethodGet, "/api/v1/events", nil, &doc)
+	return slices.ContainsFunc(doc.Events, func(e statestore.Event) bool {
+		return e.Kind == statestore.EventMember && e.Subject == id && e.After == "refused" &&
+			e.Result == statestore.EventFailed && strings.Contains(e.Detail, text)
+	})
 }

@@ -39,10 +39,12 @@ type Config[T any] struct {
 	// Choose returns the moves to start now. nil: none.
 	Choose func(ctx context.Context, s Situation) ([]Record, error)
 	// Held returns a member's applications on hold.
-	Held  func(ctx context.Context, m *subcluster.Status) ([]Hold, error)
-	Over  func(FinishedMove) // called with each finished move
-	Every time.Duration      // between rounds [2 s]
-	Log   *slog.Logger       // nil: silent
+	Held func(ctx context.Context, m *subcluster.Status) ([]Hold, error)
+	Over func(FinishedMove) // called with each finished move
+	// Recording returns the context of the write that finishes a move, with an event of it. nil: no event.
+	Recording func(ctx context.Context, d FinishedMove) context.Context
+	Every     time.Duration // between rounds [2 s]
+	Log       *slog.Logger  // nil: silent
 }
 
 // Situation is the input of Choose.
@@ -203,7 +205,7 @@ func (l *Loop[T]) carry(ctx context.Context, view *subcluster.View, r Record, no
 		l.cfg.Log.Debug("move delayed", "application", r.Application.String(), "why", why)
 		return nil
 	}
-	over, there, err := end(ctx, l.cfg.Store, r, became == router.MoveDone, why, now)
+	over, there, err := end(ctx, l.cfg.Store, r, became == router.MoveDone, why, now, l.cfg.Recording)
 	if err != nil || !there {
 		return err
 	}

@@ -70,13 +70,13 @@ func TestMoveRecordLastsUntilEnd(t *testing.T) {
 			r.Queue != "root.a" || r.To != "sc-2" {
 			t.Errorf("%+v %v %v", r, there, err)
 		}
-		if _, there, err := end(ctx, s, all[0], true, "", now); err != nil || !there {
+		if _, there, err := end(ctx, s, all[0], true, "", now, nil); err != nil || !there {
 			t.Fatal(there, err)
 		}
-		if _, there, err := end(ctx, s, all[0], true, "", now); err != nil || there {
+		if _, there, err := end(ctx, s, all[0], true, "", now, nil); err != nil || there {
 			t.Errorf("another router ends it again: %v %v", there, err)
 		}
-		if _, _, err := end(ctx, s, all[1], false, "it has been granted a container", now); err != nil {
+		if _, _, err := end(ctx, s, all[1], false, "it has been granted a container", now, nil); err != nil {
 			t.Fatal(err)
 		}
 		last, err := Last(ctx, s)
@@ -105,7 +105,7 @@ func TestAnUndoIsMarked(t *testing.T) {
 			t.Fatalf("%+v %v", all, err)
 		}
 		for _, r := range all {
-			if _, _, err := end(ctx, s, r, false, r.GiveUp, now); err != nil {
+			if _, _, err := end(ctx, s, r, false, r.GiveUp, now, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -203,6 +203,12 @@ func TestLoopExecutesMovesAndRepairsUnrecorded(t *testing.T) {
 			over = nil
 			l := New(Config[string]{
 				Store: s, View: view, Mover: m.mover(), Over: func(d FinishedMove) { over = append(over, d) },
+				Recording: func(ctx context.Context, d FinishedMove) context.Context {
+					return statestore.Recording(ctx, statestore.Event{
+						Key: d.Because + string(d.To), Kind: statestore.EventMove, Subject: d.Application.String(),
+						After: string(d.To), Detail: d.Because, Result: statestore.EventDone,
+					})
+				},
 				Held: func(_ context.Context, at *subcluster.Status) (out []Hold, err error) {
 					if claim := m.held[at.ID]; claim > 0 {
 						out = append(out, Hold{app(1), claim})
@@ -264,5 +270,10 @@ func TestLoopExecutesMovesAndRepairsUnrecorded(t *testing.T) {
 				t.Errorf("held, and another has it: %+v", m)
 			}
 		})
+		recorded, err := s.Events(ctx, "", 10)
+		if err != nil || len(recorded) != 3 || recorded[0].Subject != app(1).String() || recorded[0].After != "sc-2" ||
+			recorded[2].Detail != "sc-2 is draining" {
+			t.Errorf("events of the three finished moves: %+v, %v", recorded, err)
+		}
 	})
 }

@@ -29,6 +29,9 @@ const Kept = 500
 // most bounds the moves under way.
 const most = 1000
 
+// ByRebalancer is the origin of moves that no administrator ordered.
+const ByRebalancer = "rebalancer"
+
 // tries bounds the attempts to write a record that other routers write at the same time.
 const tries = 5
 
@@ -42,7 +45,7 @@ type Store interface {
 type Record struct {
 	router.HomeMove
 	Queue creel.QueuePath
-	By    string        // the origin: an administrator, or "rebalancer"
+	By    string        // the origin: an administrator, or ByRebalancer
 	Asked time.Time     // time of the request or the last change, by the store's clock
 	Age   time.Duration // time since Asked, by the store's clock
 	Undo  bool          // the move undoes another
@@ -210,17 +213,22 @@ func done(ctx context.Context, s Store) (version int64, list []FinishedMove, err
 // have ended the move.
 func end(
 	ctx context.Context, s Store, r Record, moved bool, because string, now time.Time,
+	recording func(context.Context, FinishedMove) context.Context,
 ) (over FinishedMove, there bool, err error) {
 	over = FinishedMove{
 		Application: r.Application, From: r.From, To: r.To, Queue: r.Queue, By: r.By, Why: r.Why,
 		Moved: moved, Because: because, At: now, Undo: r.Undo,
+	}
+	under := ctx
+	if recording != nil {
+		under = recording(ctx, over)
 	}
 	for range tries {
 		var is Record
 		if is, there, err = Of(ctx, s, r.Application); err != nil || !there || is.Unreadable {
 			return over, false, err
 		}
-		_, err = s.PutDocument(ctx, statestore.DocumentWrite{
+		_, err = s.PutDocument(under, statestore.DocumentWrite{
 			Class: class, Name: r.Application.String(), Expect: is.version, Author: r.By, Quiet: true,
 		})
 		if !errors.Is(err, creel.ErrConflict) {

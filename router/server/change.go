@@ -92,6 +92,7 @@ func (s *Server) recordChange(ctx context.Context, i *intents.Intent, kept *Pend
 	kind, ok := map[intents.Verb]statestore.EventKind{
 		intents.Kill: statestore.EventKill, intents.Move: statestore.EventMove,
 		intents.Priority: statestore.EventPriority, intents.Timeouts: statestore.EventLifetime,
+		intents.Signal: statestore.EventSignal,
 	}[i.Verb]
 	if !ok || s.conf.Record == nil {
 		return
@@ -115,6 +116,7 @@ func Signal[T any](
 	i intents.Intent,
 	call func(ctx context.Context, m *remote.Member) (T, error),
 ) (answer T, kept *PendingChange, err error) {
+	defer func() { s.recordChange(ctx, &i, kept, err) }()
 	answer, home, silent, err := holder(ctx, s, i.Application, call)
 	if err == nil || s.conf.Intents == nil || len(silent) == 0 {
 		return answer, nil, err

@@ -216,9 +216,10 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, alone *aloneCheck, 
 	if first := r.Server.FirstEpoch(); first != 0 {
 		r.Add("first epoch", func(ctx context.Context) error { return keepEpoch(ctx, m.Store, m.ID, first, log) })
 	}
-	awaitAccepted(&r.Service, agent)
+	awaitAccepted(&r.Service, agent, m.Store, log)
 	r.Add("membership", func(ctx context.Context) error {
 		if err := alone.again(ctx); err != nil {
+			recordRefusal(ctx, m.Store, agent.Member, err, log)
 			return err
 		}
 		return stay(ctx, agent, log)
@@ -256,16 +257,37 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, alone *aloneCheck, 
 
 // awaitAccepted delays the start of a service until the store accepts the registration of its member, or does not
 // answer. A ResourceManager serves its nodes and AMs without the store.
-func awaitAccepted(s *daemon.Service, agent *remote.Agent) {
+func awaitAccepted(s *daemon.Service, agent *remote.Agent, store statestore.Events, log *slog.Logger) {
 	accepted := make(chan struct{})
 	s.Awaits = append(s.Awaits, accepted)
 	accept := sync.OnceFunc(func() { close(accepted) })
+	var refused sync.Once
 	agent.Told = func(err error) {
 		if !errors.Is(err, creel.ErrConflict) {
 			accept()
+			return
 		}
+		refused.Do(func() { recordRefusal(context.Background(), store, agent.Member, err, log) })
 	}
 }
+
+// recordRefusal records that this process may not act for a member. A process that is started again and again records
+// it once a minute.
+func recordRefusal(ctx context.Context, store statestore.Events, m subcluster.Member, why error, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, refusalTime)
+	defer cancel()
+	err := store.AppendEvent(ctx, statestore.Event{
+		Kind: statestore.EventMember, Subject: string(m.ID), By: "rm " + m.Addresses.Web, After: "refused",
+		Detail: why.Error(), Result: statestore.EventFailed,
+		Key: fmt.Sprintf("member %s refused %d", m.ID, time.Now().Unix()/60),
+	})
+	if err != nil {
+		log.Warn("failed to record an event", "kind", string(statestore.EventMember), "error", err)
+	}
+}
+
+// refusalTime bounds the record of a refusal: the process waits for it.
+const refusalTime = 2 * time.Second
 
 // stay keeps the membership of a ResourceManager alive. If another process took its name, it continues to serve its
 // AMs, because exiting would end their work.

@@ -24,6 +24,7 @@ import (
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/events"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -49,18 +50,19 @@ type mover struct {
 	pool  *remote.Pool
 	view  func() *subcluster.View
 	// policy returns a queue's policy in a view.
-	policy func(*subcluster.View, creel.QueuePath) policies.Policy
-	terms  rebalancer.MoveTerms
-	name   string
-	log    *slog.Logger
-	over   [2]atomic.Int64 // completed moves, and abandoned ones
+	policy   func(*subcluster.View, creel.QueuePath) policies.Policy
+	terms    rebalancer.MoveTerms
+	name     string
+	log      *slog.Logger
+	recorder *events.Recorder
+	over     [2]atomic.Int64 // completed moves, and abandoned ones
 }
 
 // addMoves adds the loop of a router that moves waiting applications.
 func (r *Router) addMoves(m *mover) {
 	loop := moves.New(moves.Config[*yarnrpc.MovedApplication]{
 		Store: m.store, View: m.view, Mover: m.steps(r.Server), Lead: m.lead, Choose: m.choose, Held: m.held,
-		Over: m.count, Log: m.log,
+		Over: m.count, Recording: m.recording, Log: m.log,
 	})
 	r.Add("moves", loop.Run)
 	for i, result := range []string{"moved", "stays"} {
@@ -70,6 +72,21 @@ func (r *Router) addMoves(m *mover) {
 			ConstLabels: prometheus.Labels{"result": result},
 		}, func() float64 { return float64(m.over[i].Load()) }))
 	}
+}
+
+// recording attaches the event of a finished move.
+func (m *mover) recording(ctx context.Context, d moves.FinishedMove) context.Context {
+	e := statestore.Event{
+		Kind: statestore.EventMove, Subject: d.Application.String(), Before: string(d.From), After: string(d.To),
+		Detail: d.Why,
+	}
+	if d.By != moves.ByRebalancer {
+		e.User = d.By
+	}
+	if !d.Moved {
+		e.Result, e.Detail = statestore.EventFailed, d.Because
+	}
+	return m.recorder.Recording(ctx, e)
 }
 
 func (m *mover) count(d moves.FinishedMove) {
@@ -227,7 +244,7 @@ func (m *mover) choose(ctx context.Context, s moves.Situation) ([]moves.Record, 
 	chosen, _, err := m.chosen(ctx, s, "")
 	var out []moves.Record
 	for _, c := range chosen {
-		by := "rebalancer"
+		by := moves.ByRebalancer
 		if member, ok := s.View.Member(c.From); ok {
 			if d := operator.DrainOf(s.View, member); d != nil {
 				by = d.By

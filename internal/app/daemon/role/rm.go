@@ -143,6 +143,8 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	run := func(ctx context.Context) error {
 		if alone != nil {
 			if err := alone.start(ctx); err != nil {
+				m := c.Membership
+				recordRefusal(ctx, m.Store, subcluster.Member{ID: m.ID}, err, c.Log)
 				return err
 			}
 		}

@@ -277,7 +277,7 @@ func (r *Router) addServer(p *routerParts) {
 	hosts := addResolver(&r.Service, store, r.Watcher.View, c.Machines, c.Log)
 	p.moving = &mover{
 		store: store, homes: movers, pool: p.pool, view: r.Watcher.View, terms: c.Moves, log: c.Log,
-		name: "router-" + crand.Text(),
+		name: "router-" + crand.Text(), recorder: p.recorder,
 	}
 	r.Server = server.New(server.Config{
 		View:          r.Watcher.View,
