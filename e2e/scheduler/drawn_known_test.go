@@ -213,6 +213,16 @@ Another test shows trees of many notations by REST and by the RPC ` + "`getQueue
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", k.where, k.hadoop, k.creel, k.why)
 	}
 	b.WriteString(`
+Another test draws states of a full cluster with waiting applications, and compares the containers that the first round
+of preemption chooses. They differ only here; a later round may end the difference:
+
+| state | Hadoop | creel | reason |
+| --- | --- | --- | --- |
+`)
+	for _, k := range victimsKnown {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", k.where, k.hadoop, k.creel, k.why)
+	}
+	b.WriteString(`
 ## FairScheduler
 
 A test draws allocation files and changes of them, and compares the same. It accepts these differences and no others.

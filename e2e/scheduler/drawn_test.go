@@ -53,6 +53,12 @@ type hadoopTrees struct {
 
 func startTrees(t *testing.T, conf hadoop.Conf) *hadoopTrees {
 	t.Helper()
+	return startTreesOf(t, conf, drawnNodes)
+}
+
+// startTreesOf is startTrees with nodes of other sizes.
+func startTreesOf(t *testing.T, conf hadoop.Conf, nodes []creel.Resource) *hadoopTrees {
+	t.Helper()
 	h := &hadoopTrees{dir: t.TempDir(), web: process.FreeAddress(t, "127.0.0.1")}
 	h.conf = filepath.Join(h.dir, "conf")
 	h.base = hadoop.Conf{
@@ -76,7 +82,7 @@ func startTrees(t *testing.T, conf hadoop.Conf) *hadoopTrees {
 	line := append(strings.Fields(hadoop.Quick),
 		"-XX:+UseSerialGC", "-Xmx600m", "-Djava.net.preferIPv4Stack=true", hadoop.AddOpens,
 		"-cp", h.conf+":"+hadoop.Jars(t, hadoop.V342)+"/*", "java/Trees.java")
-	for _, n := range drawnNodes {
+	for _, n := range nodes {
 		line = append(line, fmt.Sprintf("%d:%d", n.MemoryMB, n.VCores))
 	}
 	cmd := exec.CommandContext(t.Context(), hadoop.Java(t), line...)
