@@ -85,7 +85,7 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	t.errors = t.errors[:0]
 	out.UpdatedNodes = append(out.UpdatedNodes, t.nodes...)
 	t.nodes = t.nodes[:0]
-	room := m.sched.Headroom(&t.app.App)
+	room := t.app.App.Headroom()
 	total, nodes := m.sched.Total()
 	out.Headroom = m.sizes.Resource(&room)
 	out.Nodes = int32(nodes)

@@ -341,7 +341,7 @@ func (c *Audit) leaf(q *Queue) {
 		}
 		limit, has := c.s.policy.userLimit(c.s, u)
 		more := func(a, b *amounts.Vec) bool { return c.s.sizes.Compare(a, b, &c.s.total) > 0 }
-		if has && u.weight == 1 && c.s.wellWithin(u, l) && more(&u.used, &limit) {
+		if has && u.weight == 1 && u.wellWithin() && more(&u.used, &limit) {
 			c.fail("user %s of %s: %v is well within, and above the limit of %v", u.name, q.path, u.used, limit)
 		}
 		limit.Add(&c.s.sizes.Least) // tolerance for rounding
@@ -357,7 +357,7 @@ func (c *Audit) leaf(q *Queue) {
 			c.fail("queue %s: %s is the first in line and may start, and does not", q.path, a.id)
 		}
 	}
-	if c.s.usedByUsers(l); shares != l.shares {
+	if q.usedByUsers(); shares != l.shares {
 		c.fail("queue %s: users have %d of %d of the cluster, in truth %d", q.path, l.shares, wholeShare, shares)
 	}
 	if inLine != l.inLine {

@@ -63,7 +63,7 @@ func (s *Scheduler) waitsFor(w *Ask, q *Queue) bool {
 		!s.sizes.Fits(&w.size.V, &q.sized().max) {
 		return false
 	}
-	v := s.admitQueues(a, w.size, 1, w.own())
+	v := a.admitQueues(w.size, 1, w.own())
 	return v.limit == LimitQueue && v.where == q && s.policy.userAdmits(s, a.user) && a.user.underCap(&w.size.V)
 }
 

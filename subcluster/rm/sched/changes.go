@@ -166,7 +166,7 @@ func (c *Audit) Unserved(a *App) {
 		return
 	}
 	for _, w := range a.asks {
-		if w.count <= 0 || w.size == nil || w.hold != nil || c.s.admit(a, w.size, nil).limit != LimitNone {
+		if w.count <= 0 || w.size == nil || w.hold != nil || a.admit(w.size, nil).limit != LimitNone {
 			continue
 		}
 		for _, n := range c.s.nodes.All() {

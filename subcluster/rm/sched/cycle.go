@@ -130,9 +130,9 @@ func (s *Scheduler) Serve(a *App) {
 // serve grants w containers, on any node, until limits or free resources stop it. If the queues have free capacity
 // for all of it, they are not checked again for each container.
 func (s *Scheduler) serve(w *Ask) {
-	sure := w.size != nil && w.count > 1 && s.admitQueues(w.app, w.size, int64(w.count), w.own()).limit == LimitNone
+	sure := w.size != nil && w.count > 1 && w.app.admitQueues(w.size, int64(w.count), w.own()).limit == LimitNone
 	for w.count > 0 {
-		if sure && s.userRefusal(w.app).limit == LimitNone {
+		if sure && w.app.userRefusal().limit == LimitNone {
 			if !s.put(w, nil) {
 				return
 			}
@@ -148,9 +148,9 @@ func (s *Scheduler) try(w *Ask, n *Node) bool {
 	if w.size == nil || w.count <= 0 {
 		return false
 	}
-	if user := s.userRefusal(w.app); user.limit != LimitNone {
+	if user := w.app.userRefusal(); user.limit != LimitNone {
 		// The maximum of a queue is reported before the limit of a user.
-		if v := s.admitQueues(w.app, w.size, 1, w.own()); v.limit != LimitNone {
+		if v := w.app.admitQueues(w.size, 1, w.own()); v.limit != LimitNone {
 			user = v
 		}
 		s.stopped(w, user)
@@ -161,7 +161,7 @@ func (s *Scheduler) try(w *Ask, n *Node) bool {
 
 // give is try for an ask within its user's limit.
 func (s *Scheduler) give(w *Ask, n *Node) bool {
-	if v := s.admitQueues(w.app, w.size, 1, w.own()); v.limit != LimitNone {
+	if v := w.app.admitQueues(w.size, 1, w.own()); v.limit != LimitNone {
 		s.stopped(w, v)
 		return false
 	}
@@ -172,7 +172,7 @@ func (s *Scheduler) give(w *Ask, n *Node) bool {
 func (s *Scheduler) put(w *Ask, n *Node) bool {
 	// 1. Does the user's cap in the federation admit it?
 	if !w.app.user.underCap(&w.size.V) {
-		s.stopped(w, s.capRefusal(w.app, w.size))
+		s.stopped(w, w.app.capRefusal(w.size))
 		return false
 	}
 	s.unlimit(w.app.user)

@@ -38,7 +38,7 @@ func (s *Scheduler) grow(x *Increase) bool {
 	if s.main != nil {
 		a = s.main.appIn(a, s)
 	}
-	if !s.sizes.Fits(&more.V, &x.Node.free) || s.admit(a, &more, nil).limit != LimitNone {
+	if !s.sizes.Fits(&more.V, &x.Node.free) || a.admit(&more, nil).limit != LimitNone {
 		return false
 	}
 	s.Resize(a, x.Node, x.From, x.To)

@@ -66,21 +66,21 @@ type verdict struct {
 	where *Queue
 }
 
-// admit reports whether the limits permit application a one container of this size. It checks the maximum of each
+// admit reports whether the limits permit the application one container of this size. It checks the maximum of each
 // queue on the path, then the user limit of the leaf, then the user's cap. Reserved amounts count as used, except
 // own, which is about to become the container.
-func (s *Scheduler) admit(a *App, size *amounts.Size, own *amounts.Size) verdict {
-	if v := s.admitQueues(a, size, 1, own); v.limit != LimitNone {
+func (a *App) admit(size *amounts.Size, own *amounts.Size) verdict {
+	if v := a.admitQueues(size, 1, own); v.limit != LimitNone {
 		return v
 	}
-	if v := s.userRefusal(a); v.limit != LimitNone {
+	if v := a.userRefusal(); v.limit != LimitNone {
 		return v
 	}
-	return s.capRefusal(a, size)
+	return a.capRefusal(size)
 }
 
 // capRefusal checks the user's cap in the federation.
-func (s *Scheduler) capRefusal(a *App, size *amounts.Size) verdict {
+func (a *App) capRefusal(size *amounts.Size) verdict {
 	if a.user.underCap(&size.V) {
 		return verdict{}
 	}
@@ -88,21 +88,31 @@ func (s *Scheduler) capRefusal(a *App, size *amounts.Size) verdict {
 }
 
 // admitQueues checks only the queues' limits, for count containers.
-func (s *Scheduler) admitQueues(a *App, size *amounts.Size, count int64, own *amounts.Size) verdict {
+func (a *App) admitQueues(size *amounts.Size, count int64, own *amounts.Size) verdict {
 	need := &size.V
 	for q := a.queue; q.parent != nil; q = q.parent {
 		if !q.sized().bounded {
 			continue
 		}
-		if !s.within(q, need, count, own) {
+		if !q.admits(need, count, own) {
 			return verdict{LimitQueue, q}
 		}
 	}
 	return verdict{}
 }
 
-// within reports whether a queue's maximum and cap permit count times need more.
-func (s *Scheduler) within(q *Queue, need *amounts.Vec, count int64, own *amounts.Size) bool {
+// userRefusal is userAdmits for all limits at once, with the limit and its place.
+func (a *App) userRefusal() verdict {
+	s := a.queue.s
+	if s.policy.userAdmits(s, a.user) {
+		return verdict{}
+	}
+	return verdict{LimitUser, a.queue}
+}
+
+// admits reports whether a queue's maximum and cap permit count times need more.
+func (q *Queue) admits(need *amounts.Vec, count int64, own *amounts.Size) bool {
+	s := q.s
 	if s.now >= q.sized().until {
 		return false
 	}
@@ -117,13 +127,14 @@ func (s *Scheduler) within(q *Queue, need *amounts.Vec, count int64, own *amount
 	return s.sizes.FitsPlusTimes(&have, need, count, &q.most)
 }
 
-// queueLimit returns a leaf's current limit: its maximum, reduced to the rest under each ancestor's maximum.
-func (s *Scheduler) queueLimit(q *Queue) amounts.Vec {
+// limitNow returns a queue's current limit: its maximum, reduced to the rest under each ancestor's maximum.
+func (q *Queue) limitNow() amounts.Vec {
+	s := q.s
 	if q.parent == nil {
 		return s.total
 	}
 	q.sized()
-	v := s.queueLimit(q.parent)
+	v := q.parent.limitNow()
 	v.Sub(&q.parent.used)
 	v.Add(&q.used)
 	for i := 0; i < s.sizes.N; i++ {
@@ -138,15 +149,16 @@ func (s *Scheduler) queueLimit(q *Queue) amounts.Vec {
 
 // Headroom returns the amount an application could still get, as reported to its AM: the rest under the limits of its
 // queue, of its ancestors, and of the user.
-func (s *Scheduler) Headroom(a *App) amounts.Vec {
-	if len(s.parts) > 0 && len(a.parts) > 0 {
-		return s.headroomByPartition(a)
+func (a *App) Headroom() amounts.Vec {
+	if len(a.parts) > 0 {
+		return a.headroomByPartition()
 	}
-	return s.headroom(a)
+	return a.headroom()
 }
 
-func (s *Scheduler) headroom(a *App) amounts.Vec {
-	v, of := s.leftIn(a.queue), s.queueLimit(a.queue)
+func (a *App) headroom() amounts.Vec {
+	s := a.queue.s
+	v, of := a.queue.left(), a.queue.limitNow()
 	if limit, has := s.policy.userLimit(s, a.user); has {
 		if s.sizes.Compare(&limit, &of, &s.total) >= 0 {
 			limit = of
@@ -166,9 +178,10 @@ func (s *Scheduler) headroom(a *App) amounts.Vec {
 	return v
 }
 
-// leftIn returns the rest under the limits of a queue and its ancestors. Reservations count as used: admission counts
-// them (see within), and so do Hadoop's queues.
-func (s *Scheduler) leftIn(q *Queue) amounts.Vec {
+// left returns the rest under the limits of a queue and its ancestors. Reservations count as used: admission counts
+// them (see admits), and so do Hadoop's queues.
+func (q *Queue) left() amounts.Vec {
+	s := q.s
 	left := s.total
 	for ; q != nil; q = q.parent {
 		limit := q.sized().max
@@ -184,18 +197,18 @@ func (s *Scheduler) leftIn(q *Queue) amounts.Vec {
 
 // headroomByPartition returns the sum over the partitions in which the application now asks; of the default partition
 // if it asks for nothing.
-func (s *Scheduler) headroomByPartition(a *App) amounts.Vec {
+func (a *App) headroomByPartition() amounts.Vec {
 	var sum amounts.Vec
 	asks := len(a.asks) > 0
 	for _, x := range a.parts {
 		if len(x.asks) > 0 {
-			v := x.queue.s.headroom(x)
+			v := x.headroom()
 			sum.Add(&v)
 			asks = true
 		}
 	}
 	if len(a.asks) > 0 || !asks {
-		v := s.headroom(a)
+		v := a.headroom()
 		sum.Add(&v)
 	}
 	return sum

@@ -12,17 +12,18 @@ import (
 // userAdmits reports whether a user may get one more container: yes, as long as the use is not above the user's
 // limit. It compares dominant shares, as Hadoop compares whole amounts.
 func (p *capacityPolicy) userAdmits(s *Scheduler, u *user) bool {
-	if l := u.q.sized().leaf; u.weight == 1 && (s.sizes.Fits(&u.used, &l.assured) || s.wellWithin(u, l)) {
+	if l := u.q.sized().leaf; u.weight == 1 && (s.sizes.Fits(&u.used, &l.assured) || u.wellWithin()) {
 		return true
 	}
-	limit := s.limitOfUser(u)
+	limit := u.limit()
 	return s.sizes.Compare(&u.used, &limit, &s.total) <= 0
 }
 
 // wellWithin reports whether a user of weight 1 is certainly below the limit, by dominant shares alone: below an
 // equal part of the active users' use, and below the leaf's bound. It avoids the computation of the whole limit in a
 // queue above its guarantee.
-func (s *Scheduler) wellWithin(u *user, l *leafState) bool {
+func (u *user) wellWithin() bool {
+	s, l := u.q.s, u.q.leaf
 	if u.waitingApps == 0 {
 		return false
 	}
@@ -33,22 +34,23 @@ func (s *Scheduler) wellWithin(u *user, l *leafState) bool {
 
 // userLimit returns the current limit of one user of a leaf.
 func (p *capacityPolicy) userLimit(s *Scheduler, u *user) (amounts.Vec, bool) {
-	return s.limitOfUser(u), true
+	return u.limit(), true
 }
 
-// limitOfUser divides the active users' use plus one smallest container among them, so that they grow in step until
+// limit divides the active users' use plus one smallest container among them, so that they grow in step until
 // the queue's maximum stops them. The limit is at least the minimum percent of the queue's guarantee; above the
 // guarantee, of the use of all users plus one container. It is at most the guarantee times the user limit factor. For
 // a user without demand, all users count as active. Of two amounts, the larger is the one with the larger dominant
 // share, with all its types. In every type, the users' total use is the sum of their dominant shares. Hadoop computes
 // it the same way, so a user may have more of a type than an equal part. Amounts are rounded up to steps.
-func (s *Scheduler) limitOfUser(u *user) amounts.Vec {
+func (u *user) limit() amounts.Vec {
 	q := u.q.sized()
+	s := q.s
 	l, least, n := q.leaf, &s.sizes.Least, s.sizes.N
 	of := q.base()
 	base := *s.larger(of, least) // at least one container, so that tiny queues can run something
 	current := base
-	if used := s.usedByUsers(l); s.sizes.Compare(&used, &base, &s.total) >= 0 {
+	if used := q.usedByUsers(); s.sizes.Compare(&used, &base, &s.total) >= 0 {
 		current = used
 		current.Add(least)
 	}
@@ -116,7 +118,8 @@ const wholeShare = 1 << 40
 
 // usedByUsers is the part of the cluster equal to the sum of the dominant shares of a leaf's users, which may exceed
 // the cluster.
-func (s *Scheduler) usedByUsers(l *leafState) (v amounts.Vec) {
+func (q *Queue) usedByUsers() (v amounts.Vec) {
+	s, l := q.s, q.leaf
 	for _, u := range l.unmeasured {
 		l.shares -= u.share
 		u.share = shareSum(s.sizes.Dominant(&u.used, &s.total) * wholeShare)

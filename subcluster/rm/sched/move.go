@@ -60,7 +60,7 @@ func (s *Scheduler) movable(a *App, to *Queue) error {
 		if p.isAbove(a.queue) {
 			break // its use already counts there
 		}
-		if (a.containers > 0 || a.main == nil) && p.sized().bounded && !s.within(p, &a.used, 1, nil) {
+		if (a.containers > 0 || a.main == nil) && p.sized().bounded && !p.admits(&a.used, 1, nil) {
 			return invalid(
 				fmt.Sprintf("Moving %s to queue %s would break the maximum of %s", a.id, to.path, p.path),
 				fmt.Sprintf("it uses %s", s.sizes.Resource(&a.used)),

@@ -25,7 +25,7 @@ func (s *Scheduler) pick(q *Queue, n *Node) bool {
 			}
 		}
 		// 2. Does the child's maximum admit anything?
-		if c.sized().bounded && !s.within(c, &c.least, 1, nil) {
+		if c.sized().bounded && !c.admits(&c.least, 1, nil) {
 			q.ready.Remove(c)
 			s.park(c)
 			continue

@@ -88,14 +88,6 @@ func policyOf(spec *queues.Spec) policy {
 	return policy{capacityTraits, p, p, p, p, p, p}
 }
 
-// userRefusal is userAdmits for all limits at once, with the limit and its place.
-func (s *Scheduler) userRefusal(a *App) verdict {
-	if s.policy.userAdmits(s, a.user) {
-		return verdict{}
-	}
-	return verdict{LimitUser, a.queue}
-}
-
 // MakesUndeclared reports whether a submission may create its queue without a placement rule.
 func (s *Scheduler) MakesUndeclared() bool { return s.policy.makesUndeclared }
 

@@ -201,7 +201,7 @@ func (p *capacityPolicy) amLimit(s *Scheduler, q *Queue, u *user, _ shareSet) (a
 	promised := *q.sized().base()
 	base := promised
 	if s.main == nil {
-		limit := s.queueLimit(q)
+		limit := q.limitNow()
 		for i := 0; i < s.sizes.N; i++ { // Hadoop rounds its current limit to whole steps
 			if st := s.sizes.Step.At(i); st > 1 {
 				limit.Set(i, limit.At(i)/st*st)

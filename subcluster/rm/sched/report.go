@@ -133,10 +133,6 @@ func (e Explainer) View(q *Queue) QueueView {
 	s := e.s
 	s.refreshShares(inViews)
 	q.sized()
-	within := func(v amounts.Vec) creel.Resource {
-		v.Min(&s.total)
-		return s.sizes.Resource(&v)
-	}
 	demand := q.used
 	demand.Add(&q.pending)
 	counts := q.counts()
@@ -149,7 +145,7 @@ func (e Explainer) View(q *Queue) QueueView {
 		Spec:                *q.spec,
 		Guaranteed:          s.sizes.Resource(&q.guaranteed),
 		Planned:             s.Planned(q),
-		Max:                 within(q.max),
+		Max:                 e.inCluster(q.max),
 		Used:                s.sizes.Resource(&q.used),
 		Reserved:            s.sizes.Resource(&q.held),
 		Pending:             s.sizes.Resource(&q.pending),
@@ -193,36 +189,8 @@ func (e Explainer) View(q *Queue) QueueView {
 	for _, c := range q.children {
 		v.Children = append(v.Children, c.path)
 	}
-	if l := q.leaf; l != nil {
-		all, one := q.amLimit(nil, inViews)
-		v.MaxApps, v.MaxAppsPerUser = l.maxApps, l.maxUserApps
-		v.AMLimit, v.UserAMLimit, v.AMUsed = within(all), within(one), s.sizes.Resource(&l.amUsed)
-		v.PendingApps = int32(l.pendingApps)
-		for _, u := range l.userList {
-			limit, _ := s.policy.userLimit(s, u)
-			used, wants := u.used, u.waitingApps > 0
-			for _, p := range s.parts { // of all partitions
-				if c := p.tree.byPath[q.path]; c != nil && c.leaf.byName[u.name] != nil {
-					there := c.leaf.byName[u.name]
-					used.Add(&there.used)
-					wants = wants || there.waitingApps > 0
-				}
-			}
-			_, ofAMs := q.amLimit(u, inViews)
-			v.Users = append(v.Users, UserView{
-				Name:    u.name,
-				Used:    s.sizes.Resource(&used),
-				Here:    s.sizes.Resource(&u.used),
-				AMUsed:  s.sizes.Resource(&u.amUsed),
-				Limit:   s.sizes.Resource(&limit),
-				AMLimit: within(ofAMs),
-				Active:  wants || u.running > 0 && u.pending.Len() > 0,
-				Pending: int32(u.pending.Len()),
-				Running: int32(u.running),
-				Weight:  u.weight,
-			})
-		}
-		slices.SortFunc(v.Users, func(a, b UserView) int { return cmp.Compare(a.Name, b.Name) })
+	if q.leaf != nil {
+		e.leaf(q, &v)
 	}
 	s.policy.report(s, q, &v)
 	v.AllContainers = q.containers
@@ -232,6 +200,51 @@ func (e Explainer) View(q *Queue) QueueView {
 	}
 	e.partitions(q, &v)
 	return v
+}
+
+// inCluster returns a limit, reduced to the cluster's size.
+func (e Explainer) inCluster(v amounts.Vec) creel.Resource {
+	v.Min(&e.s.total)
+	return e.s.sizes.Resource(&v)
+}
+
+// leaf adds the limits and users of a leaf.
+func (e Explainer) leaf(q *Queue, v *QueueView) {
+	s, l := e.s, q.leaf
+	all, one := q.amLimit(nil, inViews)
+	v.MaxApps, v.MaxAppsPerUser = l.maxApps, l.maxUserApps
+	v.AMLimit, v.UserAMLimit, v.AMUsed = e.inCluster(all), e.inCluster(one), s.sizes.Resource(&l.amUsed)
+	v.PendingApps = int32(l.pendingApps)
+	for _, u := range l.userList {
+		v.Users = append(v.Users, e.user(u))
+	}
+	slices.SortFunc(v.Users, func(a, b UserView) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+func (e Explainer) user(u *user) UserView {
+	s, q := e.s, u.q
+	limit, _ := s.policy.userLimit(s, u)
+	used, wants := u.used, u.waitingApps > 0
+	for _, p := range s.parts { // of all partitions
+		if c := p.tree.byPath[q.path]; c != nil && c.leaf.byName[u.name] != nil {
+			there := c.leaf.byName[u.name]
+			used.Add(&there.used)
+			wants = wants || there.waitingApps > 0
+		}
+	}
+	_, ofAMs := q.amLimit(u, inViews)
+	return UserView{
+		Name:    u.name,
+		Used:    s.sizes.Resource(&used),
+		Here:    s.sizes.Resource(&u.used),
+		AMUsed:  s.sizes.Resource(&u.amUsed),
+		Limit:   s.sizes.Resource(&limit),
+		AMLimit: e.inCluster(ofAMs),
+		Active:  wants || u.running > 0 && u.pending.Len() > 0,
+		Pending: int32(u.pending.Len()),
+		Running: int32(u.running),
+		Weight:  u.weight,
+	}
 }
 
 // partitions adds the parts of a queue on the nodes of labels.

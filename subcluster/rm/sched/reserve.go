@@ -44,7 +44,7 @@ func (s *Scheduler) reserveHead(n *Node) bool {
 	if reason == ReasonNone {
 		return false
 	}
-	if v := s.admit(w.app, w.size, w.own()); v.limit != LimitNone {
+	if v := w.app.admit(w.size, w.own()); v.limit != LimitNone {
 		s.stopped(w, v)
 		return false
 	}

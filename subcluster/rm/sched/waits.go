@@ -70,7 +70,7 @@ func (e Explainer) waitsAsk(a *App, l *WaitScan) (Limit, creel.QueuePath) {
 	case k.hold != nil:
 		return LimitReservation, a.queue.path
 	}
-	if v := e.s.admit(a, k.size, nil); v.limit != LimitNone {
+	if v := a.admit(k.size, nil); v.limit != LimitNone {
 		return v.limit, v.where.path
 	}
 	if q := e.heldAt(a, k); q != nil {

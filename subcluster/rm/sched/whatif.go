@@ -106,7 +106,7 @@ func (k *Sketch) Fits(a *App, r creel.Resource) (*Node, Limit, error) {
 		return nil, LimitNone, err
 	}
 	w := Ask{app: a, size: s.sizeOf(v)}
-	if verdict := s.admit(a, w.size, nil); verdict.limit != LimitNone {
+	if verdict := a.admit(w.size, nil); verdict.limit != LimitNone {
 		return nil, verdict.limit, nil
 	}
 	if n := s.find(&w); n != nil {

@@ -144,7 +144,7 @@ func (e Explainer) whyLimited(a *App, k *Ask, w *Why) bool {
 		w.Try = "wait until containers on that node end"
 		return true
 	}
-	if v := s.admit(a, k.size, nil); v.limit != LimitNone {
+	if v := a.admit(k.size, nil); v.limit != LimitNone {
 		w.Limit, w.Where = v.limit, v.where.path
 		if v.limit == LimitQueue && v.where.cap != nil {
 			have := v.where.used
