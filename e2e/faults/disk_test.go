@@ -274,7 +274,7 @@ func TestAnEmptyJournalIsNotServedUnasked(t *testing.T) {
 	case <-time.After(process.Guard):
 		t.Fatalf("it runs on an empty journal\n%s", m.rm.Tail(20))
 	}
-	time.Sleep(2 * step) // operators look
+	awaitDown(t, m.rm.Name)
 	for _, want := range []string{"its journal " + dir + " is empty", "living applications of sc-1", "--accept-empty"} {
 		if out := m.rm.Output(); !strings.Contains(out, want) {
 			t.Errorf("it does not say %q but\n%s", want, out)

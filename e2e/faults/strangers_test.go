@@ -230,6 +230,7 @@ func TestSlowHeadersAndBodiesTimeOut(t *testing.T) {
 	server := redistest.Start(t)
 	f := found(t, server.URL(), "", "creel.http.read-header-timeout=1s")
 	_, slow := strangersOf(t)
+	counted := 0.0
 	for _, s := range slow {
 		if s.served {
 			continue
@@ -256,6 +257,10 @@ func TestSlowHeadersAndBodiesTimeOut(t *testing.T) {
 			if took := time.Since(began); took < 500*time.Millisecond {
 				t.Errorf("it was ended after %v", took)
 			}
+			if s.sends != nil {
+				counted += 2
+			}
 		})
 	}
+	awaitScraped(t, f.members[0].rm.Name, counted)
 }

@@ -257,9 +257,16 @@ func drawLabels(t *rapid.T) QueueConf {
 		}
 	}
 	for _, path := range []creel.QueuePath{"root.p", "root.q", "root.r", "root.p.a", "root.p.b"} {
-		lists := []string{"", "", " ", "fpga"}
+		lists := []string{"", "", " "}
+		other := mender{conf: conf, label: "fpga"}
+		if other.accesses(path.Parent()) {
+			lists = append(lists, "fpga")
+		}
 		if x.accesses(path.Parent()) {
-			lists = append(lists, "gpu", "fpga,gpu")
+			lists = append(lists, "gpu")
+		}
+		if other.accesses(path.Parent()) && x.accesses(path.Parent()) {
+			lists = append(lists, "fpga,gpu")
 		}
 		if list := rapid.SampledFrom(lists).Draw(t, "labels of "+string(path)); list != "" {
 			set(path, labelList, list)

@@ -16,9 +16,10 @@ import (
 
 // repeated returns a logger without times, and a function that returns the lines written since its last call.
 func repeated() (*slog.Logger, *repeats, func() []string) {
-	var w bytes.Buffer
+	var w writes
+	l := lines{out: &w}
 	s := &repeats{}
-	text := slog.NewTextHandler(&w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	text := slog.NewTextHandler(&l, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
 		}
@@ -26,9 +27,12 @@ func repeated() (*slog.Logger, *repeats, func() []string) {
 	}})
 	return slog.New(repeatHandler{Handler: text, repeats: s}), s, func() []string {
 		synctest.Wait()
-		lines := strings.Split(strings.TrimSpace(w.String()), "\n")
-		w.Reset()
-		return slices.DeleteFunc(lines, func(l string) bool { return l == "" })
+		l.flush()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		text := string(bytes.Join(w, nil))
+		w = nil
+		return slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return l == "" })
 	}
 }
 
