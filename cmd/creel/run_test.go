@@ -54,8 +54,9 @@ func TestRunWatchesACommandToItsEnd(t *testing.T) {
 	shows(8, []string{"run", "--containers", "2", "--env", "CREEL_SIM_EXIT=9", "--", "date"}, "exit code 9")
 	shows(2, []string{"run", "--memory", "99g", "--", "date"}, "no member can run a container of 101376 MB",
 		"ask for at most 4096 MB")
+	// The text is about the nodes until the router knows the use of the queue.
 	shows(8, []string{"run", "--containers", "50", "--memory", "4g", "--timeout", "4s", "--", "sleep", "60"},
-		"no_node_has_room", "needs <memory:4096, vCores:1>", "is killed: it had not ended after 4s", "KILLED after")
+		"waits at sc-", " (no_node_has_room): ", "is killed: it had not ended after 4s", "KILLED after")
 	for _, bad := range [][]string{
 		{"run"}, {"run", "--containers", "0", "--", "x"}, {"run", "--memory", "1q", "--", "x"}, {"run", "--env", "x", "--", "x"},
 		{"run", "--program", "node:creel", "--", "x"}, {"run", "--program", "hdfs:///creel", "--", "x"},
