@@ -551,7 +551,7 @@ var creelDaemonKeys = []Setting{
 		Type:    Enum,
 		Default: "info",
 		Choices: []string{"debug", "info", "warn", "error"},
-		Doc:     "The lowest level that is logged. Warnings and errors of one kind are written once in 10 s, with their number in `lines`.",
+		Doc:     "The lowest level that is logged. Warnings and errors of one kind are written once in 10 s, with their number in `lines`; audit lines are all written.",
 	},
 	{
 		Key:     "creel.log.format",

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/creelrm/creel/internal/audit"
 )
 
 // A warning or error is written at once. Others of its kind are counted for the next Silence and replaced by the
@@ -36,7 +38,7 @@ type repeat struct {
 	timer *time.Timer
 }
 
-// repeatHandler is a slog handler that writes warnings and errors of one kind once per Silence.
+// repeatHandler is a slog handler that writes warnings and errors of one kind once per Silence, and each audit line.
 type repeatHandler struct {
 	slog.Handler
 	repeats *repeats
@@ -44,7 +46,8 @@ type repeatHandler struct {
 }
 
 func (h repeatHandler) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level >= slog.LevelWarn && h.repeats.hold(h.kind(r), r, h.Handler) {
+	// An audit line is a record of one call, and each is needed.
+	if r.Level >= slog.LevelWarn && r.Message != audit.Message && h.repeats.hold(h.kind(r), r, h.Handler) {
 		return nil
 	}
 	return h.Handler.Handle(ctx, r)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/creelrm/creel/internal/audit"
 )
 
 // repeated returns a logger without times, and a function that returns the lines written since its last call.
@@ -112,6 +114,23 @@ func TestKindsOfSilentLinesAreBounded(t *testing.T) {
 		}
 		if got := len(written()); got != kindsMost+20 || len(s.kinds) != kindsMost {
 			t.Errorf("%d lines are written, %d kinds kept", got, len(s.kinds))
+		}
+		s.flush()
+	})
+}
+
+// Each rejected call has its line: of 50 users who try the same change, the log names all.
+func TestAuditLinesAreNeverHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, s, written := repeated()
+		for i := range 50 {
+			audit.Line{
+				User: fmt.Sprint("user", i), Operation: "forceKillApplication", Target: "application_1_0001",
+				Result: audit.Failure, Error: "not permitted",
+			}.Log(log)
+		}
+		if got := written(); len(got) != 50 || !strings.Contains(got[49], "user=user49") {
+			t.Errorf("%d of 50 lines are written: %q", len(got), got)
 		}
 		s.flush()
 	})
