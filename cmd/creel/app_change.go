@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -139,15 +140,15 @@ type attemptDoc struct {
 	Logs      string `json:"logsLink"`
 }
 
-func (f *clientFlags) attempts(c *cobra.Command, id creel.ApplicationID) ([]attemptDoc, error) {
+func (f *clientFlags) attempts(ctx context.Context, id creel.ApplicationID) ([]attemptDoc, error) {
 	var doc struct {
 		Attempts struct {
 			Attempt []attemptDoc `json:"appAttempt"`
 		} `json:"appAttempts"`
 	}
-	_, err := f.call(c.Context(), http.MethodGet, appPath(id)+"/appattempts", nil, nil, &doc)
+	_, err := f.call(ctx, http.MethodGet, appPath(id)+"/appattempts", nil, nil, &doc)
 	if err != nil {
-		_, err = f.ofLost(c.Context(), id, err)
+		_, err = f.ofLost(ctx, id, err)
 	}
 	return doc.Attempts.Attempt, err
 }
@@ -163,7 +164,7 @@ func appAttempts() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		list, err := f.attempts(c, id)
+		list, err := f.attempts(c.Context(), id)
 		if err != nil {
 			return err
 		}
@@ -213,7 +214,7 @@ func appContainers() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		attempts, err := f.attempts(c, id)
+		attempts, err := f.attempts(c.Context(), id)
 		if err != nil {
 			return err
 		}

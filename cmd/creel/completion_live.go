@@ -38,11 +38,16 @@ func completionOf(find func(f *clientFlags) completion) completion {
 	}
 }
 
+// liveWords completes the words that a query returns, each as "WORD\tdescription".
+func liveWords(find func(ctx context.Context, f *clientFlags) ([]string, error)) completion {
+	return completionOf(func(f *clientFlags) completion {
+		return f.completes(func(ctx context.Context) ([]string, error) { return find(ctx, f) })
+	})
+}
+
 // localWords completes words that this program knows without a server.
 func localWords(find func() ([]string, error)) completion {
-	return completionOf(func(f *clientFlags) completion {
-		return f.completes(func(context.Context) ([]string, error) { return find() })
-	})
+	return liveWords(func(context.Context, *clientFlags) ([]string, error) { return find() })
 }
 
 func fixedWords(words ...string) completion {
@@ -63,76 +68,82 @@ func settingKeys() (keys []string, err error) {
 
 // applicationGroups completes the values of a field of the applications, such as their users.
 func applicationGroups(field string) completion {
-	return completionOf(func(f *clientFlags) completion {
-		return f.completes(func(ctx context.Context) (out []string, err error) {
-			var doc rest.AppsDoc
-			q := url.Values{"group": {field}, "limit": {"1"}}
-			_, err = f.call(ctx, http.MethodGet, "/api/v1/apps", q, nil, &doc)
-			for _, g := range doc.Groups {
-				out = append(out, g.Key)
-			}
-			return out, err
-		})
+	return liveWords(func(ctx context.Context, f *clientFlags) (out []string, err error) {
+		var doc rest.AppsDoc
+		q := url.Values{"group": {field}, "limit": {"1"}}
+		_, err = f.call(ctx, http.MethodGet, "/api/v1/apps", q, nil, &doc)
+		for _, g := range doc.Groups {
+			out = append(out, g.Key)
+		}
+		return out, err
 	})
+}
+
+// versionWord describes a version of a document.
+func versionWord(version int64, author, comment string) string {
+	return fmt.Sprintf("%d\t%s, %s", version, author, comment)
 }
 
 // treeVersions completes versions of the queue tree.
-var treeVersions = completionOf(func(f *clientFlags) completion {
-	return f.completes(func(ctx context.Context) (out []string, err error) {
-		list, err := f.queueTrees(ctx, 0, 50)
-		for _, d := range list {
-			out = append(out, fmt.Sprintf("%d\t%s, %s", d.Version, d.Author, d.Comment))
-		}
-		return out, err
-	})
+var treeVersions = liveWords(func(ctx context.Context, f *clientFlags) (out []string, err error) {
+	list, err := f.queueTrees(ctx, 0, 50)
+	for _, d := range list {
+		out = append(out, versionWord(d.Version, d.Author, d.Comment))
+	}
+	return out, err
 })
 
-// policyVersions completes versions of the document of the queue that is the first argument.
-func policyVersions(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) == 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return completionOf(func(f *clientFlags) completion {
-		return f.completes(func(ctx context.Context) (out []string, err error) {
-			list, err := routerPolicies{f}.PolicyHistory(ctx, creel.QueuePath(args[0]), 0, 50)
-			for _, p := range list {
-				out = append(out, fmt.Sprintf("%d\t%s, %s", p.Version, p.Author, p.Comment))
-			}
-			return out, err
-		})
-	})(c, nil, typed)
-}
-
-// loggedContainers completes containers of the application that is the first argument.
-func loggedContainers(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) == 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	id, err := appArgument(args[0])
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return completionOf(func(f *clientFlags) completion {
-		return f.completes(func(context.Context) (out []string, err error) {
-			list, err := f.logged(c, id, "")
-			for _, k := range list {
-				out = append(out, k.ID)
-			}
-			return out, err
-		})
-	})(c, nil, typed)
-}
-
 // mends completes versions of the repairs of the members' queues.
-var mends = completionOf(func(f *clientFlags) completion {
-	return f.completes(func(ctx context.Context) (out []string, err error) {
-		var doc rest.MendsDoc
-		_, err = f.call(ctx, http.MethodGet, mendsPath, nil, nil, &doc)
-		for _, m := range doc.Mends {
-			out = append(out, fmt.Sprintf("%d\t%s, %s", m.Version, m.Author, m.Comment))
+var mends = liveWords(func(ctx context.Context, f *clientFlags) (out []string, err error) {
+	var doc rest.MendsDoc
+	_, err = f.call(ctx, http.MethodGet, mendsPath, nil, nil, &doc)
+	for _, m := range doc.Mends {
+		out = append(out, versionWord(m.Version, m.Author, m.Comment))
+	}
+	return out, err
+})
+
+// eventSubjects completes the subjects of the newest events.
+var eventSubjects = liveWords(func(ctx context.Context, f *clientFlags) (out []string, err error) {
+	doc, err := f.events(ctx, url.Values{"limit": {"1000"}})
+	for _, e := range doc.Events {
+		out = append(out, e.Subject)
+	}
+	return out, err
+})
+
+// ofFirst completes words about the first argument.
+func ofFirst(find func(ctx context.Context, f *clientFlags, first string) ([]string, error)) completion {
+	return func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return out, err
-	})
+		return liveWords(func(ctx context.Context, f *clientFlags) ([]string, error) {
+			return find(ctx, f, args[0])
+		})(c, nil, typed)
+	}
+}
+
+// policyVersions completes versions of a queue's policy.
+var policyVersions = ofFirst(func(ctx context.Context, f *clientFlags, queue string) (out []string, err error) {
+	list, err := routerPolicies{f}.PolicyHistory(ctx, creel.QueuePath(queue), 0, 50)
+	for _, p := range list {
+		out = append(out, versionWord(p.Version, p.Author, p.Comment))
+	}
+	return out, err
+})
+
+// loggedContainers completes containers of an application.
+var loggedContainers = ofFirst(func(ctx context.Context, f *clientFlags, app string) (out []string, err error) {
+	id, err := appArgument(app)
+	if err != nil {
+		return nil, err
+	}
+	list, err := f.logged(ctx, id, "")
+	for _, k := range list {
+		out = append(out, k.ID)
+	}
+	return out, err
 })
 
 // inList completes the last word of a list with commas.
@@ -193,6 +204,8 @@ var (
 		"sort":                 fixedWords(slices.Sorted(maps.Keys(appOrders))...),
 		"for":                  inList(fixedWords(slices.Sorted(maps.Keys(waitWords))...)),
 		"kind":                 fixedWords("router", "proxy", "rebalancer"),
+		"events --kind":        fixedWords(strings.Fields(kindNames())...),
+		"events --subject":     eventSubjects,
 		"call":                 fixedWords(load.Reads...),
 		"fault":                inList(fixedWords(sim.FaultNames()...)),
 		"method":               fixedWords("GET", "POST", "PUT", "DELETE"),

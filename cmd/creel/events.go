@@ -77,21 +77,6 @@ Kinds:` + kindNames()
 	flags.StringVar(&f.since, "since", "", "only events since `TIME`: 2h, or 2006-01-02T15:04:05Z")
 	flags.IntVar(&f.limit, "limit", 100, "at most `N` events, 1 to 1000")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "continue with new events until interrupted")
-	complete := func(name string, find func(ctx context.Context) ([]string, error)) {
-		_ = c.RegisterFlagCompletionFunc(name, func(c *cobra.Command, _ []string, typed string) (
-			[]string, cobra.ShellCompDirective,
-		) {
-			return f.completes(find)(c, nil, typed)
-		})
-	}
-	complete("kind", func(context.Context) ([]string, error) { return strings.Fields(kindNames()), nil })
-	complete("subject", func(ctx context.Context) (out []string, err error) {
-		doc, err := f.events(ctx, url.Values{"limit": {"1000"}})
-		for _, e := range doc.Events {
-			out = append(out, e.Subject)
-		}
-		return out, err
-	})
 	return c
 }
 

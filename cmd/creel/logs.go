@@ -53,7 +53,7 @@ also of containers that start later, until the application has ended.`,
 			l := follower{f: &f, out: c.OutOrStdout(), file: file, sent: map[string]int{}, failed: map[string]string{}}
 			return l.follow(c, id, container)
 		}
-		list, err := f.logged(c, id, container)
+		list, err := f.logged(c.Context(), id, container)
 		if err != nil {
 			return err
 		}
@@ -83,8 +83,8 @@ also of containers that start later, until the application has ended.`,
 type logAt struct{ ID, Web string }
 
 // logged returns the known containers, with their nodes' web addresses.
-func (f *clientFlags) logged(c *cobra.Command, id creel.ApplicationID, only string) ([]logAt, error) {
-	attempts, err := f.attempts(c, id)
+func (f *clientFlags) logged(ctx context.Context, id creel.ApplicationID, only string) ([]logAt, error) {
+	attempts, err := f.attempts(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (f *clientFlags) logged(c *cobra.Command, id creel.ApplicationID, only stri
 			Container list[containerDoc] `json:"container"`
 		}
 		path := appPath(id) + "/appattempts/" + last.ID + "/containers"
-		_, err := f.call(c.Context(), http.MethodGet, path, nil, nil, &doc)
+		_, err := f.call(ctx, http.MethodGet, path, nil, nil, &doc)
 		if err != nil && exitCode(err) != exitNotFound {
 			return nil, err
 		}

@@ -41,7 +41,7 @@ func (l *follower) follow(c *cobra.Command, id creel.ApplicationID, container st
 			}
 			over = state.Ended()
 		}
-		list, err := l.f.logged(c, id, container)
+		list, err := l.f.logged(c.Context(), id, container)
 		passing := exitCode(err) == exitNotFound || exitCode(err) == exitUnreachable // until a container starts
 		if err != nil && (over && len(l.sent) == 0 || !passing) {
 			return err

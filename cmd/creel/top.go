@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -154,22 +153,24 @@ var topMemberColumns = []column[rest.SubclusterDoc]{
 	}},
 }
 
-var topAppColumns = []column[rest.AppRow]{
-	{"APPLICATION", false, func(a rest.AppRow) string { return a.ID }},
-	{"NAME", false, func(a rest.AppRow) string { return a.Name }},
-	{"USER", false, func(a rest.AppRow) string { return a.User }},
-	{"QUEUE", false, func(a rest.AppRow) string { return a.Queue }},
-	{"HOME", false, func(a rest.AppRow) string { return string(a.Home) }},
-	{"MEMORY", false, func(a rest.AppRow) string { return dashpages.Memory(max(a.MemoryMB, 0)) }},
-	{"VCORES", false, func(a rest.AppRow) string { return strconv.FormatInt(max(a.VCores, 0), 10) }},
-	{"CONTAINERS", false, func(a rest.AppRow) string { return strconv.FormatInt(max(a.Containers, 0), 10) }},
-	{"AGE", false, func(a rest.AppRow) string {
-		if a.Started <= 0 {
-			return "-"
+// topAppColumns are those of `creel app list` that fit on a screen, with the use in between.
+var topAppColumns = slices.Concat(
+	columnsNamed(appListColumns, "ID", "NAME", "USER", "QUEUE", "HOME"),
+	[]column[rest.AppRow]{
+		{"MEMORY", false, func(a rest.AppRow) string { return dashpages.Memory(max(a.MemoryMB, 0)) }},
+		{"VCORES", false, func(a rest.AppRow) string { return strconv.FormatInt(max(a.VCores, 0), 10) }},
+	},
+	columnsNamed(appListColumns, "CONTAINERS", "AGE", "WAITS-FOR"),
+)
+
+// columnsNamed returns the columns with these titles, in their order of the list.
+func columnsNamed[T any](all []column[T], titles ...string) (out []column[T]) {
+	for _, c := range all {
+		if slices.Contains(titles, c.title) {
+			out = append(out, c)
 		}
-		return dashpages.Age(max(time.Since(time.UnixMilli(a.Started)).Seconds(), 0))
-	}},
-	{"WAITS-FOR", false, func(a rest.AppRow) string { return a.Waits }},
+	}
+	return out
 }
 
 func partOf(part, all int64) string {

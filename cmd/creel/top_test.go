@@ -30,7 +30,7 @@ func TestTopListsLargestApplicationsFirst(t *testing.T) {
 		}
 	}
 	out := s.run(exitOK, "top", "--sort", "name")
-	for _, want := range []string{"good ", "use ", "SUBCLUSTER", "root.default", "APPLICATION", "3.0 GiB"} {
+	for _, want := range []string{"good ", "use ", "SUBCLUSTER", "root.default", "WAITS-FOR", "3.0 GiB"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("top does not show %q:\n%s", want, out)
 		}
