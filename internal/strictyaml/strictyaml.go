@@ -49,7 +49,7 @@ func JSON(text []byte, t reflect.Type) ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// worded removes the library's name from an error.
+// worded removes the library's name from an error, and the rest of a long one.
 func worded(err error) error {
 	_, text, _ := strings.Cut(err.Error(), "yaml: ")
 	text = strings.TrimPrefix(text, "construct errors:\n  ")
@@ -57,7 +57,7 @@ func worded(err error) error {
 		return err
 	}
 	text = strings.Replace(text, "did not find expected <document start>", "trailing text after the document", 1)
-	return errors.New(strings.ReplaceAll(text, "\n  ", "; "))
+	return fmt.Errorf("%.200s", strings.ReplaceAll(text, "\n  ", "; "))
 }
 
 type checker struct {
@@ -73,7 +73,7 @@ func (c *checker) check(n *yaml.Node, t reflect.Type, name string) error {
 	if n.Kind == yaml.AliasNode {
 		// The alias of a value that it is part of has no end.
 		if c.inside++; c.inside > 100 {
-			return fmt.Errorf("line %d: *%s is part of itself", n.Line, n.Value)
+			return fmt.Errorf("line %d: *%.80s is part of itself", n.Line, n.Value)
 		}
 		defer func() { c.inside-- }()
 		n = n.Alias
@@ -132,7 +132,7 @@ func (c *checker) mapping(n *yaml.Node, t reflect.Type, name string) error {
 			continue
 		}
 		if key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str" {
-			return fmt.Errorf("line %d: the name of a field of %s is not a text; quote it", key.Line, name)
+			return fmt.Errorf("line %d: the name of a field of %.80s is not a text; quote it", key.Line, name)
 		}
 		inner := of
 		if fields != nil {
@@ -166,16 +166,11 @@ func scalar(n *yaml.Node, t reflect.Type, name string) error {
 	if tag == "!!float" {
 		f, _ := strconv.ParseFloat(strings.Trim(n.Value, "+-."), 64) // an error leaves 0, or an infinity
 		if math.IsInf(f, 0) || math.IsNaN(f) {
-			return fmt.Errorf("line %d: %s is not a finite number", n.Line, name)
+			return fmt.Errorf("line %d: %.80s is not a finite number", n.Line, name)
 		}
 	}
 	if t == nil || tag == "!!null" {
 		return nil
-	}
-	given := map[string]string{"!!str": "a text", "!!bool": "true or false", "!!int": "the number " + n.Value,
-		"!!float": "the number " + n.Value, "!!timestamp": "a time"}[tag]
-	if given == "" {
-		given = "a value of " + tag
 	}
 	kind, fits := t.Kind(), false
 	switch {
@@ -188,12 +183,23 @@ func scalar(n *yaml.Node, t reflect.Type, name string) error {
 	case reflect.Int <= kind && kind <= reflect.Uintptr:
 		fits = tag == "!!int"
 	}
-	if !fits {
-		return wrong(n, name, given, t)
+	if fits {
+		return nil
 	}
-	return nil
+	given := "a value of " + tag
+	switch tag {
+	case "!!str":
+		given = "a text"
+	case "!!bool":
+		given = "true or false"
+	case "!!int", "!!float":
+		given = "the number " + n.Value
+	case "!!timestamp":
+		given = "a time"
+	}
+	return wrong(n, name, given, t)
 }
 
 func wrong(n *yaml.Node, name, given string, t reflect.Type) error {
-	return fmt.Errorf("line %d: %s has %s where %s is expected", n.Line, name, given, strictjson.Wanted(t))
+	return fmt.Errorf("line %d: %.80s has %.80s where %s is expected", n.Line, name, given, strictjson.Wanted(t))
 }

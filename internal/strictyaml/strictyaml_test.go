@@ -4,6 +4,7 @@ package strictyaml_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -84,6 +85,22 @@ func TestAliasesCostBoundedMemory(t *testing.T) {
 	}
 	if b, err := strictyaml.JSON([]byte(text), shape); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("%d bytes, %v", len(b), err)
+	}
+}
+
+// An error names a part of a long name or value.
+func TestErrorsAreShort(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	for _, text := range []string{
+		"queues:\n- queue: a\n  labels:\n    " + long + ": 7",
+		"queues:\n- queue: 0." + strings.Repeat("7", 100_000),
+		"queues:\n- queue: a\n  " + long + ": 1",
+		"queues:\n- queue: *" + long,
+		"queues:\n- queue: !" + long + " a",
+	} {
+		if b, err := strictyaml.JSON([]byte(text), shape); err == nil || len(err.Error()) > 300 {
+			t.Errorf("%.40q: %.40s, an error of %d bytes", text, b, len(fmt.Sprint(err)))
+		}
 	}
 }
 
