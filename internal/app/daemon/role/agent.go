@@ -150,7 +150,7 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 	}
 	s := &daemon.Service{Entries: []daemon.Entry{daemon.NewEntry("agent", map[string]string{})}}
 	watchSecrets(s, c.Secrets, nil, c.Log)
-	awaitAccepted(s, agent, store, c.Log)
+	awaitAccepted(s, agent, store, "agent", c.Log)
 	s.Add("membership", agent.Run)
 	s.Add("published nodes", nodes.Run)
 	s.Add("first epoch", func(ctx context.Context) error {

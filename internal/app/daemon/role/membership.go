@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -216,10 +217,10 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, alone *aloneCheck, 
 	if first := r.Server.FirstEpoch(); first != 0 {
 		r.Add("first epoch", func(ctx context.Context) error { return keepEpoch(ctx, m.Store, m.ID, first, log) })
 	}
-	awaitAccepted(&r.Service, agent, m.Store, log)
+	awaitAccepted(&r.Service, agent, m.Store, "rm", log)
 	r.Add("membership", func(ctx context.Context) error {
 		if err := alone.again(ctx); err != nil {
-			recordRefusal(ctx, m.Store, agent.Member, err, log)
+			recordRefusal(ctx, m.Store, "rm", agent.Member, err, log)
 			return err
 		}
 		return stay(ctx, agent, log)
@@ -257,7 +258,9 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, alone *aloneCheck, 
 
 // awaitAccepted delays the start of a service until the store accepts the registration of its member, or does not
 // answer. A ResourceManager serves its nodes and AMs without the store.
-func awaitAccepted(s *daemon.Service, agent *remote.Agent, store statestore.Events, log *slog.Logger) {
+func awaitAccepted(
+	s *daemon.Service, agent *remote.Agent, store statestore.Events, role string, log *slog.Logger,
+) {
 	accepted := make(chan struct{})
 	s.Awaits = append(s.Awaits, accepted)
 	accept := sync.OnceFunc(func() { close(accepted) })
@@ -267,17 +270,19 @@ func awaitAccepted(s *daemon.Service, agent *remote.Agent, store statestore.Even
 			accept()
 			return
 		}
-		refused.Do(func() { recordRefusal(context.Background(), store, agent.Member, err, log) })
+		refused.Do(func() { recordRefusal(context.Background(), store, role, agent.Member, err, log) })
 	}
 }
 
 // recordRefusal records that this process may not act for a member. A process that is started again and again records
 // it once a minute.
-func recordRefusal(ctx context.Context, store statestore.Events, m subcluster.Member, why error, log *slog.Logger) {
+func recordRefusal(
+	ctx context.Context, store statestore.Events, role string, m subcluster.Member, why error, log *slog.Logger,
+) {
 	ctx, cancel := context.WithTimeout(ctx, refusalTime)
 	defer cancel()
 	err := store.AppendEvent(ctx, statestore.Event{
-		Kind: statestore.EventMember, Subject: string(m.ID), By: "rm " + m.Addresses.Web, After: "refused",
+		Kind: statestore.EventMember, Subject: string(m.ID), By: strings.TrimSpace(role + " " + m.Addresses.Web), After: "refused",
 		Detail: why.Error(), Result: statestore.EventFailed,
 		Key: fmt.Sprintf("member %s refused %d", m.ID, time.Now().Unix()/60),
 	})

@@ -144,7 +144,7 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 		if alone != nil {
 			if err := alone.start(ctx); err != nil {
 				m := c.Membership
-				recordRefusal(ctx, m.Store, subcluster.Member{ID: m.ID}, err, c.Log)
+				recordRefusal(ctx, m.Store, "rm", subcluster.Member{ID: m.ID}, err, c.Log)
 				return err
 			}
 		}
