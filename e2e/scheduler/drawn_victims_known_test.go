@@ -4,7 +4,8 @@ package scheduler
 
 import "strings"
 
-// A knownVictims is a difference in the first round's victims that is meant, with its exact condition.
+// A knownVictims is a difference in the first round's victims that is meant, with a condition of the state. Most
+// conditions are about a feature of the state, so a state with the feature may hide another difference.
 type knownVictims struct {
 	where, hadoop, creel, why string
 

@@ -89,13 +89,17 @@ func TestDivisionMatchesSlowRule(t *testing.T) {
 		}
 		got := make([]Extent, len(children))
 		Divide(total, have, most, children, got)
+		// A percentage below a unit is no limit. The rule reads it as a part of the whole cluster.
+		unit := func(percent float64) bool {
+			return total > 0 && math.Floor(float64(total)*(float64(most)/float64(total)*percent/100)) > 0
+		}
 		sum := int64(0)
 		for k, e := range got {
 			sum += e.Least
 			limit := most
 			if c := children[k]; c.MaximumUnit == queues.Absolute && c.Maximum > 0 {
 				limit = min(limit, int64(c.Maximum))
-			} else if c.MaximumUnit == queues.Percent && (most*int64(c.Maximum) > 100 || c.Maximum == 0) {
+			} else if c.MaximumUnit == queues.Percent && (unit(c.Maximum) || c.Maximum == 0) {
 				limit = min(limit, int64(math.Ceil(float64(most)*c.Maximum/100)))
 			}
 			if e.Least < 0 || e.Least > e.Most || e.Most > limit || children[k].Nothing && e.Least > 0 {
