@@ -282,7 +282,8 @@ func recordRefusal(
 	ctx, cancel := context.WithTimeout(ctx, refusalTime)
 	defer cancel()
 	err := store.AppendEvent(ctx, statestore.Event{
-		Kind: statestore.EventMember, Subject: string(m.ID), By: strings.TrimSpace(role + " " + m.Addresses.Web), After: "refused",
+		Kind: statestore.EventMember, Subject: string(m.ID), After: "refused",
+		By:     strings.TrimSpace(role + " " + m.Addresses.Web),
 		Detail: why.Error(), Result: statestore.EventFailed,
 		Key: fmt.Sprintf("member %s refused %d", m.ID, time.Now().Unix()/60),
 	})
