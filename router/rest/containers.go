@@ -50,8 +50,7 @@ func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 		h.atHome(w, r, app, q)
 		return
 	}
-	home, err := h.server.Home(r.Context(), app)
-	if err != nil {
+	if _, err := h.server.Home(r.Context(), app); err != nil {
 		fail(w, r, notFoundText(err, app))
 		return
 	}
@@ -64,11 +63,9 @@ func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 		answer, err := ask.at(ctx, m)
 		return answer.body, err
 	})
-	for _, p := range parts {
-		if p.Err != nil && p.Member == home.ID {
-			fail(w, r, p.Err)
-			return
-		}
+	if _, _, err := server.PartOfHome(r.Context(), h.server, app, parts); err != nil {
+		fail(w, r, err)
+		return
 	}
 	_, missing := router.Present(slices.DeleteFunc(slices.Clone(parts), func(p router.Part[[]byte]) bool {
 		return notFound(p.Err)

@@ -67,6 +67,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 		doc.Waits, err = h.waits(r, app, home)
 		if len(doc.Waits) > 0 {
 			doc.State, doc.Queue = doc.Waits[0].State, doc.Waits[0].Queue
+			doc.Home = doc.Waits[0].Member // the remembered home may be a former one
 		}
 		if err != nil {
 			notes = append(notes, "the reason for its wait is unknown: its home does not answer: "+err.Error())
@@ -74,7 +75,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	placed, kept, err := h.server.Placement(r.Context(), app)
-	if kept && home != nil && placed.Home() != home.ID {
+	if kept && home != nil && placed.Home() != doc.Home {
 		kept = false // the outcome is of an earlier home
 	}
 	switch {

@@ -95,19 +95,37 @@ func TestEveryRouterExplainsHomeChoice(t *testing.T) {
 	if _, err := f.Store.Move(t.Context(), app, "sc-b", "sc-c", 0, kept(t, f, app)); err != nil {
 		t.Fatal(err)
 	}
-	two.Server.Forget(app)
+	sees := func(home creel.SubclusterID) {
+		f.Until("the second router sees it at "+string(home), func() bool {
+			two.Server.Forget(app)
+			m, err := two.Server.Home(t.Context(), app)
+			return err == nil && m.ID == home
+		})
+	}
+	sees("sc-c")
 	if doc, body := whyOf(t, two.Web, id); len(doc.Tries) != 0 || doc.Home != "sc-c" || doc.Note == "" {
 		t.Errorf("after an earlier version moved it: %s", body)
 	}
+	sees("sc-c")
 	if _, err := f.Store.Move(t.Context(), app, "sc-c", "sc-b", 0, kept(t, f, app)); err != nil {
 		t.Fatal(err)
 	}
-	two.Server.Forget(app)
+	// The router remembers the former home. That home does not know the application, so the document names the present
+	// one.
+	if doc, body := whyOf(t, two.Web, id); doc.Home != "sc-b" || doc.State != "ACCEPTED" {
+		t.Errorf("while the router remembers a former home: %s", body)
+	}
+	sees("sc-b")
 
 	// It is deleted with the home. The home's own part is answered all the same.
 	if err := f.Store.Forget(t.Context(), app, "sc-b", 0); err != nil {
 		t.Fatal(err)
 	}
+	f.Until("the second router sees that its home is forgotten", func() bool {
+		two.Server.Forget(app)
+		_, kept, err := two.Server.Placement(t.Context(), app)
+		return err == nil && !kept
+	})
 	two.Server.Forget(app)
 	if doc, body := whyOf(t, two.Web, id); len(doc.Tries) != 0 || doc.Home != "sc-b" || doc.Note == "" {
 		t.Errorf("after its home is forgotten: %s", body)

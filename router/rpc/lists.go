@@ -199,8 +199,7 @@ func (h *Handler) GetContainers(
 	if attempts.Earlier() {
 		return h.containersAtHome(ctx, req)
 	}
-	home, err := h.server.Home(ctx, attempt.Application)
-	if err != nil {
+	if _, err := h.server.Home(ctx, attempt.Application); err != nil {
 		return nil, err
 	}
 	parts, err := askEach[yarnpb.GetContainersResponseProto](ctx, h, remote.Read, "getContainers",
@@ -211,10 +210,8 @@ func (h *Handler) GetContainers(
 			}
 			return &yarnpb.GetContainersRequestProto{ApplicationAttemptId: yarnpb.FromAttemptID(at)}
 		})
-	for _, p := range parts {
-		if p.Member == home.ID && p.Err != nil {
-			return nil, p.Err // home's error is the answer
-		}
+	if _, _, homeErr := server.PartOfHome(ctx, h.server, attempt.Application, parts); homeErr != nil {
+		return nil, homeErr // home's error is the answer
 	}
 	if err != nil {
 		return nil, err

@@ -180,6 +180,21 @@ func AtHome[T any](
 	return answer, home, err
 }
 
+// PartOfHome returns the home's part of an answer that every member was asked for, with the home. The remembered home
+// may be a former one, which does not know the application: then it is looked up as AtHome does.
+func PartOfHome[T any](
+	ctx context.Context, s *Server, app creel.ApplicationID, parts []router.Part[T],
+) (part T, home *remote.Member, err error) {
+	return AtHome(ctx, s, app, func(_ context.Context, m *remote.Member) (T, error) {
+		for _, p := range parts {
+			if p.Member == m.ID {
+				return p.Value, p.Err
+			}
+		}
+		return part, nil // it was not asked: it has nothing of the application
+	})
+}
+
 // moving reports whether an application is being moved to another home.
 func (s *Server) moving(ctx context.Context, app creel.ApplicationID) bool {
 	if s.conf.Elsewhere == nil {

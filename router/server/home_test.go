@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -152,5 +153,27 @@ func TestListedHomeServesReadsOnly(t *testing.T) {
 	}
 	if _, err := s.Home(reads, creel.ApplicationID{ClusterTimestamp: 1, ID: 2}); !errors.Is(err, creel.ErrUnavailable) {
 		t.Errorf("a read of another application: %v", err)
+	}
+}
+
+// All members were asked, and the remembered home is a former one: the present home's part is the home's answer.
+func TestPartOfPresentHomeIsHomesAnswer(t *testing.T) {
+	view := subcluster.NewView(time.Now(), []subcluster.Status{
+		{Member: subcluster.Member{ID: "a"}, State: subcluster.StateActive},
+		{Member: subcluster.Member{ID: "b"}, State: subcluster.StateActive},
+	}, nil)
+	m := &moved{steps: []step{{home: "a"}, {home: "b"}}}
+	s := New(Config{
+		Kept: 10, Homes: m, Elsewhere: m.elsewhere, Pool: remote.NewPool(remote.Config{}),
+		View: func() *subcluster.View { return view },
+	})
+	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
+	parts := []router.Part[int]{{Member: "a", Err: creel.ErrApplicationNotFound}, {Member: "b", Value: 7}}
+	if part, home, err := PartOfHome(t.Context(), s, app, parts); err != nil || part != 7 || home.ID != "b" {
+		t.Errorf("part %d of %v, %v", part, home, err)
+	}
+	parts[1] = router.Part[int]{Member: "b", Err: creel.ErrApplicationNotFound}
+	if _, _, err := PartOfHome(t.Context(), s, app, parts); !errors.Is(err, creel.ErrApplicationNotFound) {
+		t.Errorf("no member knows it: %v", err)
 	}
 }
