@@ -104,10 +104,13 @@ var rules = map[string]rule{
 	"internal/intrusive":           {pure: true},
 	"internal/pagemap":             {pure: true},
 	"internal/slab":                {pure: true},
-	"subcluster/nm":                {pure: true, imports: []string{".", "internal/token", data}, others: protobuf},
-	"policies":                     {pure: true, imports: []string{".", "subcluster", "internal/strictjson"}},
-	"statestore":                   {pure: true, imports: []string{".", "subcluster"}},
-	"router":                       {pure: true, imports: []string{".", "subcluster", "policies", "internal/waitstats"}},
+	"subcluster/nm": {
+		pure: true, imports: []string{".", "subcluster/nm/queue", "internal/token", data}, others: protobuf,
+	},
+	"subcluster/nm/queue": {pure: true, imports: []string{"."}},
+	"policies":            {pure: true, imports: []string{".", "subcluster", "internal/strictjson"}},
+	"statestore":          {pure: true, imports: []string{".", "subcluster"}},
+	"router":              {pure: true, imports: []string{".", "subcluster", "policies", "internal/waitstats"}},
 	"amrmproxy": {
 		pure:    true,
 		imports: []string{".", "subcluster", "policies", "internal/waitstats", data},
@@ -233,7 +236,7 @@ var rules = map[string]rule{
 			"internal/webdoc",
 		},
 	},
-	"subcluster/nm/server": {imports: []string{".", "subcluster/nm", data, "internal/token"}},
+	"subcluster/nm/server": {imports: []string{".", "subcluster/nm", "subcluster/nm/queue", data, "internal/token"}},
 	"subcluster/nm/rpc": {
 		imports: []string{
 			".", "subcluster/nm", "subcluster/nm/server", "internal/hrpc", data, "internal/yarnrpc", "internal/token",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/nm/queue"
 )
 
 // State of a container on its node, by YARN's names.
@@ -19,12 +20,17 @@ const (
 	Localizing State = iota
 	Scheduled
 	Running
+	Pausing
+	Paused
+	Resuming
 	Relaunching
 	Killing
 	Done
 )
 
-var stateNames = [...]string{"LOCALIZING", "SCHEDULED", "RUNNING", "RELAUNCHING", "KILLING", "DONE"}
+var stateNames = [...]string{
+	"LOCALIZING", "SCHEDULED", "RUNNING", "PAUSING", "PAUSED", "RESUMING", "RELAUNCHING", "KILLING", "DONE",
+}
 
 func (s State) String() string { return stateNames[s] }
 
@@ -32,11 +38,13 @@ func (s State) String() string { return stateNames[s] }
 const (
 	ExitInvalid           = -1000 // not finished
 	ExitAborted           = -100  // released, or lost with its node
+	ExitPreempted         = -102  // the executor could not pause it
 	ExitKilledByAM        = -105
 	ExitKilledByRM        = -106
 	ExitKilledAfterAppEnd = -107
-	ExitForceKilled       = 137 // SIGKILL
-	ExitTerminated        = 143 // SIGTERM
+	ExitKilledByScheduler = -108 // an opportunistic container without a place
+	ExitForceKilled       = 137  // SIGKILL
+	ExitTerminated        = 143  // SIGTERM
 )
 
 // Container is the state of one container on its node. Outside the machine its fields are read-only.
@@ -61,6 +69,7 @@ type Container struct {
 	failures []time.Time // within the retry policy's window
 	reported bool        // its completion was sent at least once
 	status   *pb.ContainerStatusProto
+	place    *queue.Item // nil until it is localized, and on a node without a scheduler
 }
 
 // retryPolicy returns the launch context's retry policy, nil without a relaunch.
@@ -75,7 +84,7 @@ func retryPolicy(l *pb.ContainerLaunchContextProto) *pb.ContainerRetryContextPro
 // retry decides whether and when a container that exited by itself is relaunched.
 func (c *Container) retry(now time.Time, code int32) (at time.Time, again bool) {
 	r := retryPolicy(c.launch)
-	if r == nil || code == 0 || code == ExitForceKilled || code == ExitTerminated {
+	if r == nil || c.pauses() || code == 0 || code == ExitForceKilled || code == ExitTerminated {
 		return time.Time{}, false
 	}
 	if r.GetRetryPolicy() == pb.ContainerRetryPolicyProto_RETRY_ON_SPECIFIC_ERROR_CODES &&
@@ -96,6 +105,22 @@ func (c *Container) retry(now time.Time, code int32) (at time.Time, again bool) 
 	return now.Add(time.Duration(max(r.GetRetryInterval(), 0)) * time.Millisecond), true
 }
 
+// pauses reports whether the container's process is paused, or is about to pause or to resume.
+func (c *Container) pauses() bool {
+	return c.State == Pausing || c.State == Paused || c.State == Resuming
+}
+
+// hasProcess reports whether the container's process has started, or is about to.
+func (c *Container) hasProcess() bool {
+	switch c.State {
+	case Localizing, Relaunching, Done:
+		return false
+	case Scheduled:
+		return c.place == nil || !c.place.Waiting()
+	}
+	return true
+}
+
 // wire is the container's state in the protocols.
 func (c *Container) wire() pb.ContainerStateProto {
 	if c.State == Done {
@@ -106,8 +131,10 @@ func (c *Container) wire() pb.ContainerStateProto {
 
 func (c *Container) subState() pb.ContainerSubStateProto {
 	switch c.State {
-	case Running:
+	case Running, Pausing:
 		return pb.ContainerSubStateProto_CSS_RUNNING
+	case Paused, Resuming:
+		return pb.ContainerSubStateProto_CSS_PAUSED
 	case Killing:
 		return pb.ContainerSubStateProto_CSS_COMPLETING
 	case Done:

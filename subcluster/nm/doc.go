@@ -10,8 +10,8 @@
 //  2. On [Register] send Registration to the ResourceManager, and Step its answer as [Registered].
 //  3. While Active, send Heartbeat when [Pace] requires it, one at a time, and Step the answer as [Answered]. If no
 //     answer arrives, send the same Heartbeat again.
-//  4. On [Localize], [Launch], [Kill] and [Cleanup] call the executor, and Step its results: [Localized],
-//     [Launched], [Exited].
+//  4. On [Localize], [Launch], [Kill], [Pause], [Resume] and [Cleanup] call the executor, and Step its results:
+//     [Localized], [Launched], [Exited], [Suspended], [Resumed].
 //  5. Step [Tick] at NextDeadline.
 //
 // Tokens are verified before an event is made (CheckNM, CheckContainer, StartOf); this package stores the master keys
@@ -20,4 +20,8 @@
 // Containers pass through LOCALIZING, SCHEDULED, RUNNING and DONE; also KILLING after a request to end them, and
 // RELAUNCHING if their retry policy permits another try. These are YARN's states, except the short ones during which
 // only a directory is deleted.
+//
+// On a node for opportunistic containers (Config.Queue) localized containers wait for resources, in SCHEDULED, until
+// package queue starts them. An opportunistic container that must make room is killed, or passes through PAUSING,
+// PAUSED and RESUMING.
 package nm

@@ -3,12 +3,14 @@
 package nm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/nm/queue"
 )
 
 // Config describes a node. Zero durations mean YARN's defaults.
@@ -19,6 +21,7 @@ type Config struct {
 	Version   string        // sent at registration
 	KillDelay time.Duration // SIGTERM to SIGKILL, yarn.nodemanager.sleep-delay-before-sigkill.ms, 250 ms
 	Forget    time.Duration // time for which an ended container is remembered, 10 minutes
+	Queue     queue.Config  // for opportunistic containers
 }
 
 // Validate returns the first error in a Config.
@@ -47,8 +50,8 @@ type Start struct {
 // Stop requests the end of a container, for its AM.
 type Stop struct{ ID creel.ContainerID }
 
-// Resize changes the size of a running container by a new token.
-type Resize struct {
+// Update changes a container's size and execution type by a new token.
+type Update struct {
 	ID        creel.ContainerID
 	Version   int32
 	Resource  creel.Resource
@@ -71,6 +74,15 @@ type Exited struct {
 	Diagnostic string
 }
 
+// Suspended ends a Pause; a non-empty Failure is the reason why the process runs on.
+type Suspended struct {
+	ID      creel.ContainerID
+	Failure string
+}
+
+// Resumed ends a Resume.
+type Resumed struct{ ID creel.ContainerID }
+
 // Registered is the answer to a registration.
 type Registered struct {
 	Answer *pb.RegisterNodeManagerResponseProto
@@ -90,10 +102,12 @@ type Tick struct{}
 
 func (Start) event()        {}
 func (Stop) event()         {}
-func (Resize) event()       {}
+func (Update) event()       {}
 func (Localized) event()    {}
 func (Launched) event()     {}
 func (Exited) event()       {}
+func (Suspended) event()    {}
+func (Resumed) event()      {}
 func (Registered) event()   {}
 func (Answered) event()     {}
 func (Disconnected) event() {}
@@ -126,6 +140,12 @@ type Kill struct {
 	Signal int
 }
 
+// Pause stops the container's process without an end.
+type Pause struct{ ID creel.ContainerID }
+
+// Resume continues a paused process.
+type Resume struct{ ID creel.ContainerID }
+
 // SignalContainer forwards a command of the container's user.
 type SignalContainer struct {
 	ID      creel.ContainerID
@@ -143,6 +163,8 @@ func (Halt) action()            {}
 func (Localize) action()        {}
 func (Launch) action()          {}
 func (Kill) action()            {}
+func (Pause) action()           {}
+func (Resume) action()          {}
 func (SignalContainer) action() {}
 func (Cleanup) action()         {}
 func (AppEnded) action()        {}
@@ -152,6 +174,7 @@ type Node struct {
 	cfg        Config
 	id         *pb.NodeIdProto // of cfg.ID, in every heartbeat
 	used       creel.Resource
+	queue      *queue.Scheduler // nil if the node runs no opportunistic containers
 	containers map[creel.ContainerID]*Container
 	order      []*Container                     // live and unacknowledged containers by arrival, for heartbeats
 	live       int                              // of these, containers that have not ended
@@ -215,7 +238,7 @@ func New(cfg Config) *Node {
 	if cfg.Forget == 0 {
 		cfg.Forget = 10 * time.Minute
 	}
-	return &Node{
+	n := &Node{
 		cfg:        cfg,
 		id:         pb.FromNodeID(cfg.ID),
 		containers: map[creel.ContainerID]*Container{},
@@ -225,6 +248,10 @@ func New(cfg Config) *Node {
 		interval:   time.Second,
 		healthy:    true,
 	}
+	if cfg.Queue.Enabled() {
+		n.queue = queue.New(cfg.Queue, cfg.Total)
+	}
+	return n
 }
 
 // ID is the node's name.
@@ -274,8 +301,8 @@ func (n *Node) Step(now time.Time, e Event) ([]Action, error) {
 		err = n.start(now, e)
 	case Stop:
 		err = n.stop(now, e)
-	case Resize:
-		err = n.resize(e)
+	case Update:
+		err = n.update(e)
 	case Localized:
 		n.localized(now, e)
 	case Launched:
@@ -285,6 +312,13 @@ func (n *Node) Step(now time.Time, e Event) ([]Action, error) {
 		}
 	case Exited:
 		n.exited(now, e)
+	case Suspended:
+		n.suspended(now, e)
+	case Resumed:
+		if c := n.containers[e.ID]; c != nil && c.State == Resuming {
+			c.State = Running
+			c.changed()
+		}
 	case Registered:
 		n.registered(now, e.Answer)
 	case Answered:
@@ -295,6 +329,9 @@ func (n *Node) Step(now time.Time, e Event) ([]Action, error) {
 		n.tick(now)
 	default:
 		err = fmt.Errorf("%w: a node knows no event %T", creel.ErrInvalidRequest, e)
+	}
+	if n.queue != nil {
+		n.settle(now)
 	}
 	return n.actions, err
 }
@@ -350,7 +387,7 @@ func (n *Node) stop(now time.Time, e Stop) error {
 	return refuse(creel.ErrContainerNotFound, "Container %s is not handled by this NodeManager", e.ID)
 }
 
-func (n *Node) resize(e Resize) error {
+func (n *Node) update(e Update) error {
 	c := n.containers[e.ID]
 	switch {
 	case c == nil || c.State == Done || c.State == Killing:
@@ -364,9 +401,7 @@ func (n *Node) resize(e Resize) error {
 			e.Version,
 		)
 	}
-	n.used = n.used.Sub(c.Resource).Add(e.Resource)
-	c.Resource, c.Version, c.Execution = e.Resource, e.Version, e.Execution
-	c.changed()
+	n.apply(c, e)
 	return nil
 }
 
@@ -379,7 +414,7 @@ func (n *Node) localized(now time.Time, e Localized) {
 	case c.State == Localizing:
 		c.State = Scheduled
 		c.changed()
-		n.launch(c)
+		n.schedule(now, c)
 	}
 }
 
@@ -396,7 +431,7 @@ func (n *Node) exited(now time.Time, e Exited) {
 		return
 	}
 	if c.State == Killing {
-		n.finish(now, c, c.killCode, killText(c.killCode)+e.Diagnostic)
+		n.finish(now, c, c.killCode, cmp.Or(c.Diagnostic, killText(c.killCode))+e.Diagnostic)
 		return
 	}
 	if at, again := c.retry(now, e.Code); again {
@@ -417,19 +452,27 @@ func (n *Node) finish(now time.Time, c *Container, code int32, diagnostic string
 	n.deadline(c, time.Time{})
 	c.changed()
 	n.used = n.used.Sub(c.Resource)
+	if c.place != nil {
+		n.queue.Remove(c.place)
+	}
 	n.do(Cleanup{ID: c.ID})
 }
 
 // kill ends a container on request; code is the exit code to report.
-func (n *Node) kill(now time.Time, c *Container, code int32) {
-	switch c.State {
-	case Done, Killing:
+func (n *Node) kill(now time.Time, c *Container, code int32) { n.killFor(now, c, code, "") }
+
+// killFor is kill with a text for reports; an empty one means the code's.
+func (n *Node) killFor(now time.Time, c *Container, code int32, text string) {
+	switch {
+	case c.State == Done || c.State == Killing:
 		return
-	case Localizing, Relaunching: // no process yet: nothing to wait for
-		n.finish(now, c, code, killText(code))
+	case !c.hasProcess(): // nothing to wait for
+		n.finish(now, c, code, cmp.Or(text, killText(code)))
 		return
+	case c.place != nil && c.place.Waiting(): // paused
+		n.queue.Remove(c.place)
 	}
-	c.State, c.killCode = Killing, code
+	c.State, c.killCode, c.Diagnostic = Killing, code, text
 	n.deadline(c, now.Add(n.cfg.KillDelay))
 	c.changed()
 	n.do(Kill{ID: c.ID, Signal: 15})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/nm/queue"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -22,11 +23,15 @@ var rewrite = flag.Bool("rewrite", false, "write what the machine does into the 
 // A scenario is a list of events, one a line, each followed by the machine's actions, indented. Lines that begin with
 // # are comments.
 //
-//	register [rm=N] [key=N] [shutdown]     answer to a registration
-//	start C [rm=N] [key=N] [expired] [retry=N] [interval=MS] [window=MS] [mb=N]
-//	localized C [text]   launched C   exited C CODE   stop C   resize C VERSION MB
+//	node [queue=N] [resources] [pause]     a new node of this configuration
+//	register [rm=N] [key=N] [shutdown] [total=MB]      answer to a registration
+//	start C [rm=N] [key=N] [expired] [retry=N] [interval=MS] [window=MS] [mb=N] [cores=N] [opp]
+//	run C [...]                                 start, localized and, if it is launched, launched
+//	localized C [text]   launched C   exited C CODE   stop C   resize C VERSION MB [opp]
+//	paused C [text]   resumed C
 //	heartbeat                                   print the next heartbeat
-//	answer [resync|shutdown] [ack=C,..] [kill=C,..] [end=A,..] [signal=C] [key=N] [interval=MS] [resize=C:V:MB]
+//	answer [resync|shutdown] [ack=C,..] [kill=C,..] [end=A,..] [signal=C] [key=N] [interval=MS]
+//	       [resize=C:V:MB[:opp|:guar]] [limit=N] [wait-limit=MS] [total=MB]
 //	wait MS   disconnect   status C   keys C KEY
 //
 // C is like 1.2: second container of application 1.
@@ -56,10 +61,7 @@ func TestScenarios(t *testing.T) {
 }
 
 func play(t *testing.T, text string) string {
-	n := New(
-		Config{ID: creel.NodeID{Host: "n1", Port: 1}, HTTPPort: 2, Total: creel.NewResource(8192, 8), Version: "creel"},
-	)
-	s := &stage{t: t, n: n, now: time.UnixMilli(1_000_000)}
+	s := &stage{t: t, n: New(configOf(queue.Config{})), now: time.UnixMilli(1_000_000)}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if strings.HasPrefix(line, "  ") {
@@ -71,6 +73,11 @@ func play(t *testing.T, text string) string {
 		}
 	}
 	return s.out.String()
+}
+
+func configOf(q queue.Config) Config {
+	id, total := creel.NodeID{Host: "n1", Port: 1}, creel.NewResource(8192, 8)
+	return Config{ID: id, HTTPPort: 2, Total: total, Version: "creel", Queue: q}
 }
 
 type stage struct {
@@ -125,6 +132,12 @@ func (s *stage) line(f []string) {
 	}
 	has := func(word string) bool { _, ok := opt[word]; return ok }
 	switch f[0] {
+	case "node":
+		q := queue.Config{Length: int(num(opt["queue"])), Pause: has("pause")}
+		if has("resources") {
+			q.Policy = queue.ByResources
+		}
+		s.n = New(configOf(q))
 	case "register":
 		rm := int64(5)
 		if has("rm") {
@@ -138,6 +151,9 @@ func (s *stage) line(f []string) {
 		if has("shutdown") {
 			a.NodeAction, a.DiagnosticsMessage = pb.NodeActionProto_SHUTDOWN.Enum(), proto.String("not wanted")
 		}
+		if has("total") {
+			a.Resource = pb.FromResource(creel.NewResource(num(opt["total"]), 8))
+		}
 		r := s.n.Registration(s.now)
 		s.say(
 			"Registration of %s: %d containers, %d applications",
@@ -146,7 +162,7 @@ func (s *stage) line(f []string) {
 			len(r.GetRunningApplications()),
 		)
 		s.step(Registered{a})
-	case "start":
+	case "start", "run":
 		e := Start{
 			Container: Container{ID: id(f[1]), Resource: creel.NewResource(1024, 1), Execution: 1},
 			RM:        5,
@@ -158,6 +174,12 @@ func (s *stage) line(f []string) {
 		}
 		if has("mb") {
 			e.Container.Resource.MemoryMB = num(opt["mb"])
+		}
+		if has("cores") {
+			e.Container.Resource.VCores = num(opt["cores"])
+		}
+		if has("opp") {
+			e.Container.Execution = creel.Opportunistic
 		}
 		if has("expired") {
 			e.Expires = s.now.Add(-time.Second)
@@ -174,6 +196,12 @@ func (s *stage) line(f []string) {
 			}
 		}
 		s.step(e)
+		if f[0] == "run" {
+			s.step(Localized{ID: e.Container.ID})
+			if c := s.n.containers[e.Container.ID]; c.hasProcess() {
+				s.step(Launched{ID: c.ID})
+			}
+		}
 	case "localized":
 		s.step(Localized{ID: id(f[1]), Failure: strings.Join(f[2:], " ")})
 	case "launched":
@@ -183,7 +211,15 @@ func (s *stage) line(f []string) {
 	case "stop":
 		s.step(Stop{ID: id(f[1])})
 	case "resize":
-		s.step(Resize{ID: id(f[1]), Version: int32(num(f[2])), Resource: creel.NewResource(num(f[3]), 1), Execution: 1})
+		u := Update{ID: id(f[1]), Version: int32(num(f[2])), Resource: creel.NewResource(num(f[3]), 1), Execution: 1}
+		if has("opp") {
+			u.Execution = creel.Opportunistic
+		}
+		s.step(u)
+	case "paused":
+		s.step(Suspended{ID: id(f[1]), Failure: strings.Join(f[2:], " ")})
+	case "resumed":
+		s.step(Resumed{ID: id(f[1])})
 	case "heartbeat":
 		b := s.n.Heartbeat(s.now)
 		s.say(
@@ -192,6 +228,17 @@ func (s *stage) line(f []string) {
 			b.GetLastKnownNmTokenMasterKey().GetKeyId(),
 			b.GetNodeStatus().GetNodeUtilization().GetPmem(),
 		)
+		if o := b.GetNodeStatus().GetOpportunisticContainersStatus(); o != nil {
+			s.say(
+				"  opportunistic: %d running with %d GB, %d cores; %d queued; queue length %d of %d",
+				o.GetRunningOpportContainers(),
+				o.GetOpportMemoryUsed(),
+				o.GetOpportCoresUsed(),
+				o.GetQueuedOpportContainers(),
+				o.GetWaitQueueLength(),
+				o.GetOpportQueueCapacity(),
+			)
+		}
 		for _, c := range b.GetNodeStatus().GetContainersStatuses() {
 			s.say("  %s", show(c))
 		}
@@ -221,15 +268,31 @@ func (s *stage) line(f []string) {
 				},
 			)
 		}
-		if v := strings.Split(opt["resize"], ":"); len(v) == 3 {
-			a.ContainersToUpdate = append(
-				a.ContainersToUpdate,
-				&pb.ContainerProto{
-					Id:       pb.FromContainerID(id(v[0])),
-					Version:  proto.Int32(int32(num(v[1]))),
-					Resource: pb.FromResource(creel.NewResource(num(v[2]), 1)),
-				},
-			)
+		if v := strings.Split(opt["resize"], ":"); len(v) >= 3 {
+			c := &pb.ContainerProto{
+				Id:       pb.FromContainerID(id(v[0])),
+				Version:  proto.Int32(int32(num(v[1]))),
+				Resource: pb.FromResource(creel.NewResource(num(v[2]), 1)),
+			}
+			if len(v) == 4 {
+				types := map[string]pb.ExecutionTypeProto{
+					"opp": pb.ExecutionTypeProto_OPPORTUNISTIC, "guar": pb.ExecutionTypeProto_GUARANTEED,
+				}
+				c.ExecutionType = types[v[3]].Enum()
+			}
+			a.ContainersToUpdate = append(a.ContainersToUpdate, c)
+		}
+		if has("limit") || has("wait-limit") {
+			a.ContainerQueuingLimit = &pb.ContainerQueuingLimitProto{
+				MaxQueueLength:       proto.Int32(-1),
+				MaxQueueWaitTimeInMs: proto.Int32(int32(num(opt["wait-limit"]))),
+			}
+			if has("limit") {
+				a.ContainerQueuingLimit.MaxQueueLength = proto.Int32(int32(num(opt["limit"])))
+			}
+		}
+		if has("total") {
+			a.Resource = pb.FromResource(creel.NewResource(num(opt["total"]), 8))
 		}
 		if has("end") {
 			for app := range strings.SplitSeq(opt["end"], ",") {
@@ -265,14 +328,19 @@ func (s *stage) line(f []string) {
 }
 
 func show(c *pb.ContainerStatusProto) string {
+	kind := ""
+	if c.GetExecutionType() == pb.ExecutionTypeProto_OPPORTUNISTIC {
+		kind = " opportunistic"
+	}
 	return strings.TrimRight(
 		fmt.Sprintf(
-			"%s %v %v exit=%d %dMB %s",
+			"%s %v %v exit=%d %dMB%s %s",
 			short(pb.ToContainerID(c.GetContainerId())),
 			c.GetState(),
 			c.GetContainerSubState(),
 			c.GetExitStatus(),
 			c.GetCapability().GetMemory(),
+			kind,
 			strings.ReplaceAll(c.GetDiagnostics(), "\n", " "),
 		),
 		" ",
@@ -292,6 +360,10 @@ func (s *stage) step(e Event) {
 			s.say("Launch %s", short(a.Container.ID))
 		case Kill:
 			s.say("Kill %s signal %d", short(a.ID), a.Signal)
+		case Pause:
+			s.say("Pause %s", short(a.ID))
+		case Resume:
+			s.say("Resume %s", short(a.ID))
 		case Cleanup:
 			s.say("Cleanup %s", short(a.ID))
 		case SignalContainer:

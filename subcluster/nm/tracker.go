@@ -62,8 +62,12 @@ func (n *Node) status(now time.Time) *pb.NodeStatusProto {
 	if at.IsZero() {
 		at = now
 	}
+	used := n.used
+	if n.queue != nil {
+		used = used.Sub(n.queue.Idle())
+	}
 	b := &statusBlock{response: n.response, healthy: n.healthy, report: n.health, reported: at.UnixMilli(),
-		mem: int32(min(n.used.MemoryMB, 1<<31-1)), cpu: float32(n.used.VCores)}
+		mem: int32(min(used.MemoryMB, 1<<31-1)), cpu: float32(used.VCores)}
 	b.health.IsNodeHealthy, b.health.HealthReport, b.health.LastHealthReportTime = &b.healthy, &b.report, &b.reported
 	// The measured usage is the containers' size: an executor of real processes would measure, and a
 	// ResourceManager's REST API needs a value from every node.
@@ -71,6 +75,9 @@ func (n *Node) status(now time.Time) *pb.NodeStatusProto {
 	s := &b.NodeStatusProto
 	s.NodeId, s.ResponseId, s.NodeHealthStatus = n.id, &b.response, &b.health
 	s.ContainersUtilization, s.NodeUtilization = &b.use, &b.use
+	if n.queue != nil {
+		s.OpportunisticContainersStatus = queueStatus(n.queue.Status())
+	}
 	if len(n.order) > 0 {
 		s.ContainersStatuses = make([]*pb.ContainerStatusProto, 0, len(n.order))
 		for _, c := range n.order {
@@ -103,9 +110,7 @@ func (n *Node) registered(now time.Time, a *pb.RegisterNodeManagerResponseProto)
 	n.container.roll(a.GetContainerTokenMasterKey())
 	n.nm.roll(a.GetNmTokenMasterKey())
 	n.rm, n.response, n.active = a.GetRmIdentifier(), 0, true
-	if r := a.GetResource(); r != nil {
-		n.cfg.Total = pb.ToResource(r)
-	}
+	n.setTotal(a.GetResource())
 	// The ResourceManager has received the registration's completions once it has accepted a heartbeat.
 	for _, c := range n.order {
 		if c.State == Done {
@@ -136,9 +141,7 @@ func (n *Node) answered(now time.Time, a *pb.NodeHeartbeatResponseProto) {
 	}
 	n.container.roll(a.GetContainerTokenMasterKey())
 	n.nm.roll(a.GetNmTokenMasterKey())
-	if r := a.GetResource(); r != nil {
-		n.cfg.Total = pb.ToResource(r)
-	}
+	n.setTotal(a.GetResource())
 	if gone := a.GetContainersToBeRemovedFromNm(); len(gone) > 0 {
 		acked := make(map[creel.ContainerID]bool, len(gone))
 		for _, id := range gone {
@@ -169,11 +172,13 @@ func (n *Node) answered(now time.Time, a *pb.NodeHeartbeatResponseProto) {
 		if c == nil || c.State == Done || p.GetVersion() <= c.Version {
 			continue
 		}
-		size := pb.ToResource(p.GetResource())
-		n.used = n.used.Sub(c.Resource).Add(size)
-		c.Resource, c.Version = size, p.GetVersion()
-		c.changed()
+		u := Update{Version: p.GetVersion(), Resource: pb.ToResource(p.GetResource()), Execution: c.Execution}
+		if p.ExecutionType != nil {
+			u.Execution = creel.ExecutionType(p.GetExecutionType())
+		}
+		n.apply(c, u)
 	}
+	n.shed(now, a.GetContainerQueuingLimit())
 	for _, s := range a.GetContainersToSignal() {
 		if c := n.containers[pb.ToContainerID(s.GetContainerId())]; c != nil && c.State == Running {
 			n.do(SignalContainer{ID: c.ID, Command: s.GetCommand()})

@@ -153,6 +153,8 @@ func (n *node) perform(a nm.Action) {
 		if p := n.jobs[a.ID]; p != nil {
 			n.exited(a.ID, p, int32(128+a.Signal))
 		}
+	case nm.Pause: // as in YARN's executors, which cannot pause
+		_ = n.step(nm.Suspended{ID: a.ID, Failure: "its executor cannot pause"}) // see perform
 	case nm.SignalContainer:
 		n.w.audit.signalArrives(a)
 	case nm.Cleanup:

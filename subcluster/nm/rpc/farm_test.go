@@ -5,6 +5,7 @@ package rpc_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/nm/queue"
 	"github.com/creelrm/creel/subcluster/nm/rpc"
 	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 )
@@ -38,6 +40,7 @@ type tracker struct {
 	order         func(*pb.NodeHeartbeatResponseProto) // applied to the next answer, once
 	refuse        string
 	heartbeats    int
+	queues        *pb.OpportunisticContainersStatusProto // of the last heartbeat
 }
 
 func (k *tracker) RegisterNodeManager(
@@ -68,6 +71,7 @@ func (k *tracker) NodeHeartbeat(
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.heartbeats++
+	k.queues = r.GetNodeStatus().GetOpportunisticContainersStatus()
 	for _, c := range r.GetNodeStatus().GetContainersStatuses() {
 		k.containers[pb.ToContainerID(c.GetContainerId())] = c
 	}
@@ -129,7 +133,10 @@ func background(t *testing.T, run func(context.Context) error) {
 	})
 }
 
-func play(t *testing.T, k *tracker) *stage {
+func play(t *testing.T, k *tracker) *stage { return playQueue(t, k, queue.Config{}) }
+
+// playQueue is play with opportunistic containers.
+func playQueue(t *testing.T, k *tracker, q queue.Config) *stage {
 	t.Helper()
 	k.containers = map[creel.ContainerID]*pb.ContainerStatusProto{}
 	server, err := hrpc.NewServer(
@@ -152,7 +159,7 @@ func play(t *testing.T, k *tracker) *stage {
 			Tracker:  l.Addr().String(),
 			Nodes:    1,
 			PortEach: true,
-			Config:   nmserver.Config{RunTime: time.Hour, KillDelay: time.Millisecond},
+			Config:   nmserver.Config{RunTime: time.Hour, KillDelay: time.Millisecond, Queue: q},
 		},
 	)
 	if err != nil {
@@ -321,6 +328,68 @@ func TestOrdersOfTheTracker(t *testing.T) {
 			r, err := client.StartContainers(ctx, start(s.container(3, nil)))
 			return err != nil || len(r.GetFailedRequests()) == 1
 		})
+	}
+}
+
+// The token says that a container is opportunistic: it waits, is reported as waiting, and is promoted by a new token.
+func TestOpportunisticContainerWaitsAndIsPromoted(t *testing.T) {
+	s := playQueue(t, &tracker{}, queue.Config{Length: 2})
+	<-s.farm.Ready()
+	ctx, client := t.Context(), s.asAM(key, attempt, s.node)
+	kind := func(mb int64, e creel.ExecutionType, version int32) func(*token.Container) {
+		return func(c *token.Container) {
+			c.Resource, c.Execution, c.Version = creel.NewResource(mb, 1), e, version
+		}
+	}
+	for i, mb := range []int64{8192, 1024, 512, 256} {
+		r, err := client.StartContainers(ctx, start(s.container(int64(i+1), kind(mb, creel.Opportunistic, 0))))
+		if err != nil || len(r.GetSucceededRequests()) != 1 {
+			t.Fatalf("start: %v, %v", r, err)
+		}
+	}
+	status := func(sequence int64) string {
+		t.Helper()
+		r, err := client.GetContainerStatuses(ctx, &pb.GetContainerStatusesRequestProto{
+			ContainerId: []*pb.ContainerIdProto{pb.FromContainerID(creel.NewContainerID(attempt, 0, sequence))},
+		})
+		if err != nil || len(r.GetStatus()) != 1 {
+			t.Fatalf("status: %v, %v", r, err)
+		}
+		c := r.GetStatus()[0]
+		return fmt.Sprint(c.GetExecutionType(), c.GetState(), c.GetContainerSubState(), c.GetExitStatus())
+	}
+	for i, want := range []string{
+		"OPPORTUNISTIC C_RUNNING CSS_RUNNING -1000", "OPPORTUNISTIC C_RUNNING CSS_SCHEDULED -1000",
+		"OPPORTUNISTIC C_RUNNING CSS_SCHEDULED -1000", "OPPORTUNISTIC C_COMPLETE CSS_DONE -108",
+	} {
+		if got := status(int64(i + 1)); got != want {
+			t.Errorf("container %d is %s, want %s", i+1, got, want)
+		}
+	}
+	s.until("the tracker hears of the queue", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		q := s.queues
+		return q.GetRunningOpportContainers() == 1 && q.GetOpportMemoryUsed() == 8 && q.GetOpportCoresUsed() == 1 &&
+			q.GetQueuedOpportContainers() == 2 && q.GetWaitQueueLength() == 2 && q.GetOpportQueueCapacity() == 2
+	})
+	s.say(func(r *pb.NodeHeartbeatResponseProto) {
+		r.ContainerQueuingLimit = &pb.ContainerQueuingLimitProto{
+			MaxQueueLength: new(int32(1)), MaxQueueWaitTimeInMs: new(int32(-1)),
+		}
+	})
+	s.until("the queue is shorter", func() bool { return status(3) == "OPPORTUNISTIC C_COMPLETE CSS_DONE -108" })
+	promoted := s.container(2, kind(1024, creel.Guaranteed, 1))
+	if r, err := client.UpdateContainer(ctx, &pb.ContainerUpdateRequestProto{
+		UpdateContainerToken: []*pb.TokenProto{promoted},
+	}); err != nil || len(r.GetSucceededRequests()) != 1 {
+		t.Fatalf("update: %v, %v", r, err)
+	}
+	if got := status(2); got != "GUARANTEED C_RUNNING CSS_RUNNING -1000" {
+		t.Errorf("the promoted container is %s", got)
+	}
+	if got := status(1); got != "OPPORTUNISTIC C_COMPLETE CSS_DONE -108" {
+		t.Errorf("the container that made room is %s", got)
 	}
 }
 

@@ -127,7 +127,7 @@ func (d *handler) GetContainerStatuses(
 	return out, nil
 }
 
-// update resizes containers according to new tokens.
+// update changes sizes and execution types of containers according to new tokens.
 func (d *handler) update(
 	ctx context.Context,
 	tokens []*pb.TokenProto,
@@ -141,7 +141,7 @@ func (d *handler) update(
 		if err = nm.MayTouch(v.id, id.ID, "update"); err == nil {
 			err = v.node.Do(
 				now,
-				nm.Resize{ID: id.ID, Version: id.Version, Resource: id.Resource, Execution: id.Execution},
+				nm.Update{ID: id.ID, Version: id.Version, Resource: id.Resource, Execution: id.Execution},
 			)
 		}
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/nm"
+	"github.com/creelrm/creel/subcluster/nm/queue"
 )
 
 // Config describes the nodes of a Farm. Zero values mean the defaults in brackets.
@@ -30,6 +31,7 @@ type Config struct {
 	MaxInFlight int           // concurrent calls to the tracker [512]
 	KillDelay   time.Duration // SIGTERM to SIGKILL [250 ms]
 	Seed        uint64        // spreads the first heartbeats
+	Queue       queue.Config  // for opportunistic containers [none]
 	Logger      *slog.Logger
 }
 
@@ -78,7 +80,10 @@ func New(cfg Config, ids []creel.NodeID) (*Farm, error) {
 	}
 	f.waiting.Store(int64(len(ids)))
 	for _, id := range ids {
-		c := nm.Config{ID: id, HTTPPort: cfg.HTTPPort, Total: cfg.Total, Version: "3.4.2", KillDelay: cfg.KillDelay}
+		c := nm.Config{
+			ID: id, HTTPPort: cfg.HTTPPort, Total: cfg.Total, Version: "3.4.2", KillDelay: cfg.KillDelay,
+			Queue: cfg.Queue,
+		}
 		if err := c.Validate(); err != nil {
 			return nil, err
 		}

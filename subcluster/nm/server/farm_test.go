@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/nm"
+	"github.com/creelrm/creel/subcluster/nm/queue"
 	"github.com/creelrm/creel/subcluster/nm/server"
 )
 
@@ -103,5 +104,111 @@ func TestContainersEndWhenTheyHaveRunTheirTime(t *testing.T) {
 		if farm.Node(creel.NodeID{Host: "h3", Port: 1}) != nil {
 			t.Error("a node that is none of the farm's")
 		}
+	})
+}
+
+// A node of one core pauses an opportunistic container for a guaranteed one. The time of the pause is not run time.
+func TestPausedContainerRunsItsTimeLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ids := []creel.NodeID{{Host: "h1", Port: 1}}
+		farm, err := server.New(server.Config{
+			Total: creel.NewResource(1024, 1), MaxInFlight: 1, Queue: queue.Config{Length: 2, Pause: true},
+		}, ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := &tracker{exits: map[creel.ContainerID]int32{}}
+		ctx, cancel := context.WithCancel(t.Context())
+		var work sync.WaitGroup
+		work.Go(func() { farm.Run(ctx, []server.Tracker{k}) })
+		<-farm.Ready()
+		attempt := creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1}
+		node, slow, fast := farm.Node(ids[0]), creel.NewContainerID(attempt, 0, 1), creel.NewContainerID(attempt, 0, 2)
+		start := func(id creel.ContainerID, kind creel.ExecutionType, seconds string) {
+			t.Helper()
+			if err := node.Do(time.Now(), nm.Start{
+				Container: nm.Container{ID: id, Resource: creel.NewResource(1024, 1), Execution: kind},
+				Launch:    &pb.ContainerLaunchContextProto{Command: []string{"sleep " + seconds}},
+				RM:        1,
+				Expires:   time.Now().Add(time.Minute),
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		state := func(id creel.ContainerID) pb.ContainerSubStateProto {
+			t.Helper()
+			s, err := node.Status(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s.GetContainerSubState()
+		}
+		start(slow, creel.Opportunistic, "10")
+		time.Sleep(4 * time.Second)
+		start(fast, creel.Guaranteed, "5")
+		if s := state(slow); s != pb.ContainerSubStateProto_CSS_PAUSED {
+			t.Errorf("beside a guaranteed container: %v", s)
+		}
+		time.Sleep(6 * time.Second) // it would have ended without the pause
+		if s := state(slow); s != pb.ContainerSubStateProto_CSS_RUNNING {
+			t.Errorf("after the guaranteed container: %v", s)
+		}
+		if s := state(fast); s != pb.ContainerSubStateProto_CSS_DONE {
+			t.Errorf("the guaranteed container: %v", s)
+		}
+		time.Sleep(4 * time.Second) // 14 of 15 seconds
+		if s := state(slow); s != pb.ContainerSubStateProto_CSS_RUNNING {
+			t.Errorf("a second before its end: %v", s)
+		}
+		time.Sleep(2 * time.Second)
+		if s, _ := node.Status(slow); s.GetState() != pb.ContainerStateProto_C_COMPLETE || s.GetExitStatus() != 0 {
+			t.Errorf("after its time: %v", s)
+		}
+		cancel()
+		work.Wait()
+	})
+}
+
+// A container that a hook simulates cannot pause, and is killed.
+func TestHookedContainerIsKilledInsteadOfPaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ids := []creel.NodeID{{Host: "h1", Port: 1}}
+		stopped := 0
+		farm, err := server.New(server.Config{
+			Total: creel.NewResource(1024, 1), MaxInFlight: 1, Queue: queue.Config{Length: 2, Pause: true},
+			OnStart: func(server.Started, func(int32, string)) func() { return func() { stopped++ } },
+		}, ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := &tracker{exits: map[creel.ContainerID]int32{}}
+		ctx, cancel := context.WithCancel(t.Context())
+		var work sync.WaitGroup
+		work.Go(func() { farm.Run(ctx, []server.Tracker{k}) })
+		<-farm.Ready()
+		attempt := creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1}
+		node := farm.Node(ids[0])
+		for i, kind := range []creel.ExecutionType{creel.Opportunistic, creel.Guaranteed} {
+			if err := node.Do(time.Now(), nm.Start{
+				Container: nm.Container{
+					ID: creel.NewContainerID(attempt, 0, int64(i+1)), Resource: creel.NewResource(1024, 1), Execution: kind,
+				},
+				Launch:  &pb.ContainerLaunchContextProto{},
+				RM:      1,
+				Expires: time.Now().Add(time.Minute),
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, _ := node.Status(creel.NewContainerID(attempt, 0, 1))
+		if s.GetExitStatus() != nm.ExitPreempted || stopped != 1 {
+			t.Errorf("%v; stopped %d times", s, stopped)
+		}
+		s, _ = node.Status(creel.NewContainerID(attempt, 0, 2))
+		if s.GetContainerSubState() != pb.ContainerSubStateProto_CSS_RUNNING {
+			t.Errorf("the guaranteed container: %v", s)
+		}
+		cancel()
+		work.Wait()
 	})
 }

@@ -42,8 +42,12 @@ type Node struct {
 
 // job is a container's simulated process.
 type job struct {
-	ended bool
-	stop  func() // returned by the hook that took it
+	ended  bool
+	stop   func() // returned by the hook that took it
+	script nm.Script
+	due    time.Time     // its end, zero while it is paused or a hook may take it
+	left   time.Duration // run time at the pause
+	paused bool
 }
 
 // Do passes an event to the machine and performs its actions. The error is the machine's.
@@ -122,6 +126,16 @@ func (n *Node) perform(now time.Time, a nm.Action, calls []func()) []func() {
 			return n.exited(now, a.ID, j, int32(128+a.Signal), "", calls)
 		}
 		// Killed between Launch and the process's start: it ends at once.
+	case nm.Pause:
+		if j := n.jobs[a.ID]; j != nil && !j.ended {
+			calls, _ = n.locked(now, nm.Suspended{ID: a.ID, Failure: j.pause(now, a.ID)}, calls)
+		}
+	case nm.Resume:
+		if j := n.jobs[a.ID]; j != nil && !j.ended {
+			j.paused = false
+			n.runFor(now, a.ID, j, j.left)
+			calls, _ = n.locked(now, nm.Resumed{ID: a.ID}, calls)
+		}
 	case nm.Cleanup:
 		delete(n.jobs, a.ID)
 		n.soon(now)
@@ -150,7 +164,7 @@ func (n *Node) perform(now time.Time, a nm.Action, calls []func()) []func() {
 }
 
 func (n *Node) launch(now time.Time, a nm.Launch, calls []func()) []func() {
-	c, j := a.Container, &job{}
+	c, j := a.Container, &job{script: nm.ReadScript(a.Launch, n.farm.cfg.RunTime)}
 	n.jobs[c.ID] = j
 	n.farm.metrics.Started.Add(1)
 	calls, _ = n.locked(now, nm.Launched{ID: c.ID}, calls)
@@ -163,13 +177,9 @@ func (n *Node) launch(now time.Time, a nm.Launch, calls []func()) []func() {
 			call()
 		}
 	}
-	s := nm.ReadScript(a.Launch, n.farm.cfg.RunTime)
-	timed := func() {
-		n.farm.timers.at(now.Add(s.Run), func(time.Time) { end(s.Code, exitText(s.Code)) })
-	}
 	hook := n.farm.cfg.OnStart
 	if hook == nil {
-		timed()
+		n.runFor(now, c.ID, j, j.script.Run)
 		return calls
 	}
 	started := Started{
@@ -182,11 +192,12 @@ func (n *Node) launch(now time.Time, a nm.Launch, calls []func()) []func() {
 	}
 	return append(calls, func() {
 		stop := hook(started, end)
+		n.mu.Lock()
 		if stop == nil {
-			timed()
+			n.runFor(now, c.ID, j, j.script.Run)
+			n.mu.Unlock()
 			return
 		}
-		n.mu.Lock()
 		late := j.ended // killed before the hook returned
 		j.stop = stop
 		n.mu.Unlock()
@@ -194,6 +205,40 @@ func (n *Node) launch(now time.Time, a nm.Launch, calls []func()) []func() {
 			stop()
 		}
 	})
+}
+
+// runFor ends a job by its script after a time, unless it pauses before. A paused job only gets the time. The caller
+// holds the lock.
+func (n *Node) runFor(now time.Time, id creel.ContainerID, j *job, left time.Duration) {
+	if j.left = left; j.paused {
+		return
+	}
+	due := now.Add(left)
+	j.due = due
+	n.farm.timers.at(due, func(time.Time) {
+		at := time.Now()
+		n.mu.Lock()
+		var calls []func()
+		if j.due.Equal(due) {
+			calls = n.exited(at, id, j, j.script.Code, exitText(j.script.Code), nil)
+		}
+		n.mu.Unlock()
+		for _, call := range calls {
+			call()
+		}
+	})
+}
+
+// pause stops a job's time. It returns the reason if the job cannot pause.
+func (j *job) pause(now time.Time, id creel.ContainerID) (failure string) {
+	if j.stop != nil {
+		return "Exception when trying to pause container " + id.String() + ": it simulates a program"
+	}
+	j.paused = true
+	if !j.due.IsZero() {
+		j.left, j.due = max(j.due.Sub(now), 0), time.Time{}
+	}
+	return ""
 }
 
 func exitText(code int32) string {
