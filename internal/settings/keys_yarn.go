@@ -1174,7 +1174,21 @@ var nmKeys = []Setting{
 		Key:     "yarn.nodemanager.opportunistic-containers-max-queue-length",
 		Type:    Int,
 		Default: "0",
-		Doc:     "Opportunistic containers that may wait on a node.",
+		Doc:     "Opportunistic containers that may wait on a node; 0: a node starts none.",
+	},
+	{
+		Key:     "yarn.nodemanager.opportunistic-containers-queue-policy",
+		Type:    Enum,
+		Default: "BY_QUEUE_LEN",
+		Choices: []string{"BY_QUEUE_LEN", "BY_RESOURCES"},
+		Doc: "Which opportunistic containers may wait: so many, or those that fit into the node's free resources " +
+			"(the length is then 0).",
+	},
+	{
+		Key:     "yarn.nodemanager.opportunistic-containers-use-pause-for-preemption",
+		Type:    Bool,
+		Default: "false",
+		Doc:     "Whether guaranteed containers pause opportunistic ones instead of killing them.",
 	},
 	{
 		Key:     "yarn.nodemanager.container-diagnostics-maximum-size",

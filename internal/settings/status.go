@@ -67,7 +67,6 @@ var notInForce = []inactiveRows{
 		"yarn.nodemanager.resourcemanager.connect.max-wait.ms",
 		"yarn.nodemanager.resourcemanager.connect.retry-interval.ms",
 		"yarn.nodemanager.recovery.enabled",
-		"yarn.nodemanager.opportunistic-containers-max-queue-length",
 		"yarn.nodemanager.container-diagnostics-maximum-size",
 	}},
 	{WithoutEffect, "expiry is exact, not checked at intervals", []string{

@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/app/shell"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/subcluster/nm/queue"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 )
@@ -42,6 +43,7 @@ func NodesSettings(s *settings.Settings) (NodesConfig, error) {
 			Config: nmserver.Config{
 				Total:   creel.NewResource(s.Long("creel.nm.simulate.memory-mb"), s.Long("creel.nm.simulate.vcores")),
 				RunTime: s.Duration("creel.nm.simulate.run-time"),
+				Queue:   queueSettings(s),
 				Seed:    uint64(time.Now().UnixNano()),
 				Logger:  slog.Default(),
 			},
@@ -55,6 +57,18 @@ func NodesSettings(s *settings.Settings) (NodesConfig, error) {
 			"set their number: --simulate N")
 	}
 	return c, nil
+}
+
+// queueSettings reads how nodes treat opportunistic containers.
+func queueSettings(s *settings.Settings) queue.Config {
+	c := queue.Config{
+		Length: s.Int("yarn.nodemanager.opportunistic-containers-max-queue-length"),
+		Pause:  s.Bool("yarn.nodemanager.opportunistic-containers-use-pause-for-preemption"),
+	}
+	if s.String("yarn.nodemanager.opportunistic-containers-queue-policy") == "BY_RESOURCES" {
+		c.Policy = queue.ByResources
+	}
+	return c
 }
 
 // Nodes are assembled simulated NodeManagers.
