@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -140,73 +139,6 @@ func adminCommand() *cobra.Command {
 			}),
 		schedulerConf(),
 	)
-}
-
-// nodeChange is a command that edits the list of hosts to decommission. It then makes the ResourceManager reload that
-// list.
-func nodeChange(use, short string, graceful, out bool) *cobra.Command {
-	var f adminFlags
-	var file string
-	var patience time.Duration
-	c := &cobra.Command{
-		Use: use + " HOST...", Short: short, Args: between(1, math.MaxInt, "at least one host"),
-		Long: short + `.
-
-YARN's ResourceManagers decommission the hosts in a file of their own,
-yarn.resourcemanager.nodes.exclude-path. The command changes that file, on this
-machine or a shared file system, and has the ResourceManager read it.`,
-	}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if file == "" {
-			s, err := f.conf.load()
-			if err != nil {
-				return err
-			}
-			if file = s.String("yarn.resourcemanager.nodes.exclude-path"); file == "" {
-				return usage(errors.New("missing list of hosts: set yarn.resourcemanager.nodes.exclude-path in --conf DIR, or give --exclude-file"))
-			}
-		}
-		for i, h := range args {
-			args[i], _, _ = strings.Cut(h, ":") // YARN decommissions hosts, not ports
-		}
-		changed, err := editHosts(file, args, out)
-		if err != nil {
-			return err
-		}
-		req := &pb.RefreshNodesRequestProto{SubClusterId: f.member()}
-		if graceful {
-			req.DecommissionType = pb.DecommissionTypeProto_GRACEFUL.Enum()
-			req.DecommissionTimeout = proto.Int32(int32(patience.Seconds()))
-		}
-		err = f.do(c.Context(), func(ctx context.Context, at adminClient) error {
-			_, err := at.RefreshNodes(ctx, req)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("%s was changed but not reloaded: %w; repeat with creel admin refresh-nodes", file, err)
-		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d of %d hosts changed in %s\n", use, changed, len(args), file)
-		return err
-	}
-	f.register(c)
-	c.Flags().StringVar(&file, "exclude-file", "", "the `FILE` of hosts (default yarn.resourcemanager.nodes.exclude-path)")
-	if graceful {
-		c.Flags().
-			DurationVar(&patience, "timeout", time.Hour, "decommission it with its running containers after this time")
-	}
-	return c
-}
-
-func nodeDrain() *cobra.Command {
-	return nodeChange("drain", "give hosts no new containers, and decommission them when theirs have ended", true, true)
-}
-
-func nodeDecommission() *cobra.Command {
-	return nodeChange("decommission", "take hosts out now; their containers are lost", false, true)
-}
-
-func nodeRecommission() *cobra.Command {
-	return nodeChange("recommission", "take hosts in again", false, false)
 }
 
 // editHosts adds hosts to a file with one host a line, or removes them. It returns the number of changed hosts.

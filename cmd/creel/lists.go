@@ -62,7 +62,7 @@ var nodeColumns = []column[nodeDoc]{
 
 func nodeCommand() *cobra.Command {
 	return daily("node", "list, show, label, drain and decommission nodes", nodeList(), nodeShow(),
-		nodeDrain(), nodeDecommission(), nodeRecommission(), nodeLabels())
+		nodeDrain(), nodeDecommission(), nodeRecommission(), nodeDrains(), nodeLabels())
 }
 
 // nodeList reads all nodes from the snapshot that a router's viewers share. It reads YARN's node list if states are

@@ -75,6 +75,11 @@ func (h *Handler) operate(r chi.Router) {
 	r.Delete("/subclusters/{id}/drain", h.undrain)
 	r.Post("/subclusters/{id}/deregister", h.deregister)
 	r.Delete("/subclusters/{id}", h.remove)
+	drains := drainsAPI{h}
+	r.Get("/drains", drains.list)
+	r.Get("/drains/{host}", drains.host)
+	r.Put("/drains/{host}", drains.drain)
+	r.Delete("/drains/{host}", drains.undrain)
 	r.Get("/policies", h.listPolicies)
 	r.Get("/policies/{queue}", h.policy)
 	r.Put("/policies/{queue}", h.putPolicy)

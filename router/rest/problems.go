@@ -63,6 +63,18 @@ var (
 		cause:  "No subcluster and no record in the state store has the application.",
 		remedy: "Check the id; applications that ended long ago are forgotten.",
 	}
+	nodeNotFound = &problemKind{
+		code: "node_not_found", status: http.StatusNotFound, title: "not found",
+		kinds:  []error{creel.ErrNodeNotFound},
+		cause:  "No subcluster has the node or host.",
+		remedy: "List the nodes with `creel node list`.",
+	}
+	notEnabled = &problemKind{
+		code: "not_enabled", status: http.StatusNotImplemented, title: "not enabled",
+		kinds:  []error{creel.ErrNotEnabled},
+		cause:  "The subcluster cannot do this: its settings or its software do not have it.",
+		remedy: "Read `detail`: it names the setting, or the other way.",
+	}
 	noSuchPath = &problemKind{
 		code: "no_such_path", status: http.StatusNotFound, title: "no such path",
 		cause:  "The API does not have this path.",
@@ -104,7 +116,7 @@ var (
 // problemKinds are all kinds of errors, in the order of the page and of the search by error.
 var problemKinds = []*problemKind{
 	notPermitted, invalidToken, conflict, queueNotFound, subclusterNotFound, applicationNotFound,
-	noSuchPath, noSuchMethod, invalidRequest, notJSON, noView, unavailable, internalError,
+	nodeNotFound, notEnabled, noSuchPath, noSuchMethod, invalidRequest, notJSON, noView, unavailable, internalError,
 }
 
 // ProblemDoc is an error of the native API (RFC 9457).

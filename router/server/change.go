@@ -107,6 +107,22 @@ func (s *Server) recordChange(ctx context.Context, i *intents.Intent, kept *Pend
 	s.conf.Record(ctx, e)
 }
 
+// RecordDrain records a drain of a host, or its end, as an event.
+func (s *Server) RecordDrain(
+	ctx context.Context, host string, at creel.SubclusterID, user, after, reason string, err error,
+) {
+	if s.conf.Record == nil || at == "" {
+		return
+	}
+	e := statestore.Event{
+		Kind: statestore.EventDrain, Subject: host, User: user, After: after + " at " + string(at), Detail: reason,
+	}
+	if err != nil {
+		e.Result, e.Detail = statestore.EventFailed, err.Error()
+	}
+	s.conf.Record(ctx, e)
+}
+
 // Signal sends a signal to a container of an application at the member that runs it. It tries home first. If no
 // answering member has the container, a silent member may have it. Then the signal is recorded for each silent member
 // with a part of the application (kept), and routers carry it out when the member is back. The error is home's.

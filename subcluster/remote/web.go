@@ -38,7 +38,8 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("subcluster %s answered %d: %s", e.Member, e.Code, e.Words())
 }
 
-// Unwrap returns creel.ErrEnded for the status that only an ended application's repeat gets; nil for others.
+// Unwrap returns creel.ErrEnded for 409, which of all submissions only an ended application's repeat gets; nil for
+// other codes.
 func (e *StatusError) Unwrap() error {
 	if e.Code == http.StatusConflict {
 		return creel.ErrEnded

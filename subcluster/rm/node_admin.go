@@ -3,7 +3,9 @@
 package rm
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -130,4 +132,59 @@ func (m *Machine) remembered(yield func(*node) bool) {
 			return
 		}
 	}
+}
+
+// NodeLoad is the load of a node that an administrator would take out.
+type NodeLoad struct {
+	ID           creel.NodeID
+	State        creel.NodeState
+	Containers   int       // that run or are to start there
+	AMs          int       // among them
+	Applications []AppLoad // by their number of containers, the most first
+	LeaveBy      time.Time // when a draining node leaves with its containers; zero for never
+}
+
+// AppLoad is the number of an application's containers on a node.
+type AppLoad struct {
+	ID         creel.ApplicationID
+	Containers int
+	AM         bool // its AM is among them
+}
+
+// HostLoad returns the nodes of a host with their load, by port.
+func HostLoad(m *Machine, host string) (list []NodeLoad) {
+	for n := range m.remembered {
+		if n.ID().Host == host {
+			list = append(list, loadOf(n))
+		}
+	}
+	slices.SortFunc(list, func(a, b NodeLoad) int { return cmp.Compare(a.ID.Port, b.ID.Port) })
+	return list
+}
+
+func loadOf(n *node) NodeLoad {
+	l := NodeLoad{ID: n.ID(), State: creel.NodeState(n.state), LeaveBy: instant(n.leaveBy)}
+	at := map[creel.ApplicationID]int{}
+	for _, c := range n.live {
+		if c == nil {
+			continue
+		}
+		id := c.owner().id.Application
+		i, known := at[id]
+		if !known {
+			i = len(l.Applications)
+			at[id] = i
+			l.Applications = append(l.Applications, AppLoad{ID: id})
+		}
+		l.Containers++
+		l.Applications[i].Containers++
+		if c.am {
+			l.AMs++
+			l.Applications[i].AM = true
+		}
+	}
+	slices.SortFunc(l.Applications, func(a, b AppLoad) int {
+		return cmp.Or(cmp.Compare(b.Containers, a.Containers), cmp.Compare(a.ID.String(), b.ID.String()))
+	})
+	return l
 }

@@ -160,6 +160,11 @@ func (h *Handler) Mount(r chi.Router) {
 	r.With(h.identify).Get("/api/v1/queues/{queue}/preempt", h.preemption)
 	r.With(h.identify).Get("/api/v1/scheduler-conf/changes", h.confChanges)
 	r.With(h.identify).Post("/api/v1/scheduler-conf/changes/{version}/undo", h.undoConf)
+	drains := drainsAPI{h}
+	r.With(h.identify).Get("/api/v1/drains", drains.list)
+	r.With(h.identify).Get("/api/v1/drains/{host}", drains.host)
+	r.With(h.identify).Put("/api/v1/drains/{host}", drains.drain)
+	r.With(h.identify).Delete("/api/v1/drains/{host}", drains.undrain)
 	r.Get("/api/v1/openapi.json", h.openapi)
 	pages := h.conf.Pages
 	pages.Service, pages.Started, pages.Beans = service, h.s.Started(), h.beans

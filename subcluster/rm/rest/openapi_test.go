@@ -65,6 +65,7 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 	app := pb.FromApplicationID(id)
 	c.logNode("log-of-a", app).report(app, creel.LogRunningWithFailure, "no room on the disk")
 	c.try("PUT", base+"/scheduler-conf?user.name=root", update("root.default", "maximum-applications", "7"), 200, "")
+	c.try("PUT", "/api/v1/drains/log-of-a?user.name=root", `{"timeout_s":3600,"reason":"new disks"}`, 200, "DECOMMISSIONING")
 	for _, path := range []struct{ path, schema, says string }{
 		{"/api/v1/apps", "Apps", runs},
 		{"/api/v1/apps?limit=1&state=RUNNING,ACCEPTED", "Apps", "next"},
@@ -74,6 +75,8 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 		{"/api/v1/apps/" + waits + "/why?user.name=alice", "AppWait", "unlocks_when"},
 		{"/api/v1/apps/" + runs + "/logs?user.name=alice", "LogsDoc", "log-of-"},
 		{"/api/v1/queues/root.other/preempt?user.name=root", "Preemption", "victims"},
+		{"/api/v1/drains?user.name=root", "Hosts", "new disks"},
+		{"/api/v1/drains/log-of-a?user.name=root", "Host", "leaves_in_s"},
 		{"/api/v1/scheduler-conf/changes?user.name=root", "Changes", "maximum-applications"},
 		{"/api/v1/apps/application_1_0001/why", "RemoteException", "application_1_0001"},
 	} {

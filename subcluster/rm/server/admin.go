@@ -69,6 +69,9 @@ func (s *Server) RefreshNodes(ctx context.Context, graceful bool, timeout *time.
 			if t, ok := hosts.Timeouts[id.Host]; ok {
 				d.Timeout, d.Graceful = t, graceful && t != 0
 			}
+			if by, ok := s.Drains.of(id.Host); ok && s.nodes.listed(id.Host) {
+				d = by.order(id, now) // by a call: the files do not name it
+			}
 			if err := m.Decommission(now, d); err != nil {
 				return err
 			}

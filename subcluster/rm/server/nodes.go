@@ -26,16 +26,30 @@ type nodes struct {
 
 	mu    sync.RWMutex
 	hosts Hosts
+
+	drains *Drains
 }
 
-func newNodes(cfg Config) *nodes {
-	n := &nodes{untrackUnlisted: cfg.UntrackUnlisted}
+func newNodes(cfg Config, drains *Drains) *nodes {
+	n := &nodes{untrackUnlisted: cfg.UntrackUnlisted, drains: drains}
 	n.interval.Store(int64(cfg.HeartbeatInterval))
 	return n
 }
 
-// wanted reports whether a host is admitted.
+// wanted reports whether a host is admitted, and no call drains it.
 func (n *nodes) wanted(host string) bool {
+	_, drains := n.drains.of(host)
+	return !drains && n.listed(host)
+}
+
+// registers reports whether nodes of a host may register: those that drain may, since their containers continue.
+func (n *nodes) registers(host string) bool {
+	d, drains := n.drains.of(host)
+	return !(drains && d.AtOnce) && n.listed(host)
+}
+
+// listed reports whether the files admit a host.
+func (n *nodes) listed(host string) bool {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	if slices.Contains(n.hosts.Exclude, host) {
@@ -48,7 +62,9 @@ func (n *nodes) wanted(host string) bool {
 func (n *nodes) tracked(host string) bool {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	return len(n.hosts.Include) == 0 || slices.Contains(n.hosts.Include, host) || slices.Contains(n.hosts.Exclude, host)
+	_, drains := n.drains.of(host)
+	return drains || len(n.hosts.Include) == 0 || slices.Contains(n.hosts.Include, host) ||
+		slices.Contains(n.hosts.Exclude, host)
 }
 
 func (n *nodes) setHosts(h Hosts) {
@@ -91,7 +107,7 @@ func (s *Server) HeartbeatInterval() time.Duration { return time.Duration(s.node
 // that its host is excluded and the node must stop.
 func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNode) (Op[rm.NodeRegistration], error) {
 	const name = "registerNodeManager"
-	if !s.nodes.wanted(r.ID.Host) {
+	if !s.nodes.registers(r.ID.Host) {
 		// NodeManagers log these words of Hadoop's.
 		err := &creel.Error{
 			Kind: creel.ErrNotPermitted,
@@ -116,6 +132,9 @@ func (s *Server) RegisterNode(ctx context.Context, who Caller, r *rm.RegisterNod
 		target: r.ID.String(),
 		Run: func(m *rm.Machine, now time.Time) func() (rm.NodeRegistration, error) {
 			registered, err := m.RegisterNode(now, r)
+			if d, drains := s.Drains.of(r.ID.Host); err == nil && drains && registered.Action != rm.NodeStop {
+				err = m.Decommission(now, d.order(r.ID, now))
+			}
 			if err != nil {
 				return Failed[rm.NodeRegistration](err)
 			}

@@ -83,6 +83,7 @@ type journalContent struct {
 	tokenKeys []byte
 	tokens    [][]byte
 	conf      storedConf
+	drains    map[string]HostDrain
 }
 
 // replay reads the journal: the machine's records, keys and tokens, and the number of starts.
@@ -101,6 +102,8 @@ func (s *Server) replay() (k journalContent, err error) {
 			k.tokens = append(k.tokens, value)
 		case strings.HasPrefix(key, keyConf):
 			return k.conf.read(key, value)
+		case strings.HasPrefix(key, keyDrain):
+			return k.readDrain(value)
 		default:
 			return fmt.Errorf("key %q is unknown: a newer version wrote the journal", key)
 		}

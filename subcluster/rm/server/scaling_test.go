@@ -73,7 +73,7 @@ func TestTheIntervalOfManyNodesHasABound(t *testing.T) {
 		{-1, 5000, time.Second, 10 * time.Second, time.Second},
 	} {
 		cfg := Config{HeartbeatsPerSecond: tc.perSecond, HeartbeatInterval: tc.interval, HeartbeatMax: tc.most}
-		n := newNodes(cfg)
+		n := newNodes(cfg, &Drains{})
 		n.pace(cfg, tc.nodes)
 		if got := time.Duration(n.interval.Load()); got != tc.want {
 			t.Errorf("%d nodes, %d heartbeats a second, at most %v: %v", tc.nodes, tc.perSecond, tc.most, got)

@@ -49,6 +49,9 @@ type Server struct {
 	metrics Metrics
 
 	conf schedConf
+
+	// Drains are the hosts that administrators took out by calls.
+	Drains *Drains
 	// Also the owner's.
 	processors processors
 	access     *access
@@ -116,8 +119,9 @@ func New(cfg Config) (*Server, error) {
 		ready:   make(chan struct{}),
 		box:     mailbox{limit: cfg.Mailbox, wake: make(chan struct{}, 1)},
 		access:  newAccess(cfg),
-		nodes:   newNodes(cfg),
 	}
+	s.Drains = &Drains{s: s}
+	s.nodes = newNodes(cfg, s.Drains)
 	s.traces.provider = cfg.Traces
 	s.addresses.Store(&Addresses{Web: "127.0.0.1:8088"})
 	s.secrets = newSecrets(now, cfg)
@@ -183,6 +187,7 @@ func (s *Server) open() error {
 			return err
 		}
 	}
+	s.Drains.byHost = k.drains
 	if err := s.openConf(&k.conf, &mc); err != nil {
 		return err
 	}

@@ -1670,4 +1670,18 @@ var table = []mutation{
 		wrong:    "		if MUTANT || j.due.Equal(due) {\n",
 		caughtBy: "subcluster/nm/server TestPausedContainerRunsItsTimeLater",
 	},
+	{
+		name:     "a node that drains is in service again after a restart of its ResourceManager",
+		file:     "subcluster/rm/server/nodes.go",
+		old:      "err == nil && drains && registered.Action != rm.NodeStop {",
+		wrong:    "err == nil && drains && !MUTANT && registered.Action != rm.NodeStop {",
+		caughtBy: "subcluster/rm/server TestDrainedHostsSurviveRestart",
+	},
+	{
+		name:     "a drain by a call is forgotten when the files of hosts are read again",
+		file:     "subcluster/rm/server/nodes.go",
+		old:      "	return !drains && n.listed(host)\n",
+		wrong:    "	return (!drains || MUTANT) && n.listed(host)\n",
+		caughtBy: "subcluster/rm/server TestDrainedHostsSurviveRestart",
+	},
 }
