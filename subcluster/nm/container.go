@@ -190,6 +190,15 @@ func (c *Container) registerProto() *pb.NMContainerStatusProto {
 	}
 }
 
+// grownProto acknowledges the container's increase.
+func (c *Container) grownProto() *pb.ContainerProto {
+	execution, version := pb.ExecutionTypeProto(c.Execution), c.Version
+	return &pb.ContainerProto{
+		Id: pb.FromContainerID(c.ID), Resource: pb.FromResource(c.Resource),
+		ExecutionType: &execution, Version: &version,
+	}
+}
+
 // killText returns the text of an exit code for reports.
 func killText(code int32) string {
 	switch code {

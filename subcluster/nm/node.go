@@ -175,6 +175,8 @@ type Node struct {
 	id         *pb.NodeIdProto // of cfg.ID, in every heartbeat
 	used       creel.Resource
 	queue      *queue.Scheduler // nil if the node runs no opportunistic containers
+	grown      []*Container     // increases that the ResourceManager does not know of, for heartbeats
+	grownSent  int              // of these, sent with the last heartbeat
 	containers map[creel.ContainerID]*Container
 	order      []*Container                     // live and unacknowledged containers by arrival, for heartbeats
 	live       int                              // of these, containers that have not ended

@@ -228,6 +228,9 @@ func (s *stage) line(f []string) {
 			b.GetLastKnownNmTokenMasterKey().GetKeyId(),
 			b.GetNodeStatus().GetNodeUtilization().GetPmem(),
 		)
+		for _, c := range b.GetNodeStatus().GetIncreasedContainers() {
+			s.say("  increased: %s to %d MiB", short(pb.ToContainerID(c.GetId())), c.GetResource().GetMemory())
+		}
 		if o := b.GetNodeStatus().GetOpportunisticContainersStatus(); o != nil {
 			s.say(
 				"  opportunistic: %d running with %d GB, %d cores; %d queued; queue length %d of %d",

@@ -73,6 +73,9 @@ func (n *Node) suspended(now time.Time, e Suspended) {
 
 // apply gives a container the size, the execution type and the version of a new token.
 func (n *Node) apply(c *Container, u Update) {
+	if c.Resource.Fits(u.Resource) && !u.Resource.Equal(c.Resource) {
+		n.grown = append(n.grown, c)
+	}
 	n.used = n.used.Sub(c.Resource).Add(u.Resource)
 	c.Resource, c.Version, c.Execution = u.Resource, u.Version, u.Execution
 	c.changed()

@@ -25,6 +25,7 @@ func (n *Node) Registration(now time.Time) *pb.RegisterNodeManagerRequestProto {
 		NodeStatus:       n.status(now),
 	}
 	req.NodeStatus.ContainersStatuses = nil // they have a separate field
+	req.NodeStatus.IncreasedContainers, n.grownSent = nil, 0
 	for _, c := range n.order {
 		req.ContainerStatuses = append(req.ContainerStatuses, c.registerProto())
 	}
@@ -75,6 +76,10 @@ func (n *Node) status(now time.Time) *pb.NodeStatusProto {
 	s := &b.NodeStatusProto
 	s.NodeId, s.ResponseId, s.NodeHealthStatus = n.id, &b.response, &b.health
 	s.ContainersUtilization, s.NodeUtilization = &b.use, &b.use
+	n.grownSent = len(n.grown)
+	for _, c := range n.grown {
+		s.IncreasedContainers = append(s.IncreasedContainers, c.grownProto())
+	}
 	if n.queue != nil {
 		s.OpportunisticContainersStatus = queueStatus(n.queue.Status())
 	}
@@ -136,6 +141,7 @@ func (n *Node) answered(now time.Time, a *pb.NodeHeartbeatResponseProto) {
 		return
 	}
 	n.response = a.GetResponseId()
+	n.grown, n.grownSent = slices.Delete(n.grown, 0, n.grownSent), 0
 	if ms := a.GetNextHeartBeatInterval(); ms > 0 {
 		n.interval = time.Duration(min(ms, longestInterval.Milliseconds())) * time.Millisecond
 	}
