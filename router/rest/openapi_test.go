@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +88,11 @@ func follows(t *testing.T, doc map[string]any, path string, v any, schema map[st
 		t.Errorf("%s is %v, no %v", path, v, schema["type"])
 		return
 	}
+	if text, ok := v.(string); ok && schema["format"] == "date-time" {
+		if _, err := time.Parse(time.RFC3339Nano, text); err != nil {
+			t.Errorf("%s is %q, no time of RFC 3339", path, text)
+		}
+	}
 	if allowed, ok := schema["enum"].([]any); ok {
 		found := false
 		for _, a := range allowed {
@@ -119,5 +126,63 @@ func follows(t *testing.T, doc map[string]any, path string, v any, schema map[st
 			}
 			follows(t, doc, path+"."+name, e, p)
 		}
+	}
+}
+
+// otherForms are names that documents of the store or of people have, with units that are not base units.
+var otherForms = []string{
+	"lease_ms", "slow_start_ms", "left_ms", // plans in the store
+	"within_ms",          // audits in the store
+	"preemption_seconds", // a field of queue trees, which people write
+}
+
+// Names of the API are in snake case, and each measure has its base unit: seconds, or MB as YARN has them.
+func TestNamesOfTheAPIHaveOneForm(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Routers: 1, Members: 1})
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct{ Name, In string }
+		}
+		Components struct{ Schemas map[string]map[string]any }
+	}
+	if err := json.Unmarshal([]byte(call(t, f.Routers[0].Web, "GET", "/api/v1/openapi.json", "").body), &doc); err != nil {
+		t.Fatal(err)
+	}
+	snake := regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+	badUnit := regexp.MustCompile(`_(ms|us|ns|min|minutes|hours|seconds|sec|millis|kb|gb|bytes)$`)
+	names := map[string]bool{}
+	var walk func(where string, schema map[string]any)
+	walk = func(where string, schema map[string]any) {
+		properties, _ := schema["properties"].(map[string]any)
+		for name, p := range properties {
+			names[name] = true
+			if !snake.MatchString(name) || badUnit.MatchString(name) && !slices.Contains(otherForms, name) {
+				t.Errorf("%s.%s has another form", where, name)
+			}
+			walk(where+"."+name, p.(map[string]any))
+		}
+		if items, ok := schema["items"].(map[string]any); ok {
+			walk(where, items)
+		}
+	}
+	for name, schema := range doc.Components.Schemas {
+		walk(name, schema)
+	}
+	for path, calls := range doc.Paths {
+		for _, call := range calls {
+			for _, p := range call.Parameters {
+				if p.In == "query" && p.Name != "user.name" && !snake.MatchString(p.Name) {
+					t.Errorf("%s: query parameter %s has another form", path, p.Name)
+				}
+			}
+		}
+	}
+	for _, name := range otherForms {
+		if !names[name] {
+			t.Errorf("%s is in no document", name)
+		}
+	}
+	if len(names) < 100 {
+		t.Errorf("%d names were found", len(names))
 	}
 }
