@@ -32,7 +32,7 @@ import (
 type adminFlags struct {
 	conf       confFlags
 	address    string
-	user       string
+	user, as   string
 	subcluster string
 	timeout    time.Duration
 }
@@ -43,6 +43,7 @@ func (f *adminFlags) register(c *cobra.Command) {
 	fl.StringVar(&f.address, "admin", "",
 		"admin `ADDRESS` of a router or ResourceManager (default yarn.resourcemanager.admin.address of --conf)")
 	fl.StringVar(&f.user, "user", "", "user to act as: `NAME` (default: $HADOOP_USER_NAME, then the context's user, then the current user)")
+	fl.StringVar(&f.as, "as", "", asUsage)
 	fl.StringVar(&f.subcluster, "subcluster", "", "only the member `ID`; else all of them")
 	fl.DurationVar(&f.timeout, "request-timeout", time.Minute, "give up after this long")
 }
@@ -67,7 +68,11 @@ func (f *adminFlags) do(ctx context.Context, call func(context.Context, adminCli
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	err := call(ctx, yarnrpc.NewResourceManagerAdministrationProtocolClient(client, at, hrpc.Login{User: who.user}))
+	login := hrpc.Login{User: who.user}
+	if f.as != "" {
+		login = hrpc.Login{User: f.as, RealUser: who.user}
+	}
+	err := call(ctx, yarnrpc.NewResourceManagerAdministrationProtocolClient(client, at, login))
 	var lost *hrpc.TransportError
 	var refused *hrpc.RemoteError
 	switch {
@@ -197,7 +202,9 @@ capacity-scheduler.xml there instead, and has the ResourceManager read the file.
 			q = creel.RootQueue.Child(args[0])
 		}
 		if f.conf.dir == "" {
-			router := clientFlags{server: server, user: f.user, timeout: f.timeout, printer: printer{"table"}}
+			router := clientFlags{
+				server: server, user: f.user, as: f.as, timeout: f.timeout, printer: printer{"table"},
+			}
 			if err := router.queueThere(c.Context(), string(q)); err != nil {
 				return err
 			}

@@ -40,13 +40,15 @@ func (f *clientFlags) register(c *cobra.Command) {
 	fl.StringVar(&f.server, "server", "",
 		"web `URL` of a router or ResourceManager (default $CREEL_SERVER, the context's, or "+defaultServer+")")
 	fl.StringVar(&f.user, "user", "", "user to act as: `NAME` (default: $HADOOP_USER_NAME, then the context's user, then the current user)")
-	fl.StringVar(&f.as, "as", "",
-		"call for another user: `NAME`; the servers let the user of --user do so by hadoop.proxyuser.USER.users and .hosts")
+	fl.StringVar(&f.as, "as", "", asUsage)
 	fl.StringVar(&f.context, "context", "", "the `NAME` of a context, see creel context (default $CREEL_CONTEXT)")
 	fl.DurationVar(&f.timeout, "request-timeout", 30*time.Second, "give up a request after this long")
 	fl.StringVarP(&f.printer.format, "output", "o", "table", outputUsage)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the code and the request id of an error")
 }
+
+const asUsage = "call for another user: `NAME`; the servers let the user of --user do so by " +
+	"hadoop.proxyuser.USER.users and .hosts"
 
 // defaultServer is the default web address of `creel up` and of a router on YARN's ports.
 const defaultServer = "http://127.0.0.1:8089"

@@ -90,7 +90,7 @@ func (h *hostChange) run(c *cobra.Command, args []string) error {
 		}
 		return h.byFile(c, args)
 	}
-	h.router.user, h.router.timeout = h.admin.user, h.admin.timeout
+	h.router.user, h.router.as, h.router.timeout = h.admin.user, h.admin.as, h.admin.timeout
 	h.router.printer = printer{"table"}
 	for _, host := range args {
 		if err := h.byRouter(c, host); err != nil {

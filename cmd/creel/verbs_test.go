@@ -262,9 +262,16 @@ func TestAsActsForAnotherUser(t *testing.T) {
 	if slices.Sort(asked); !slices.Equal(slices.Compact(asked), []string{"gate for ann"}) {
 		t.Errorf("requests of %q", asked)
 	}
+	admin := fed.Routers[0].Address("admin")
+	if code, out := ends(t, "admin refresh-nodes --user root --admin "+admin); code != exitOK {
+		t.Errorf("as the administrator: %d\n%s", code, out)
+	}
+	code, out := ends(t, "admin refresh-nodes --user gate --as root --admin "+admin)
+	if code != exitNotPermitted || !strings.Contains(out, `"gate" may not impersonate "root"`) {
+		t.Errorf("for the administrator without a rule: %d\n%s", code, out)
+	}
 	for name, verb := range verbs(rootCommand(), map[string]*cobra.Command{}) {
-		rpc := verb.Flags().Lookup("admin") != nil // Hadoop's protocol of administrators
-		if verb.Flags().Lookup("request-timeout") != nil && !rpc && verb.Flags().Lookup("as") == nil {
+		if verb.Flags().Lookup("request-timeout") != nil && verb.Flags().Lookup("as") == nil {
 			t.Errorf("creel %s calls a server and lacks --as", name)
 		}
 	}
