@@ -110,7 +110,10 @@ var rules = map[string]rule{
 	"subcluster/nm/queue": {pure: true, imports: []string{"."}},
 	"policies":            {pure: true, imports: []string{".", "subcluster", "internal/strictjson"}},
 	"statestore":          {pure: true, imports: []string{".", "subcluster"}},
-	"router":              {pure: true, imports: []string{".", "subcluster", "policies", "internal/waitstats"}},
+	"router": {
+		pure: true, imports: []string{".", "subcluster", "policies", "internal/waitstats", "router/history"},
+	},
+	"router/history": {pure: true},
 	"amrmproxy": {
 		pure:    true,
 		imports: []string{".", "subcluster", "policies", "internal/waitstats", data},
@@ -304,7 +307,7 @@ var rules = map[string]rule{
 		imports: []string{
 			".", "statestore/intents", "statestore/events", "internal/httpguard", "internal/amcookies", "internal/audit", "internal/servlets",
 			"internal/query", "internal/rawjson", "subcluster", "internal/strictjson", "subcluster/remote", "policies", "router", "router/server",
-			"router/operator", "router/tokens", "statestore", "policies/rebalancer", "internal/token", "internal/webdoc",
+			"router/history", "router/operator", "router/tokens", "statestore", "policies/rebalancer", "internal/token", "internal/webdoc",
 		},
 	},
 	// Pages are clients of the API within their process: they know the API's documents, and asks them by path.
@@ -387,8 +390,8 @@ var rules = map[string]rule{
 	"internal/workload/traces":   {},
 	"router/server": {
 		imports: []string{
-			".", "statestore", "statestore/intents", "subcluster", "policies", "router", "subcluster/remote", "internal/hrpc",
-			"internal/pauseclock",
+			".", "statestore", "statestore/intents", "subcluster", "policies", "router", "router/history", "subcluster/remote",
+			"internal/hrpc", "internal/pauseclock",
 		},
 	},
 	"router/tokens":     {imports: []string{".", "statestore", "internal/token"}},

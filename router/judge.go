@@ -35,7 +35,7 @@ const ShortAfter = time.Minute
 // amounts leave less.
 const shortBy = 0.05
 
-// Judge finds the queues that have less than their guarantee while they ask for more. Like History it is pure and has
+// Judge finds the queues that have less than their guarantee while they ask for more. Like Memory it is pure and has
 // no lock. It looks at the nodes without a label.
 type Judge struct {
 	short  map[creel.QueuePath]time.Time // since when
@@ -53,12 +53,6 @@ type ShortQueue struct {
 	Queue            creel.QueuePath
 	Used, Guaranteed float64
 	Since            time.Time // of the Judge's clock; at the earliest its first observation
-}
-
-// queueShare is a leaf over all members.
-type queueShare struct {
-	queue                     creel.QueuePath
-	used, guaranteed, pending float64
 }
 
 // Observe compares the queues of a view with their guarantees. The plan's amounts replace the configured ones where
@@ -107,57 +101,6 @@ func (j *Judge) Short(now time.Time) (out []ShortQueue) {
 			out = append(out, q)
 		}
 	}
-	return out
-}
-
-// leafShares sums the leaves of all counted members, as parts of these members' total.
-func leafShares(view *subcluster.View) []queueShare {
-	type sums struct{ used, guaranteed, pending creel.Resource }
-	by, parents := map[creel.QueuePath]*sums{}, map[creel.QueuePath]bool{}
-	var total creel.Resource
-	cores := true
-	for i := range view.Members {
-		m := &view.Members[i]
-		if !Counted(m) {
-			continue
-		}
-		total = total.Add(m.Load.Metrics.Total())
-		cores = cores && m.Load.ComparesCores()
-		for k := range m.Load.Queues {
-			q := &m.Load.Queues[k]
-			if q.Label != "" {
-				continue
-			}
-			parents[q.Queue.Parent()] = true
-			s := by[q.Queue]
-			if s == nil {
-				s = &sums{}
-				by[q.Queue] = s
-			}
-			entitled := q.Capacity
-			if q.Planned != nil {
-				entitled = *q.Planned
-			}
-			s.used, s.pending = s.used.Add(q.Used), s.pending.Add(q.Pending)
-			s.guaranteed = s.guaranteed.Add(entitled)
-		}
-	}
-	if !cores { // a scheduler that compares memory alone may grant more cores than exist
-		total.VCores = 0
-	}
-	share := func(r creel.Resource) float64 {
-		if !cores {
-			r.VCores = 0
-		}
-		return min(r.Dominant(total), 1)
-	}
-	out := make([]queueShare, 0, len(by))
-	for path, s := range by {
-		if !parents[path] {
-			out = append(out, queueShare{path, share(s.used), share(s.guaranteed), share(s.pending)})
-		}
-	}
-	slices.SortFunc(out, func(a, b queueShare) int { return strings.Compare(string(a.queue), string(b.queue)) })
 	return out
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -79,88 +78,5 @@ func TestSumsOfMembersDoNotWrap(t *testing.T) {
 	s := summarize(view).Sum
 	if s.TotalMB != math.MaxInt64 || s.AvailableMB != math.MinInt64 || s.ActiveNodes != 3 || s.AppsRunning != math.MaxInt64-3 {
 		t.Errorf("%+v", s)
-	}
-}
-
-func TestHistoryKeepsTenMinutesOfRatesAndChanges(t *testing.T) {
-	var h router.History
-	at := time.Unix(1_800_000_000, 0)
-	var submissions int64
-	pass := func(seconds int, view *subcluster.View, open map[creel.SubclusterID][]string) {
-		for range seconds {
-			h.Observe(router.Observation{Now: at, View: view, Submissions: submissions, Open: open})
-			at, submissions = at.Add(time.Second), submissions+3
-		}
-	}
-	both := viewOf(subcluster.StateActive, subcluster.StateActive)
-	pass(6, both, nil)
-	if p := h.Points(); len(p) != 1 || p[0].Containers != 8 || p[0].Submissions != 3 {
-		t.Fatalf("points: %+v", p)
-	}
-	frozen := viewOf(subcluster.StateActive, subcluster.StateLost)
-	frozen.Freeze = &subcluster.Freeze{Reason: "it is dark"}
-	pass(5, frozen, map[creel.SubclusterID][]string{"a": {"read"}})
-	if p := h.Points(); len(p) != 2 || p[1].Containers != -1 || p[1].Submissions != 3 {
-		t.Errorf("in a frozen view: %+v", p)
-	}
-	pass(700, both, nil)
-	if p := h.Points(); len(p) != 120 || p[119].At.Sub(p[0].At) != 119*router.HistoryStep {
-		t.Errorf("%d points", len(p))
-	}
-	var texts []string
-	for _, e := range h.Events() {
-		texts = append(texts, e.Kind+" "+e.Text)
-	}
-	all := strings.Join(texts, "\n")
-	for _, want := range []string{
-		"member a is active", "member b was active and is lost", "view the view froze: it is dark",
-		"breaker calls of kind read to a are cut off", "breaker a is called again", "view the view is followed again",
-	} {
-		if !strings.Contains(all, want) {
-			t.Errorf("no event %q in\n%s", want, all)
-		}
-	}
-	if len(texts) != 8 || !strings.HasPrefix(texts[len(texts)-1], "member a is active") {
-		t.Errorf("events, newest first:\n%s", all)
-	}
-}
-
-// A point's waiting times are those of containers granted within its step: not those that a member had granted before
-// it was observed, or before it restarted.
-func TestHistoryHasContainerWaits(t *testing.T) {
-	var h router.History
-	at := time.Unix(1_800_000_000, 0)
-	pass := func(counts ...[]uint64) router.Point {
-		view := viewOf(make([]subcluster.State, len(counts))...)
-		for i, c := range counts {
-			m := &view.Members[i]
-			m.State, m.Load.Waits = subcluster.StateActive, c
-		}
-		for n := len(h.Points()); len(h.Points()) == n; at = at.Add(time.Second) {
-			h.Observe(router.Observation{Now: at, View: view})
-		}
-		p := h.Points()
-		return p[len(p)-1]
-	}
-	with := func(bucket int, n uint64) []uint64 {
-		counts := make([]uint64, len(waitstats.Bounds)+1)
-		counts[bucket] = n
-		return counts
-	}
-	if p := pass(with(9, 1000), nil); p.GrantP50 != -1 || p.GrantP99 != -1 {
-		t.Errorf("at the first look: %+v", p)
-	}
-	late := with(9, 1000)
-	late[0], late[5] = 99, 2
-	if p := pass(late, with(0, 5)); p.GrantP50 >= 0.001 || p.GrantP99 <= 0.1 || p.GrantP99 > 0.5 {
-		t.Errorf("of 99 at once and two of a tenth to half a second: %+v", p)
-	}
-	if p := pass(late, with(0, 5)); p.GrantP99 != -1 {
-		t.Errorf("nothing was granted: %+v", p)
-	}
-	more := with(0, 5)
-	more[1] = 10
-	if p := pass(with(9, 7), more); p.GrantP99 < 0.001 || p.GrantP99 > 0.005 {
-		t.Errorf("one started anew, the other granted: %+v", p)
 	}
 }

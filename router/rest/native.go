@@ -39,6 +39,8 @@ func (h *Handler) native(r chi.Router) {
 		packed.Get("/nodes", h.listNodes)
 		packed.Get("/scheduler", h.listQueues)
 		packed.Get("/daemons", h.listDaemons)
+		packed.Get("/history", showHistory(h))
+		r.With(middleware.Compress(1, copyType)).Get("/history/copy", copyHistory(h))
 		if h.conf.Operator != nil {
 			h.operate(r)
 			if h.conf.Events != nil {

@@ -54,7 +54,10 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 		body := call(t, web, "GET", "/api/v1/events?kind=kill&user.name=root", "").body
 		return strings.Contains(body, id) && strings.Contains(body, `"user":"root"`)
 	})
-	for path, schema := range map[string]string{"/api/v1/subclusters": "Subclusters", "/api/v1/counts": "Counts", "/api/v1/fit?queue=default&memory_mb=1": "Fit", "/api/v1/overview": "Overview", "/api/v1/system": "System", "/api/v1/daemons": "Daemons", "/api/v1/apps?group=queue": "Apps", "/api/v1/nodes": "Nodes", "/api/v1/scheduler": "Scheduler", "/api/v1/view": "View", "/api/v1/policies": "Policies", "/api/v1/queues": "QueueTree", "/api/v1/queues/history": "QueueTrees", "/api/v1/queues/mends": "Mends", "/api/v1/rebalancer": "Rebalancer", "/api/v1/moves": "Moves", "/api/v1/events": "Events", "/api/v1/apps/" + id + "/why": "Why", "/api/v1/nope": "Problem", "/api/v1/apps/x/why": "Problem"} {
+	f.Until("a step is in the history", func() bool {
+		return call(t, web, "GET", "/api/v1/history", "").status == http.StatusOK
+	})
+	for path, schema := range map[string]string{"/api/v1/subclusters": "Subclusters", "/api/v1/counts": "Counts", "/api/v1/fit?queue=default&memory_mb=1": "Fit", "/api/v1/overview": "Overview", "/api/v1/history": "History", "/api/v1/history?subject=member/x": "Problem", "/api/v1/system": "System", "/api/v1/daemons": "Daemons", "/api/v1/apps?group=queue": "Apps", "/api/v1/nodes": "Nodes", "/api/v1/scheduler": "Scheduler", "/api/v1/view": "View", "/api/v1/policies": "Policies", "/api/v1/queues": "QueueTree", "/api/v1/queues/history": "QueueTrees", "/api/v1/queues/mends": "Mends", "/api/v1/rebalancer": "Rebalancer", "/api/v1/moves": "Moves", "/api/v1/events": "Events", "/api/v1/apps/" + id + "/why": "Why", "/api/v1/nope": "Problem", "/api/v1/apps/x/why": "Problem"} {
 		var answer any
 		if err := json.Unmarshal([]byte(call(t, web, "GET", path, "").body), &answer); err != nil {
 			t.Fatal(err)
@@ -67,6 +70,20 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 		r.head.Get("X-Request-Id") == "" || at(t, r.body, "request_id") != r.head.Get("X-Request-Id") {
 		t.Errorf("POST of a path that is only read: %d %s", r.status, r.body)
 	}
+}
+
+// typeOf returns a schema's type beside null.
+func typeOf(schema map[string]any) string {
+	if either, ok := schema["type"].([]any); ok {
+		return either[0].(string)
+	}
+	return schema["type"].(string)
+}
+
+// nullable reports whether a schema allows null.
+func nullable(schema map[string]any) bool {
+	either, ok := schema["type"].([]any)
+	return ok && either[len(either)-1] == "null"
 }
 
 // follows checks a value against the part of JSON Schema that the document uses.
@@ -83,7 +100,10 @@ func follows(t *testing.T, doc map[string]any, path string, v any, schema map[st
 		"object": func(v any) bool { _, ok := v.(map[string]any); return ok }, "array": func(v any) bool { _, ok := v.([]any); return ok },
 		"string": func(v any) bool { _, ok := v.(string); return ok }, "boolean": func(v any) bool { _, ok := v.(bool); return ok },
 		"number": func(v any) bool { _, ok := v.(float64); return ok }, "integer": func(v any) bool { n, ok := v.(float64); return ok && n == float64(int64(n)) },
-	}[schema["type"].(string)]
+	}[typeOf(schema)]
+	if v == nil && nullable(schema) {
+		return
+	}
 	if !kind(v) {
 		t.Errorf("%s is %v, no %v", path, v, schema["type"])
 		return

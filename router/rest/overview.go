@@ -10,6 +10,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/history"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -45,7 +46,7 @@ type LeftDoc struct {
 	AgeSeconds float64            `json:"age_s"` // of its last heartbeat
 }
 
-// RateDoc has the means of a step; -1 if unknown.
+// RateDoc has the means of a step of the history; -1 if unknown.
 type RateDoc struct {
 	At          time.Time `json:"at"`
 	Containers  float64   `json:"containers_per_s"`
@@ -116,7 +117,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	s := h.server.Summary(apps, breaches(r.Context(), h)...)
 	doc := OverviewDoc{
 		State: s.State, Sentence: s.Sentence, Remedy: s.Remedy, Members: s.Members, Sum: s.Sum, Without: []LeftDoc{},
-		Rates: []RateDoc{}, StepS: router.HistoryStep.Seconds(), Waiting: []WaitGroup{}, Events: []EventDoc{},
+		StepS: history.Step.Seconds(), Waiting: []WaitGroup{}, Events: []EventDoc{},
 		Missing: []missing{}, Short: []ShortDoc{},
 	}
 	for _, q := range h.server.Short() {
@@ -127,9 +128,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	for _, l := range s.Without {
 		doc.Without = append(doc.Without, LeftDoc{l.Member, l.Age.Seconds()})
 	}
-	for _, p := range h.server.History() {
-		doc.Rates = append(doc.Rates, RateDoc{p.At.UTC(), p.Containers, p.Submissions, p.GrantP50, p.GrantP99})
-	}
+	doc.Rates = rates(h, now)
 	for _, e := range h.server.Events() {
 		doc.Events = append(doc.Events, EventDoc{e.At.UTC(), e.Kind, e.Member, e.Text})
 	}

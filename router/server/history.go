@@ -4,23 +4,31 @@ package server
 
 import (
 	"context"
+	"io"
 	"sync"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/history"
 )
 
-// history is a router.History and a router.Judge with a lock.
-type history struct {
-	mu sync.Mutex
-	router.History
-	judge  router.Judge
-	judged time.Time // last observation of judge
+// observed has what the server observes each second, under a lock.
+type observed struct {
+	mu      sync.Mutex
+	changes router.Changes
+	sampler router.Sampler
+	history history.History
+	judge   router.Judge
+	judged  time.Time // last observation of judge
 }
 
-// Observe samples the federation each second until ctx ends, for History, Events and Summary. The owner of the Server
-// must run it; otherwise these are empty.
+// WaitingBy makes the history use a list of applications. It returns nil while there is no current list, then the
+// members' reports count. It must be called before Observe.
+func (s *Server) WaitingBy(list func(now time.Time) *router.Waiting) { s.waiting = list }
+
+// Observe samples the federation each second until ctx ends, for the history, Events and Summary. The owner of the
+// Server must run it; otherwise these are empty.
 func (s *Server) Observe(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -34,13 +42,10 @@ func (s *Server) Observe(ctx context.Context) error {
 				o.Open[o.View.Members[i].ID] = s.CutOff(o.View.Members[i].ID)
 			}
 		}
-		s.history.mu.Lock()
-		s.history.History.Observe(o)
-		if o.Now.Sub(s.history.judged) >= router.HistoryStep {
-			s.history.judged = o.Now
-			s.history.judge.Observe(o.Now, o.View)
+		if s.waiting != nil {
+			o.Waiting = s.waiting(o.Now)
 		}
-		s.history.mu.Unlock()
+		s.observed.add(o)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -49,40 +54,101 @@ func (s *Server) Observe(ctx context.Context) error {
 	}
 }
 
-// History returns the rates of the last ten minutes, oldest first.
-func (s *Server) History() []router.Point {
-	s.history.mu.Lock()
-	defer s.history.mu.Unlock()
-	return s.history.Points()
+// add adds an observation.
+func (x *observed) add(o router.Observation) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.changes.Observe(o)
+	x.sampler.Observe(&x.history, o)
+	if o.Now.Sub(x.judged) >= history.Step {
+		x.judged = o.Now
+		x.judge.Observe(o.Now, o.View)
+	}
+}
+
+// History returns the last steps of a subject, which together have at least the time last. ok is false if it has no
+// figures. leftOut is the number of subjects for which the history has no room.
+func (s *Server) History(
+	now time.Time, subject history.Subject, r history.Resolution, last time.Duration,
+) (out history.Series, leftOut int, ok bool) {
+	s.observed.mu.Lock()
+	defer s.observed.mu.Unlock()
+	out, ok = s.observed.history.Read(now, subject, r, last)
+	return out, s.observed.history.LeftOut(), ok
+}
+
+// CopyHistory writes the history for another router. It locks the history for one subject at a time, so that a slow
+// reader delays nothing.
+func (s *Server) CopyHistory(now time.Time, w io.Writer) error {
+	s.observed.mu.Lock()
+	head, at := s.observed.history.Head(now)
+	all := s.observed.history.Subjects()
+	s.observed.mu.Unlock()
+	block := history.AppendHead(nil, head)
+	for _, subject := range all {
+		if _, err := w.Write(block); err != nil {
+			return err
+		}
+		block = block[:0]
+		s.observed.mu.Lock()
+		c, ok := s.observed.history.Copy(subject, at)
+		s.observed.mu.Unlock()
+		if ok {
+			block = history.AppendCopy(block, &c)
+		}
+	}
+	_, err := w.Write(block)
+	return err
+}
+
+// MergeHistory adds a copy of another router's history, of which the first byte came at now. It returns the number of
+// subjects that it read, also if the copy ends early.
+func (s *Server) MergeHistory(now time.Time, from io.Reader) (subjects int, err error) {
+	r, err := history.NewReader(from)
+	if err != nil {
+		return 0, err
+	}
+	for ; ; subjects++ {
+		c, err := r.Next()
+		if err == io.EOF {
+			return subjects, nil
+		}
+		if err != nil {
+			return subjects, err
+		}
+		s.observed.mu.Lock()
+		s.observed.history.Merge(now, r.Head, c)
+		s.observed.mu.Unlock()
+	}
 }
 
 // Events returns the last events, newest first.
 func (s *Server) Events() []router.Event {
-	s.history.mu.Lock()
-	defer s.history.mu.Unlock()
-	return s.history.History.Events()
+	s.observed.mu.Lock()
+	defer s.observed.mu.Unlock()
+	return s.observed.changes.Events()
 }
 
 // Summary judges the federation as this router sees it now. apps are the present numbers of applications, broken the
 // present breaches of invariants.
 func (s *Server) Summary(apps router.Tally, broken ...router.Breach) router.Summary {
-	s.history.mu.Lock()
-	defer s.history.mu.Unlock()
-	return s.history.judge.Summarize(time.Now(), s.View(), apps, broken...)
+	s.observed.mu.Lock()
+	defer s.observed.mu.Unlock()
+	return s.observed.judge.Summarize(time.Now(), s.View(), apps, broken...)
 }
 
 // Short lists the queues that are below their guarantee while they ask for more, the worst first.
 func (s *Server) Short() []router.ShortQueue {
-	s.history.mu.Lock()
-	defer s.history.mu.Unlock()
-	return s.history.judge.Short(time.Now())
+	s.observed.mu.Lock()
+	defer s.observed.mu.Unlock()
+	return s.observed.judge.Short(time.Now())
 }
 
 // Holder explains why a queue gets no more of nodes that are full; the texts are "" if no queue is above its guarantee.
 func (s *Server) Holder(queue creel.QueuePath) (cause, remedy string) {
-	s.history.mu.Lock()
-	defer s.history.mu.Unlock()
-	return s.history.judge.Holder(queue)
+	s.observed.mu.Lock()
+	defer s.observed.mu.Unlock()
+	return s.observed.judge.Holder(queue)
 }
 
 // CutOff returns the kinds of call to a member that a breaker stops now.
@@ -99,14 +165,14 @@ func (s *Server) CutOff(id creel.SubclusterID) (kinds []string) {
 
 // Refused replaces the refusals of a member that a trial found; none: it serves this router.
 func (s *Server) Refused(id creel.SubclusterID, found []router.Refusal) {
-	s.history.mu.Lock()
-	defer s.history.mu.Unlock()
-	s.history.judge.Refused(id, found)
+	s.observed.mu.Lock()
+	defer s.observed.mu.Unlock()
+	s.observed.judge.Refused(id, found)
 }
 
 // Refusals returns the refusals of a member that the last trial found.
 func (s *Server) Refusals(id creel.SubclusterID) []router.Refusal {
-	s.history.mu.Lock()
-	defer s.history.mu.Unlock()
-	return s.history.judge.Refusals(id)
+	s.observed.mu.Lock()
+	defer s.observed.mu.Unlock()
+	return s.observed.judge.Refusals(id)
 }

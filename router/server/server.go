@@ -104,10 +104,12 @@ type Server struct {
 	issuedIDs   issuedIDs
 	lives       lives
 	reportCache reportCache
-	history     history
+	observed    observed
 	uamCache    uamCache
 	// listed finds homes in the last list of applications; see ListedBy.
 	listed func(app creel.ApplicationID) (creel.SubclusterID, bool)
+	// waiting counts the waiting applications of the last list; see WaitingBy.
+	waiting func(now time.Time) *router.Waiting
 }
 
 // Counts has totals since the start.

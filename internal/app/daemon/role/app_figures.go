@@ -4,9 +4,11 @@ package role
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/rest"
 )
 
@@ -22,8 +24,9 @@ var (
 		"applications; 0 if none waits. Members running Hadoop's ResourceManager do not report it.", "queue")
 )
 
-// addApplications adds the task that keeps the list of applications, and its metrics.
+// addApplications adds the task that keeps the list of applications, its metrics, and its part of the history.
 func (r *Router) addApplications(documents *rest.Handler) {
+	r.Server.WaitingBy(func(now time.Time) *router.Waiting { return rest.Waiting(documents, now) })
 	r.Add("applications", documents.Run)
 	r.Health.Register(appFigures{func(ctx context.Context) []rest.QueueTally {
 		return rest.Tallies(ctx, documents)

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/history"
+)
+
+// HistoryDoc has the figures of one subject at equal steps, oldest first. A measure without a known figure is omitted;
+// null is an unknown figure.
+type HistoryDoc struct {
+	Subject string    `json:"subject"` // federation, member/ID, queue/PATH
+	From    time.Time `json:"from"`    // start of the first step, by this router's clock
+	StepS   float64   `json:"step_s"`
+	Steps   int       `json:"steps"`
+	Use     Figures   `json:"use,omitempty"` // part of the dominant resource, from 0 to 1
+	// Entitlement is in the unit of Use. The federation and members have the sum of their leaf queues.
+	Entitlement Figures `json:"entitlement,omitempty"`
+	Waiting     Figures `json:"waiting,omitempty"` // applications
+	Grants      Figures `json:"grants,omitempty"`  // containers granted in the step
+	GrantP50    Figures `json:"ask_to_grant_p50_s,omitempty"`
+	GrantP99    Figures `json:"ask_to_grant_p99_s,omitempty"`
+	Submissions Figures `json:"submissions,omitempty"` // through this router in the step
+	// LeftOut is the number of members and queues for which this router has no room.
+	LeftOut int `json:"left_out,omitempty"`
+}
+
+// Figures are numbers, and nil for unknown ones.
+type Figures []*float32
+
+// figures converts figures of a history.
+func figures(values []float32) Figures {
+	if values == nil {
+		return nil
+	}
+	out := make(Figures, len(values))
+	for i, v := range values {
+		if history.Known(v) {
+			out[i] = &values[i]
+		}
+	}
+	return out
+}
+
+// historyDoc converts the figures of a subject.
+func historyDoc(now time.Time, subject history.Subject, s *history.Series) HistoryDoc {
+	step := s.Step()
+	v := &s.Values
+	return HistoryDoc{
+		Subject:     subject.String(),
+		From:        now.Add(-s.Age - time.Duration(s.Length)*step).UTC().Round(time.Millisecond),
+		StepS:       step.Seconds(),
+		Steps:       s.Length,
+		Use:         figures(v[history.Use]),
+		Entitlement: figures(v[history.Entitlement]),
+		Waiting:     figures(v[history.Waiting]),
+		Grants:      figures(v[history.Grants]),
+		GrantP50:    figures(v[history.GrantP50]),
+		GrantP99:    figures(v[history.GrantP99]),
+		Submissions: figures(v[history.Submissions]),
+	}
+}
+
+// historyQuery reads the subject, the time and the step of a call. The default is the federation's last hour.
+func historyQuery(r *http.Request) (subject history.Subject, res history.Resolution, last time.Duration, err error) {
+	text := r.URL.Query().Get("subject")
+	subject, ok := history.ParseSubject(text)
+	if !ok && text != "" {
+		err = invalid("the subject is invalid", "give federation, member/ID or queue/PATH")
+	}
+	rng, err2 := number(r, "range_s", int64(time.Hour/time.Second))
+	if err2 == nil && (rng < 1 || rng > 86400) {
+		err2 = invalid("range_s is not a number from 1 to 86400", "")
+	}
+	last = time.Duration(rng) * time.Second
+	if last > time.Hour {
+		res = history.Coarse
+	}
+	step, err3 := number(r, "step_s", int64(res.Step()/time.Second))
+	switch step {
+	case 5:
+		res, last = history.Fine, min(last, time.Hour)
+	case 60:
+		res = history.Coarse
+	default:
+		err3 = errors.Join(err3, invalid("step_s is neither 5 nor 60", ""))
+	}
+	return subject, res, last, errors.Join(err, err2, err3)
+}
+
+// showHistory serves the figures of a subject.
+func showHistory(h *Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		subject, res, last, err := historyQuery(r)
+		if err != nil {
+			problemOf(w, err)
+			return
+		}
+		now := time.Now()
+		series, leftOut, ok := h.server.History(now, subject, res, last)
+		if !ok {
+			problemOf(w, noHistory(subject))
+			return
+		}
+		doc := historyDoc(now, subject, &series)
+		doc.LeftOut = leftOut
+		answer(w, doc)
+	}
+}
+
+// copyType is the type of a copy of the history.
+const copyType = "application/octet-stream"
+
+// copyHistory serves the whole history to another router, one copy at a time: a copy may have 60 MB.
+func copyHistory(h *Handler) http.HandlerFunc {
+	var busy atomic.Bool
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !busy.CompareAndSwap(false, true) {
+			problemOf(w, &creel.Error{
+				Kind: creel.ErrUnavailable, What: "the history is not copied now", Why: "another router copies it",
+				Try: "repeat the call", RetryAfter: time.Second,
+			})
+			return
+		}
+		defer busy.Store(false)
+		out := http.NewResponseController(w)
+		_ = out.SetWriteDeadline(time.Now().Add(copyTime)) // a reader that stalls must not keep others out
+		w.Header().Set("Content-Type", copyType)
+		_ = h.server.CopyHistory(time.Now(), w) // an error means that the client has gone
+		_ = out.SetWriteDeadline(time.Time{})
+	}
+}
+
+// copyTime bounds a copy of the history.
+const copyTime = 20 * time.Second
+
+// noHistory is the error for a subject without figures.
+func noHistory(subject history.Subject) error {
+	kind := creel.ErrUnavailable // the federation, of a router that has just started
+	switch subject.Kind {
+	case history.Member:
+		kind = creel.ErrSubclusterNotFound
+	case history.Queue:
+		kind = creel.ErrQueueNotFound
+	}
+	return &creel.Error{
+		Kind: kind, What: "no history of " + subject.String(),
+		Why: "this router has not observed it within a day", Try: "repeat the call after some seconds",
+	}
+}
+
+// rateTime is the time of the rates in an overview.
+const rateTime = 10 * time.Minute
+
+// rates are the federation's last steps, from the first known one.
+func rates(h *Handler, now time.Time) []RateDoc {
+	s, _, _ := h.server.History(now, history.Subject{}, history.Fine, rateTime)
+	out := []RateDoc{}
+	for i := range s.Length {
+		at := func(m history.Measure, by float64) float64 {
+			if v := s.Values[m]; v != nil && history.Known(v[i]) {
+				return math.Round(1e6*float64(v[i])/by) / 1e6
+			}
+			return -1
+		}
+		step := s.Step()
+		doc := RateDoc{
+			At:          now.Add(-s.Age - time.Duration(s.Length-1-i)*step).UTC(),
+			Containers:  at(history.Grants, step.Seconds()),
+			Submissions: at(history.Submissions, step.Seconds()),
+			GrantP50:    at(history.GrantP50, 1), GrantP99: at(history.GrantP99, 1),
+		}
+		if len(out) > 0 || doc.Containers >= 0 || doc.Submissions >= 0 {
+			out = append(out, doc)
+		}
+	}
+	return out
+}
+
+// Waiting counts the waiting applications in the last list, for the history; nil if members publish no changes, or if
+// there is no list yet.
+func Waiting(h *Handler, now time.Time) *router.Waiting {
+	rows := h.fedApps.last("")
+	if rows == nil || !h.feed.usable() {
+		return nil
+	}
+	w := &router.Waiting{Members: map[creel.SubclusterID]int64{}, Queues: map[creel.QueuePath]int64{}}
+	for _, a := range rows {
+		var c AppCounts
+		if c.add(a, false, now); c.Waiting == 0 {
+			continue
+		}
+		w.All++
+		w.Members[a.Home]++
+		for queue := creel.QueuePath(a.Queue); queue != ""; queue = queue.Parent() {
+			w.Queues[queue]++
+		}
+	}
+	return w
+}
