@@ -403,6 +403,9 @@ func (r *Router) addWeb(p *routerParts, addresses map[string]string) (err error)
 		site = dash.New(api, documents.Patient)
 	}
 	addresses["web"], err = addSite(&r.Service, "yarn.router.webapp.address", c.Web, mux, site, c.WebServer)
+	if err == nil {
+		r.addHistoryCopier(p, addresses["web"])
+	}
 	return err
 }
 

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/statestore"
+)
+
+// A router that starts copies the history of others. It asks at most copiedRouters of them, since one alone may have
+// started a moment ago, or have gaps. Without an answer it begins with an empty history. While the store does not
+// answer, it asks again for historyStoreWait.
+const (
+	copiedRouters    = 3
+	historyCopyTime  = 10 * time.Second // of one copy
+	historyCopyBytes = 64 << 20         // of one copy, after decompression
+	historyStoreWait = time.Minute
+)
+
+// historyCopier copies the history of other routers after the start.
+type historyCopier struct {
+	store  statestore.Daemons
+	server *server.Server
+	own    string // this router's web address, as its record has it
+	user   string // the user of this router's calls
+	client *http.Client
+	log    *slog.Logger
+}
+
+// addHistoryCopier adds the task that copies the history of other routers. web is this router's own address.
+func (r *Router) addHistoryCopier(p *routerParts, web string) {
+	c := &historyCopier{
+		store: p.store, server: r.Server, user: p.conf.Remote.User, log: p.conf.Log,
+		client: &http.Client{
+			Transport:     &http.Transport{DisableKeepAlives: true},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	if host, err := hostOf(""); err == nil {
+		c.own = fromElsewhere(web, host)
+	}
+	r.Add("history of other routers", c.run)
+}
+
+func (p *historyCopier) run(ctx context.Context) error {
+	addresses, err := p.routers(ctx)
+	for began := time.Now(); err != nil && time.Since(began) < historyStoreWait; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+			addresses, err = p.routers(ctx)
+		}
+	}
+	if err != nil {
+		p.log.Warn("failed to list the other routers: the history begins now", "error", err)
+	}
+	copies := 0
+	for _, address := range addresses {
+		if copies == copiedRouters || ctx.Err() != nil {
+			break
+		}
+		subjects, err := p.copy(ctx, address)
+		if err != nil {
+			p.log.Info("failed to copy the history of a router", "router", address, "subjects", subjects, "error", err)
+			continue
+		}
+		copies++
+		p.log.Info("history copied", "router", address, "subjects", subjects)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// routers returns the web addresses of other routers, in random order: routers that start together ask different ones.
+// Those that are ready come first.
+func (p *historyCopier) routers(ctx context.Context) (addresses []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, recordTime)
+	defer cancel()
+	var later []string
+	for cursor := ""; ; {
+		page, next, err := p.store.Daemons(ctx, cursor, statestore.MaxPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range page {
+			switch web := d.Addresses["web"]; {
+			case d.Kind != "router" || web == "" || web == p.own:
+			case d.NotReady != "":
+				later = append(later, web)
+			default:
+				addresses = append(addresses, web)
+			}
+		}
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	for _, list := range [][]string{addresses, later} {
+		rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	}
+	addresses = append(addresses, later...)
+	return addresses[:min(len(addresses), 2*copiedRouters)], nil
+}
+
+// copy copies the history of one router, and returns the number of subjects.
+func (p *historyCopier) copy(ctx context.Context, address string) (subjects int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, historyCopyTime)
+	defer cancel()
+	at := url.URL{
+		Scheme: "http", Host: address, Path: "/api/v1/history/copy",
+		RawQuery: url.Values{"user.name": {p.user}}.Encode(),
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	came := time.Now() // ages in the copy are from when it was sent
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("it answered %s", resp.Status)
+	}
+	return p.server.MergeHistory(came, io.LimitReader(resp.Body, historyCopyBytes))
+}
