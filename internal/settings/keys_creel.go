@@ -261,6 +261,11 @@ var creelRouterKeys = []Setting{
 		Default: "true",
 		Doc:     "Whether the web address serves the dashboard.",
 	},
+	{
+		Key: "creel.router.grafana-url",
+		Doc: "Address of the Grafana dashboard of deploy/grafana, such as https://grafana.example/d/creel. The console's " +
+			"pages link to it, a member's page with that member selected. Empty: no links.",
+	},
 }
 
 var creelProxyKeys = []Setting{

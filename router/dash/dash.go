@@ -24,11 +24,12 @@ import (
 var files embed.FS
 
 // New makes the dashboard over the router's API, which serves /api/v1 and /ws/v1/cluster. begin returns the context of
-// a page's requests (rest.Handler.Patient); nil: the page's own. It panics if an embedded template is invalid.
-func New(api http.Handler, begin func(ctx context.Context) context.Context) *pages.Site {
+// a page's requests (rest.Handler.Patient); nil: the page's own. grafana is the address of a dashboard in Grafana that
+// pages link to, "" for none. It panics if an embedded template is invalid.
+func New(api http.Handler, begin func(ctx context.Context) context.Context, grafana string) *pages.Site {
 	to := func(path string) func(*pages.Call) string { return func(*pages.Call) string { return path } }
 	app := func(c *pages.Call) string { return "/apps/" + url.PathEscape(c.Param("id")) }
-	return pages.New(pages.Config{
+	conf := pages.Config{
 		API: api, Begin: begin, Templates: files, Home: "/", Search: "/apps", Problem: "creel subcluster list",
 		Functions: template.FuncMap{
 			"amounts":     amounts,
@@ -36,6 +37,7 @@ func New(api http.Handler, begin func(ctx context.Context) context.Context) *pag
 			"subjectlink": subjectLink,
 			"userlink":    func(user string) string { return pages.WithQuery("/events", "user", user) },
 			"short":       short,
+			"grafana":     func(member any) string { return grafanaOf(grafana, fmt.Sprint(member)) },
 			// A queue in a path; "*" and the other characters of queue names stay as they are.
 			"pathqueue": func(q any) string { return fmt.Sprint(q) },
 		},
@@ -66,7 +68,23 @@ func New(api http.Handler, begin func(ctx context.Context) context.Context) *pag
 				return "/apps/" + pages.AppOfAttempt(c.Param("id"))
 			},
 		},
-	})
+	}
+	if grafana != "" {
+		conf.Nav = append(conf.Nav, pages.Link{Path: grafana, Title: "Grafana", Section: "grafana"})
+	}
+	return pages.New(conf)
+}
+
+// grafanaOf returns the address of Grafana's dashboard with one member selected, "" without a dashboard.
+func grafanaOf(grafana, member string) string {
+	u, err := url.Parse(grafana)
+	if grafana == "" || err != nil {
+		return ""
+	}
+	q := u.Query()
+	q.Set("var-member", member)
+	u.RawQuery = q.Encode()
+	return u.String()
 }
 
 // amounts returns a resource as text.

@@ -175,3 +175,18 @@ func TestOperationsListsTheDaemonsOfTheFederation(t *testing.T) {
 		`href="http://`+f.Routers[0].Web+`/"`, `creel system --kind router`, `<span class="state good">ready</span>`,
 	), []string{`<th scope="row">p00</th>`, `<th scope="row">b0</th>`, `Their versions differ`, `<span class="state warn">v`})
 }
+
+// Pages link to Grafana if its address is set, with the member of the page selected.
+func TestPagesLinkToGrafana(t *testing.T) {
+	const set = "creel.router.grafana-url=https://grafana.example/d/creel?orgId=2"
+	for _, settings := range [][]string{nil, {set}} {
+		f := routertest.Start(t, routertest.Options{Members: 1, Routers: 1, Settings: settings})
+		_, overview := get(t, "http://"+f.Routers[0].Web+"/")
+		_, member := get(t, "http://"+f.Routers[0].Web+"/members/sc-a")
+		inNav := strings.Contains(overview, `<a href="https://grafana.example/d/creel?orgId=2">Grafana</a>`)
+		selected := strings.Contains(member, `href="https://grafana.example/d/creel?orgId=2&amp;var-member=sc-a"`)
+		if want := len(settings) > 0; inNav != want || selected != want {
+			t.Errorf("with %q: navigation %t, member's page %t", settings, inNav, selected)
+		}
+	}
+}

@@ -7,8 +7,10 @@ import (
 	"context"
 	crand "crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/url"
 	"strings"
 	"time"
 
@@ -68,6 +70,7 @@ type RouterConfig struct {
 	MaxTries           int                // limit of subclusters that one submission is sent to
 	Homes, Decisions   int                // remembered
 	Dashboard          bool
+	Grafana            string   // address of the dashboard in Grafana that pages link to; "": none
 	WebProxy           bool     // the router proxies AMs' pages
 	AllowedHosts       []string // names that browsers may use over loopback
 	StaticUser         string   // user of REST requests without a user
@@ -118,6 +121,10 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 	if err != nil {
 		return RouterConfig{}, err
 	}
+	grafana, err := grafanaURL(s)
+	if err != nil {
+		return RouterConfig{}, err
+	}
 	const bind = "yarn.router.bind-host"
 	c := RouterConfig{
 		Signer:        signer,
@@ -140,6 +147,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		Homes:         s.Int("creel.router.home-cache"),
 		Decisions:     s.Int("creel.router.decisions-kept"),
 		Dashboard:     s.Bool("creel.router.dashboard"),
+		Grafana:       grafana,
 		WebProxy:      s.Bool("yarn.router.webapp.proxy.enable"),
 		AllowedHosts:  s.List("creel.http.allowed-hosts"),
 		RPC:           RPCLimits(s, "yarn.resourcemanager.client.thread-count"),
@@ -400,13 +408,30 @@ func (r *Router) addWeb(p *routerParts, addresses map[string]string) (err error)
 	if c.Dashboard {
 		api := chi.NewRouter()
 		documents.Mount(api)
-		site = dash.New(api, documents.Patient)
+		site = dash.New(api, documents.Patient, c.Grafana)
 	}
 	addresses["web"], err = addSite(&r.Service, "yarn.router.webapp.address", c.Web, mux, site, c.WebServer)
 	if err == nil {
 		r.addHistoryCopier(p, addresses["web"])
 	}
 	return err
+}
+
+// grafanaURL returns the address of Grafana's dashboard, which must be one that a browser can open.
+func grafanaURL(s *settings.Settings) (string, error) {
+	const key = "creel.router.grafana-url"
+	text := s.String(key)
+	if text == "" {
+		return "", nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return "", &creel.Error{
+			Kind: creel.ErrInvalidRequest, What: fmt.Sprintf("%s %q is not an address of a web page", key, text),
+			Try: "set an address such as https://grafana.example/d/creel, or leave it out",
+		}
+	}
+	return text, nil
 }
 
 // settingsInForce lists the settings in force.

@@ -3,9 +3,11 @@
 package role
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/logs"
 	"github.com/creelrm/creel/internal/app/daemon/tracing"
@@ -138,6 +140,21 @@ func TestSettingsInForceAreThoseRead(t *testing.T) {
 				row.Key, row.Status)
 		case row.Status != settings.InForce && row.Note == "":
 			t.Errorf("%s is marked %q without a reason", row.Key, row.Status)
+		}
+	}
+}
+
+func TestAddressOfGrafanaIsAWebPage(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"": true, "https://grafana.example/d/creel?orgId=2": true, "http://g:3000/d/creel": true,
+		"grafana.example/d/creel": false, "javascript:alert(1)": false, "https://": false, "://": false,
+	} {
+		s, err := settings.Load(settings.Sources{Defines: []string{"creel.router.grafana-url=" + text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := RouterSettings(s); (err == nil) != ok || err != nil && !errors.Is(err, creel.ErrInvalidRequest) {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }
