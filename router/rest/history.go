@@ -4,14 +4,13 @@ package rest
 
 import (
 	"errors"
-	"math"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/history"
+	"github.com/creelrm/creel/router/server"
 )
 
 // HistoryDoc has the figures of one subject at equal steps, oldest first. A measure without a known figure is omitted;
@@ -97,7 +96,7 @@ func historyQuery(r *http.Request) (subject history.Subject, res history.Resolut
 }
 
 // showHistory serves the figures of a subject.
-func showHistory(h *Handler) http.HandlerFunc {
+func showHistory(from *server.Server) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		subject, res, last, err := historyQuery(r)
 		if err != nil {
@@ -105,7 +104,7 @@ func showHistory(h *Handler) http.HandlerFunc {
 			return
 		}
 		now := time.Now()
-		series, leftOut, ok := h.server.History(now, subject, res, last)
+		series, leftOut, ok := from.History(now, subject, res, last)
 		if !ok {
 			problemOf(w, noHistory(subject))
 			return
@@ -120,7 +119,7 @@ func showHistory(h *Handler) http.HandlerFunc {
 const copyType = "application/octet-stream"
 
 // copyHistory serves the whole history to another router, one copy at a time: a copy may have 60 MB.
-func copyHistory(h *Handler) http.HandlerFunc {
+func copyHistory(from *server.Server) http.HandlerFunc {
 	var busy atomic.Bool
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !busy.CompareAndSwap(false, true) {
@@ -134,7 +133,7 @@ func copyHistory(h *Handler) http.HandlerFunc {
 		out := http.NewResponseController(w)
 		_ = out.SetWriteDeadline(time.Now().Add(copyTime)) // a reader that stalls must not keep others out
 		w.Header().Set("Content-Type", copyType)
-		_ = h.server.CopyHistory(time.Now(), w) // an error means that the client has gone
+		_ = server.CopyHistory(from, time.Now(), w) // an error means that the client has gone
 		_ = out.SetWriteDeadline(time.Time{})
 	}
 }
@@ -155,54 +154,4 @@ func noHistory(subject history.Subject) error {
 		Kind: kind, What: "no history of " + subject.String(),
 		Why: "this router has not observed it within a day", Try: "repeat the call after some seconds",
 	}
-}
-
-// rateTime is the time of the rates in an overview.
-const rateTime = 10 * time.Minute
-
-// rates are the federation's last steps, from the first known one.
-func rates(h *Handler, now time.Time) []RateDoc {
-	s, _, _ := h.server.History(now, history.Subject{}, history.Fine, rateTime)
-	out := []RateDoc{}
-	for i := range s.Length {
-		at := func(m history.Measure, by float64) float64 {
-			if v := s.Values[m]; v != nil && history.Known(v[i]) {
-				return math.Round(1e6*float64(v[i])/by) / 1e6
-			}
-			return -1
-		}
-		step := s.Step()
-		doc := RateDoc{
-			At:          now.Add(-s.Age - time.Duration(s.Length-1-i)*step).UTC(),
-			Containers:  at(history.Grants, step.Seconds()),
-			Submissions: at(history.Submissions, step.Seconds()),
-			GrantP50:    at(history.GrantP50, 1), GrantP99: at(history.GrantP99, 1),
-		}
-		if len(out) > 0 || doc.Containers >= 0 || doc.Submissions >= 0 {
-			out = append(out, doc)
-		}
-	}
-	return out
-}
-
-// Waiting counts the waiting applications in the last list, for the history; nil if members publish no changes, or if
-// there is no list yet.
-func Waiting(h *Handler, now time.Time) *router.Waiting {
-	rows := h.fedApps.last("")
-	if rows == nil || !h.feed.usable() {
-		return nil
-	}
-	w := &router.Waiting{Members: map[creel.SubclusterID]int64{}, Queues: map[creel.QueuePath]int64{}}
-	for _, a := range rows {
-		var c AppCounts
-		if c.add(a, false, now); c.Waiting == 0 {
-			continue
-		}
-		w.All++
-		w.Members[a.Home]++
-		for queue := creel.QueuePath(a.Queue); queue != ""; queue = queue.Parent() {
-			w.Queues[queue]++
-		}
-	}
-	return w
 }

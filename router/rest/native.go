@@ -4,7 +4,6 @@ package rest
 
 import (
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -39,8 +38,8 @@ func (h *Handler) native(r chi.Router) {
 		packed.Get("/nodes", h.listNodes)
 		packed.Get("/scheduler", h.listQueues)
 		packed.Get("/daemons", h.listDaemons)
-		packed.Get("/history", showHistory(h))
-		r.With(middleware.Compress(1, copyType)).Get("/history/copy", copyHistory(h))
+		packed.Get("/history", showHistory(h.server))
+		r.With(middleware.Compress(1, copyType)).Get("/history/copy", copyHistory(h.server))
 		if h.conf.Operator != nil {
 			h.operate(r)
 			if h.conf.Events != nil {
@@ -97,16 +96,6 @@ func (h *Handler) operate(r chi.Router) {
 	r.Put("/rebalancer/paused", h.pauseRebalancer)
 	r.Get("/moves", h.moves)
 	r.Post("/moves/undo", h.undoMoves)
-}
-
-func answer(w http.ResponseWriter, v any) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		problem(w, internalError, err.Error())
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Write(append(b, '\n'))
 }
 
 // SubclusterDoc is a member in the answer of /api/v1/subclusters.

@@ -4,6 +4,7 @@ package rest
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -53,6 +54,34 @@ type RateDoc struct {
 	Submissions float64   `json:"submissions_per_s"`
 	GrantP50    float64   `json:"ask_to_grant_p50_s"`
 	GrantP99    float64   `json:"ask_to_grant_p99_s"`
+}
+
+// rateTime is the time of the rates in an overview.
+const rateTime = 10 * time.Minute
+
+// rates are the federation's last steps, from the first known one.
+func rates(h *Handler, now time.Time) []RateDoc {
+	s, _, _ := h.server.History(now, history.Subject{}, history.Fine, rateTime)
+	out := []RateDoc{}
+	for i := range s.Length {
+		at := func(m history.Measure, by float64) float64 {
+			if v := s.Values[m]; v != nil && history.Known(v[i]) {
+				return math.Round(1e6*float64(v[i])/by) / 1e6
+			}
+			return -1
+		}
+		step := s.Step()
+		doc := RateDoc{
+			At:          now.Add(-s.Age - time.Duration(s.Length-1-i)*step).UTC(),
+			Containers:  at(history.Grants, step.Seconds()),
+			Submissions: at(history.Submissions, step.Seconds()),
+			GrantP50:    at(history.GrantP50, 1), GrantP99: at(history.GrantP99, 1),
+		}
+		if len(out) > 0 || doc.Containers >= 0 || doc.Submissions >= 0 {
+			out = append(out, doc)
+		}
+	}
+	return out
 }
 
 // EventDoc is an event of the federation.

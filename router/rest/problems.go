@@ -160,6 +160,17 @@ func kindOf(err error) *problemKind {
 	return unavailable
 }
 
+// answer writes a document of the native API.
+func answer(w http.ResponseWriter, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		problem(w, internalError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(append(b, '\n'))
+}
+
 // requestHeader identifies one request in answers, logs of audit and calls to members.
 const requestHeader = "X-Request-Id"
 

@@ -80,3 +80,25 @@ func leafQueues(view *subcluster.View) (leaves []creel.QueuePath) {
 	}
 	return leaves
 }
+
+// Waiting counts the waiting applications in the last list, for the history; nil if members publish no changes, or if
+// there is no list yet.
+func Waiting(h *Handler, now time.Time) *router.Waiting {
+	rows := h.fedApps.last("")
+	if rows == nil || !h.feed.usable() {
+		return nil
+	}
+	w := &router.Waiting{Members: map[creel.SubclusterID]int64{}, Queues: map[creel.QueuePath]int64{}}
+	for _, a := range rows {
+		var c AppCounts
+		if c.add(a, false, now); c.Waiting == 0 {
+			continue
+		}
+		w.All++
+		w.Members[a.Home]++
+		for queue := creel.QueuePath(a.Queue); queue != ""; queue = queue.Parent() {
+			w.Queues[queue]++
+		}
+	}
+	return w
+}

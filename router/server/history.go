@@ -79,7 +79,7 @@ func (s *Server) History(
 
 // CopyHistory writes the history for another router. It locks the history for one subject at a time, so that a slow
 // reader delays nothing.
-func (s *Server) CopyHistory(now time.Time, w io.Writer) error {
+func CopyHistory(s *Server, now time.Time, w io.Writer) error {
 	s.observed.mu.Lock()
 	head, at := s.observed.history.Head(now)
 	all := s.observed.history.Subjects()
@@ -103,7 +103,7 @@ func (s *Server) CopyHistory(now time.Time, w io.Writer) error {
 
 // MergeHistory adds a copy of another router's history, of which the first byte came at now. It returns the number of
 // subjects that it read, also if the copy ends early.
-func (s *Server) MergeHistory(now time.Time, from io.Reader) (subjects int, err error) {
+func MergeHistory(s *Server, now time.Time, from io.Reader) (subjects int, err error) {
 	r, err := history.NewReader(from)
 	if err != nil {
 		return 0, err

@@ -133,5 +133,5 @@ func (p *historyCopier) copy(ctx context.Context, address string) (subjects int,
 	if resp.StatusCode != http.StatusOK {
 		return 0, fmt.Errorf("it answered %s", resp.Status)
 	}
-	return p.server.MergeHistory(came, io.LimitReader(resp.Body, historyCopyBytes))
+	return server.MergeHistory(p.server, came, io.LimitReader(resp.Body, historyCopyBytes))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel/router/history"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/routertest"
+	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore"
 )
 
@@ -63,7 +64,7 @@ func known(t *testing.T, web string) (n int) {
 func TestRestartedRouterCopiesHistory(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 2})
 	a, b := f.Routers[0], f.Routers[1]
-	if n, err := a.Server.MergeHistory(time.Now(), bytes.NewReader(copyOfADay())); n != 1 || err != nil {
+	if n, err := server.MergeHistory(a.Server, time.Now(), bytes.NewReader(copyOfADay())); n != 1 || err != nil {
 		t.Fatalf("%d subjects, %v", n, err)
 	}
 	day := known(t, a.Web)
