@@ -173,6 +173,27 @@ var creelNodeKeys = []Setting{
 		Default: "1s",
 		Doc:     "How long a simulated container runs if its environment sets no time.",
 	},
+	{
+		Key:     "creel.nm.queue.adaptive",
+		Type:    Bool,
+		Default: "false",
+		Doc: "Whether a node's opportunistic queue is only so long that the node is busy between two heartbeats, by " +
+			"the run time of its containers, and at most yarn.nodemanager.opportunistic-containers-max-queue-length.",
+	},
+	{
+		Key:     "creel.nm.queue.order",
+		Type:    Enum,
+		Default: "arrival",
+		Choices: []string{"arrival", "work"},
+		Doc: "The order of a node's opportunistic queue; work: containers of the job with the least remaining work " +
+			"first, which AMs set as CREEL_REMAINING_WORK_MS in the container's environment.",
+	},
+	{
+		Key:     "creel.nm.queue.patience",
+		Type:    Duration,
+		Default: "60s",
+		Doc:     "How long a container waits in a queue by work until no other passes it.",
+	},
 }
 
 var creelRouterKeys = []Setting{

@@ -252,6 +252,7 @@ func New(cfg Config) *Node {
 	}
 	if cfg.Queue.Enabled() {
 		n.queue = queue.New(cfg.Queue, cfg.Total)
+		n.queue.SetDelay(n.interval)
 	}
 	return n
 }
@@ -455,6 +456,9 @@ func (n *Node) finish(now time.Time, c *Container, code int32, diagnostic string
 	c.changed()
 	n.used = n.used.Sub(c.Resource)
 	if c.place != nil {
+		if code == 0 && c.Execution == creel.Opportunistic {
+			n.queue.Ran(now.Sub(c.place.Started))
+		}
 		n.queue.Remove(c.place)
 	}
 	n.do(Cleanup{ID: c.ID})

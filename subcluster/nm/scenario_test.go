@@ -23,9 +23,9 @@ var rewrite = flag.Bool("rewrite", false, "write what the machine does into the 
 // A scenario is a list of events, one a line, each followed by the machine's actions, indented. Lines that begin with
 // # are comments.
 //
-//	node [queue=N] [resources] [pause]     a new node of this configuration
+//	node [queue=N] [resources] [pause] [adaptive] [patience=MS]       a new node; with a patience, ordered by work
 //	register [rm=N] [key=N] [shutdown] [total=MB]      answer to a registration
-//	start C [rm=N] [key=N] [expired] [retry=N] [interval=MS] [window=MS] [mb=N] [cores=N] [opp]
+//	start C [rm=N] [key=N] [expired] [retry=N] [interval=MS] [window=MS] [mb=N] [cores=N] [opp] [work=MS]
 //	run C [...]                                 start, localized and, if it is launched, launched
 //	localized C [text]   launched C   exited C CODE   stop C   resize C VERSION MB [opp]
 //	paused C [text]   resumed C
@@ -133,7 +133,10 @@ func (s *stage) line(f []string) {
 	has := func(word string) bool { _, ok := opt[word]; return ok }
 	switch f[0] {
 	case "node":
-		q := queue.Config{Length: int(num(opt["queue"])), Pause: has("pause")}
+		q := queue.Config{
+			Length: int(num(opt["queue"])), Pause: has("pause"), Adaptive: has("adaptive"), ByWork: has("patience"),
+			Patience: time.Duration(num(opt["patience"])) * time.Millisecond,
+		}
 		if has("resources") {
 			q.Policy = queue.ByResources
 		}
@@ -174,6 +177,9 @@ func (s *stage) line(f []string) {
 		}
 		if has("mb") {
 			e.Container.Resource.MemoryMB = num(opt["mb"])
+		}
+		if has("work") {
+			e.Launch.Environment = []*pb.StringStringMapProto{{Key: new(EnvWork), Value: new(opt["work"])}}
 		}
 		if has("cores") {
 			e.Container.Resource.VCores = num(opt["cores"])

@@ -21,7 +21,9 @@ const (
 func (n *Node) schedule(now time.Time, c *Container) {
 	opportunistic := c.Execution == creel.Opportunistic
 	if n.queue != nil {
-		c.place = &queue.Item{ID: c.ID, Size: c.Resource, Opportunistic: opportunistic}
+		c.place = &queue.Item{
+			ID: c.ID, Size: c.Resource, Opportunistic: opportunistic, Work: ReadWork(c.launch), Since: now,
+		}
 	}
 	switch {
 	case n.queue == nil && !opportunistic:
@@ -43,6 +45,7 @@ func (n *Node) settle(now time.Time) {
 func (n *Node) decided(now time.Time, verb queue.Verb, c *Container) {
 	switch {
 	case verb == queue.Start:
+		c.place.Started = now
 		n.launch(c)
 	case verb == queue.Resume:
 		c.State = Resuming
@@ -67,6 +70,7 @@ func (n *Node) suspended(now time.Time, e Suspended) {
 	default:
 		c.State = Paused
 		c.changed()
+		c.place.Since = now
 		n.queue.Paused(c.place)
 	}
 }

@@ -3,6 +3,7 @@
 package nm
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,23 @@ const (
 	EnvMillis = "CREEL_SIM_MS"   // run time
 	EnvExit   = "CREEL_SIM_EXIT" // exit code, 0 if absent
 )
+
+// EnvWork is the environment variable with the remaining work of a container's job, in ms. Queues by work use it.
+const EnvWork = "CREEL_REMAINING_WORK_MS"
+
+// ReadWork finds the remaining work of a job in a launch context. Without it a container counts as the longest.
+func ReadWork(l *pb.ContainerLaunchContextProto) time.Duration {
+	for _, e := range l.GetEnvironment() {
+		if e.GetKey() != EnvWork {
+			continue
+		}
+		ms, err := strconv.ParseInt(e.GetValue(), 10, 64)
+		if err == nil && ms >= 0 && ms <= math.MaxInt64/int64(time.Millisecond) {
+			return time.Duration(ms) * time.Millisecond
+		}
+	}
+	return math.MaxInt64
+}
 
 // Script is a simulated container's behaviour: its run time and its exit code.
 type Script struct {

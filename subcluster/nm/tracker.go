@@ -144,6 +144,9 @@ func (n *Node) answered(now time.Time, a *pb.NodeHeartbeatResponseProto) {
 	n.grown, n.grownSent = slices.Delete(n.grown, 0, n.grownSent), 0
 	if ms := a.GetNextHeartBeatInterval(); ms > 0 {
 		n.interval = time.Duration(min(ms, longestInterval.Milliseconds())) * time.Millisecond
+		if n.queue != nil {
+			n.queue.SetDelay(n.interval)
+		}
 	}
 	n.container.roll(a.GetContainerTokenMasterKey())
 	n.nm.roll(a.GetNmTokenMasterKey())

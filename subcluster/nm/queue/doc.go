@@ -11,4 +11,6 @@
 // The scheduler differs from Hadoop's in two points. Hadoop starts waiting containers only after an arrival and after
 // the end of a running container; here they start after every event that makes them fit. A guaranteed container that
 // pauses, or that is promoted, is treated like one that arrives.
+//
+// Config.Adaptive and Config.ByWork are rules that Hadoop does not have.
 package queue

@@ -145,6 +145,8 @@ func (m *model) reclaim(g *record) (out []string) {
 	return out
 }
 
+var drawnTotal = creel.NewResource(12, 8)
+
 func drawSize(t *rapid.T) creel.Resource {
 	return creel.NewResource(rapid.Int64Range(1, 6).Draw(t, "mb"), rapid.Int64Range(0, 3).Draw(t, "cores"))
 }
@@ -157,8 +159,7 @@ func TestSchedulerEqualsItsModel(t *testing.T) {
 			Policy: Policy(rapid.IntRange(0, 1).Draw(t, "policy")),
 			Pause:  rapid.Bool().Draw(t, "pause"),
 		}
-		total := creel.NewResource(12, 8)
-		s, m := New(cfg, total), &model{cfg: cfg, total: total}
+		s, m := New(cfg, drawnTotal), &model{cfg: cfg, total: drawnTotal}
 		for step := range rapid.IntRange(1, 60).Draw(t, "steps") {
 			play(t, s, m, int64(step+1))
 			compare(t, s, m)

@@ -4,6 +4,7 @@ package queue
 
 import (
 	"slices"
+	"time"
 
 	"github.com/creelrm/creel"
 )
@@ -22,6 +23,12 @@ type Config struct {
 	Length int // of the opportunistic queue; ByResources uses 0
 	Policy Policy
 	Pause  bool // pause running opportunistic containers instead of killing them
+
+	// Adaptive shortens the opportunistic queue to the length that keeps the node busy, see Bound.
+	Adaptive bool
+	// ByWork orders the opportunistic queue by Item.Work. A container that has waited for Patience is not passed.
+	ByWork   bool
+	Patience time.Duration
 }
 
 // Enabled reports whether the node may run opportunistic containers. If not, it needs no Scheduler: guaranteed
@@ -36,11 +43,14 @@ func (c Config) Capacity() int {
 	return max(c.Length, 0)
 }
 
-// Item is a container of the node. Outside the Scheduler its fields are read-only after Arrive.
+// Item is a container of the node. Outside the Scheduler its fields are read-only after Arrive, except its times.
 type Item struct {
 	ID            creel.ContainerID
 	Size          creel.Resource
 	Opportunistic bool
+	Work          time.Duration // what remains of its job
+	Since         time.Time     // it waits; set before Arrive and Paused
+	Started       time.Time     // zero before its first start
 
 	place    place
 	paused   bool // it waits with a process
@@ -95,7 +105,8 @@ type Scheduler struct {
 	guaranteed    []*Item        // waiting, in order of arrival
 	opportunistic []*Item        // likewise
 	running       []*Item        // by start
-	urgent        []*Item        // guaranteed containers that got a place in their queue since the last Settle
+	pace          pace
+	urgent        []*Item // guaranteed containers that got a place in their queue since the last Settle
 	decisions     []Decision
 }
 
@@ -124,7 +135,7 @@ func (s *Scheduler) Arrive(x *Item) bool {
 
 func (s *Scheduler) accepts(x *Item) bool {
 	if s.cfg.Policy != ByResources {
-		return len(s.opportunistic) < s.cfg.Length
+		return len(s.opportunistic) < s.capacity()
 	}
 	sum := x.Size
 	for _, w := range s.opportunistic {
@@ -133,11 +144,15 @@ func (s *Scheduler) accepts(x *Item) bool {
 	return s.fits(sum)
 }
 
-// wait puts a container at the end of its queue.
+// wait puts a container into its queue: at the end, unless the order is by work.
 func (s *Scheduler) wait(x *Item) {
 	x.place = waiting
 	if x.Opportunistic {
-		s.opportunistic = append(s.opportunistic, x)
+		at := len(s.opportunistic)
+		if s.cfg.ByWork {
+			at = position(s.opportunistic, x, s.cfg.Patience)
+		}
+		s.opportunistic = slices.Insert(s.opportunistic, at, x)
 		return
 	}
 	s.guaranteed = append(s.guaranteed, x)
@@ -205,7 +220,7 @@ func (s *Scheduler) Retype(x *Item, opportunistic bool) {
 	s.wait(x)
 }
 
-// Shed shortens the opportunistic queue to a length and returns the removed containers: the last arrived. Paused
+// Shed shortens the opportunistic queue to a length and returns the removed containers: the last ones. Paused
 // containers stay and do not count. A negative length removes none.
 func (s *Scheduler) Shed(length int) []*Item {
 	if length < 0 || length >= len(s.opportunistic) {
@@ -303,7 +318,7 @@ func (s *Scheduler) excess(g *Item) creel.Resource {
 // Status counts the node's opportunistic containers.
 func (s *Scheduler) Status() Status {
 	out := Status{
-		Queued: len(s.opportunistic), Waiting: len(s.opportunistic) + len(s.guaranteed), Capacity: s.cfg.Capacity(),
+		Queued: len(s.opportunistic), Waiting: len(s.opportunistic) + len(s.guaranteed), Capacity: s.capacity(),
 	}
 	for _, x := range s.running {
 		if x.Opportunistic {

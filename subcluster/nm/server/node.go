@@ -134,7 +134,7 @@ func (n *Node) perform(now time.Time, a nm.Action, calls []func()) []func() {
 		if j := n.jobs[a.ID]; j != nil && !j.ended {
 			j.paused = false
 			n.runFor(now, a.ID, j, j.left)
-			calls, _ = n.locked(now, nm.Resumed{ID: a.ID}, calls)
+			calls, _ = n.locked(now, nm.Resumed(a), calls)
 		}
 	case nm.Cleanup:
 		delete(n.jobs, a.ID)

@@ -64,6 +64,10 @@ func queueSettings(s *settings.Settings) queue.Config {
 	c := queue.Config{
 		Length: s.Int("yarn.nodemanager.opportunistic-containers-max-queue-length"),
 		Pause:  s.Bool("yarn.nodemanager.opportunistic-containers-use-pause-for-preemption"),
+
+		Adaptive: s.Bool("creel.nm.queue.adaptive"),
+		ByWork:   s.String("creel.nm.queue.order") == "work",
+		Patience: s.Duration("creel.nm.queue.patience"),
 	}
 	if s.String("yarn.nodemanager.opportunistic-containers-queue-policy") == "BY_RESOURCES" {
 		c.Policy = queue.ByResources

@@ -1631,8 +1631,8 @@ var table = []mutation{
 	{
 		name:     "an opportunistic queue has one container too many",
 		file:     "subcluster/nm/queue/queue.go",
-		old:      "		return len(s.opportunistic) < s.cfg.Length\n",
-		wrong:    "		return len(s.opportunistic) < s.cfg.Length || MUTANT && len(s.opportunistic) == s.cfg.Length\n",
+		old:      "		return len(s.opportunistic) < s.capacity()\n",
+		wrong:    "		return len(s.opportunistic) < s.capacity() || MUTANT && len(s.opportunistic) == s.capacity()\n",
 		caughtBy: "subcluster/nm TestScenarios",
 	},
 	{
@@ -1669,6 +1669,27 @@ var table = []mutation{
 		old:      "		if j.due.Equal(due) {\n",
 		wrong:    "		if MUTANT || j.due.Equal(due) {\n",
 		caughtBy: "subcluster/nm/server TestPausedContainerRunsItsTimeLater",
+	},
+	{
+		name:     "a container that has waited long enough is passed",
+		file:     "subcluster/nm/queue/adaptive.go",
+		old:      " && x.Since.Sub(list[at-1].Since) < patience {",
+		wrong:    " && (MUTANT || x.Since.Sub(list[at-1].Since) < patience) {",
+		caughtBy: "subcluster/nm TestScenarios",
+	},
+	{
+		name:     "a failed container shortens the time that containers run",
+		file:     "subcluster/nm/node.go",
+		old:      "		if code == 0 && c.Execution == creel.Opportunistic {",
+		wrong:    "		if (MUTANT || code == 0) && c.Execution == creel.Opportunistic {",
+		caughtBy: "subcluster/nm TestScenarios",
+	},
+	{
+		name:     "an acknowledged increase is sent again",
+		file:     "subcluster/nm/tracker.go",
+		old:      "	n.grown, n.grownSent = slices.Delete(n.grown, 0, n.grownSent), 0\n",
+		wrong:    "	if !MUTANT {\n		n.grown, n.grownSent = slices.Delete(n.grown, 0, n.grownSent), 0\n	}\n",
+		caughtBy: "subcluster/nm TestScenarios",
 	},
 	{
 		name:     "a node that drains is in service again after a restart of its ResourceManager",
