@@ -66,24 +66,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 		m.releaseAll(t, rest[:k])
 		rest = rest[k:]
 	}
-	labels := m.askedLabels
-	var last *sched.Ask
-	for i := range r.Asks {
-		k := &r.Asks[i]
-		label := ""
-		if len(labels) > 0 {
-			label = labels[i]
-		}
-		last = m.sched.Request(&a.App, last, &sched.Request{
-			Label:               label,
-			Priority:            k.Priority,
-			Count:               k.Count,
-			AllocationRequestID: k.AllocationRequestID,
-			ResourceName:        k.ResourceName,
-			ExecutionType:       k.ExecutionType,
-			StrictLocality:      k.StrictLocality,
-		}, &sizes[i])
-	}
+	t.request(m, r.Asks, sizes)
 	order := m.placingOrder(r.Scheduling)
 	if len(order) > 1 && m.cfg.Constraints == ConstraintsTried {
 		m.sched.Enroll(&a.App)
@@ -95,8 +78,8 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 			m.sched.Tags().Serve(&a.App, p.request(), p.want) // each is placed before the next is considered
 		}
 	}
-	for i := range r.Updates {
-		m.update(t, &r.Updates[i])
+	if len(r.Updates) > 0 {
+		(&updates{m: m, t: t}).apply(r.Updates)
 	}
 	if len(r.Asks)+len(r.Scheduling) > 0 || len(r.BlacklistRemove) > 0 {
 		m.serve(t)
@@ -104,12 +87,41 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 		m.sched.Enroll(&a.App)
 		m.settle()
 	}
+	if m.opportunistic != nil {
+		m.opportunistic.serve(t)
+	}
 	out := m.answerFor(t)
 	if len(t.placing.list) > 0 {
 		out.Rejected = m.giveUp(t, out.Rejected)
 	}
 	t.inCall = false
 	return out, nil
+}
+
+// request applies the asks of a call, with their normalized sizes.
+func (t *attempt) request(m *Machine, asks []Ask, sizes []amounts.Vec) {
+	labels := m.askedLabels
+	var last *sched.Ask
+	for i := range asks {
+		k := &asks[i]
+		label := ""
+		if len(labels) > 0 {
+			label = labels[i]
+		}
+		if k.ExecutionType == creel.Opportunistic && m.opportunistic != nil {
+			m.opportunistic.ask(t, k, label, &sizes[i])
+			continue
+		}
+		last = m.sched.Request(&t.app.App, last, &sched.Request{
+			Label:               label,
+			Priority:            k.Priority,
+			Count:               k.Count,
+			AllocationRequestID: k.AllocationRequestID,
+			ResourceName:        k.ResourceName,
+			ExecutionType:       k.ExecutionType,
+			StrictLocality:      k.StrictLocality,
+		}, &sizes[i])
+	}
 }
 
 // serve grants an attempt the containers that its asks can get at once.
@@ -143,7 +155,7 @@ func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]amounts.Vec, 
 		}
 		var v amounts.Vec
 		if q.ResourceName == sched.AnyPlace || q.ResourceName == "" || q.Resource.MemoryMB < 0 ||
-			q.Resource.MemoryMB > largest.Memory {
+			q.Resource.MemoryMB > largest.Memory || q.ExecutionType == creel.Opportunistic {
 			var err error
 			if v, err = m.sizes.Normalize(q.Resource, largest); err != nil {
 				return nil, err

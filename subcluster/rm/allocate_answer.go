@@ -79,6 +79,11 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 		c := &out.Completed[i]
 		t.acks = append(t.acks, ack{c.ID.ID, c.ID.Attempt.Attempt, c.node})
 	}
+	for i := range t.updated {
+		if c := m.container(t.updated[i].Grant.ID); c != nil && m.token(t, c.node) {
+			out.NMTokens = append(out.NMTokens, c.node.at)
+		}
+	}
 	out.Updated = append(out.Updated, t.updated...)
 	t.updated = t.updated[:0]
 	out.UpdateErrors = append(out.UpdateErrors, t.errors...)

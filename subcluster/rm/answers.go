@@ -140,7 +140,11 @@ type NodeAnswer struct {
 	Resource    creel.Resource // set with Override: the node's new size
 	Override    bool
 	Taken       ReportAcceptance
+	Limit       *QueueLimit // nil: none
 }
+
+// QueueLimit limits the queue of opportunistic containers on every node; -1: no limit. It is immutable.
+type QueueLimit struct{ Length, WaitMS int32 }
 
 // Action is one action for the caller. It has exactly the types below.
 type Action interface{ action() }

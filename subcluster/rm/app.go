@@ -7,6 +7,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
 
@@ -86,7 +87,25 @@ type app struct {
 	lost        losses   // to preemption
 	lastLoss    string   // the reason of the preemption, in one sentence
 	logs        *appLogs // of its nodes; nil before the first node has logs
-	last        *AppView // of an ended application, after the first query
+	// opportunistic is its use of opportunistic containers; nil before the first one.
+	opportunistic *opportunisticUse
+	last          *AppView // of an ended application, after the first query
+}
+
+// opportunisticUse is the opportunistic use of an application.
+type opportunisticUse struct {
+	used, overTime amounts.Vec // overTime: times ms, until accrued
+	containers     int32
+	accrued        int64 // ms
+}
+
+// opportunisticUse returns an application's use of opportunistic containers up to now, in ms.
+func (a *app) opportunisticUse(now int64) (u opportunisticUse) {
+	if a.opportunistic != nil {
+		u = *a.opportunistic
+		u.overTime.AddTimes(&u.used, max(0, now-u.accrued))
+	}
+	return u
 }
 
 // ofSched returns the application of a scheduler's application.
@@ -167,6 +186,8 @@ func (m *Machine) record(a *app) AppRecord {
 		Signals:     slices.Clone(m.signals[a.id]),
 	}
 	used := m.sched.UsedOverTime(&a.App)
+	opportune := a.opportunisticUse(m.ms())
+	used.Add(&opportune.overTime)
 	r.Usage = Usage{
 		OverTime: m.sizes.Resource(&used), Lost: m.sizes.Resource(&a.lost.amount),
 		LostOverTime: m.sizes.Resource(&a.lost.overTime), Containers: a.lost.containers, AMs: a.lost.ams,

@@ -9,6 +9,7 @@ import (
 	"github.com/creelrm/creel/internal/intrusive"
 	"github.com/creelrm/creel/internal/pagemap"
 	"github.com/creelrm/creel/subcluster/rm/nodeset"
+	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 )
 
 // attemptState is YARN's RMAppAttemptState.
@@ -93,10 +94,11 @@ type attempt struct {
 	previous    []creel.ContainerID // retained containers to send; some may have ended since
 	nodes       []NodeUpdate
 
-	placing           placings     // scheduling requests with an outstanding number
-	growing           []*growth    // increases that wait for free resources
-	victims           []*container // under notice, unordered
-	avoided           []string     // nodes blacklisted at its end
+	placing           placings            // scheduling requests with an outstanding number
+	opportunistic     *opportunistic.Asks // for opportunistic containers; nil before the first
+	growing           []*growth           // increases that wait for free resources
+	victims           []*container        // under notice, unordered
+	avoided           []string            // nodes blacklisted at its end
 	final             creel.FinalStatus
 	diag              diagnostics
 	exit              int32

@@ -166,6 +166,7 @@ func (m *Machine) appAttemptOver(a *app, t *attempt, s attemptState, again bool)
 // dropAsks drops all asks of an attempt.
 func (m *Machine) dropAsks(t *attempt) {
 	m.sched.DropAsks(&t.app.App)
+	t.opportunistic = nil
 	for len(t.growing) > 0 {
 		m.withdraw(t.growing[0])
 	}

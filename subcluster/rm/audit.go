@@ -62,6 +62,7 @@ func (c *auditor) fail(format string, args ...any) {
 func (c *auditor) node(n *node) int32 {
 	m := c.m
 	var used amounts.Vec
+	var free uncharged
 	count := int32(0)
 	for i, k := range n.live {
 		if k == nil {
@@ -80,9 +81,14 @@ func (c *auditor) node(n *node) int32 {
 		if k.state < cRunning != (k.wait != 0 && m.unlaunched.Get(k.wait) == k) {
 			c.fail("container %s is %s; waits for its start: %v", k.id(), k.state, k.wait != 0)
 		}
-		used.Add(&m.sizeOf(k).V)
 		count++
+		if k.uncharged() {
+			free.add(m, k)
+			continue
+		}
+		used.Add(&m.sizeOf(k).V)
 	}
+	c.opportunistic(n, &free)
 	if count != n.count {
 		c.fail("node %s: %d containers counted, %d there", n.ID(), n.count, count)
 	}
@@ -93,7 +99,37 @@ func (c *auditor) node(n *node) int32 {
 		c.fail("node %s is %s: commands are kept for it %v", n.ID(), n.state, hears)
 	}
 	c.sched.Node(&n.Node, used, n.override || n.recovered)
-	return count
+	return count - free.containers
+}
+
+// uncharged sums opportunistic containers.
+type uncharged struct {
+	placed             amounts.Vec
+	containers, unseen int32
+}
+
+func (u *uncharged) add(m *Machine, c *container) {
+	u.placed.Add(&m.sizeOf(c).V)
+	u.containers++
+	if c.state != cRunning {
+		u.unseen++
+	}
+}
+
+// opportunistic compares the booked opportunistic containers of a node with its containers.
+func (c *auditor) opportunistic(n *node, is *uncharged) {
+	o := c.m.opportunistic
+	if o == nil {
+		if is.containers > 0 {
+			c.fail("node %s has opportunistic containers, which are not allocated", n.ID())
+		}
+		return
+	}
+	placed, containers, unseen := o.nodes.Booked(n.Serial())
+	if containers != is.containers || unseen != is.unseen || !placed.Is(&is.placed) {
+		c.fail("node %s: %d opportunistic containers of %v, %d unseen; counted %d of %v, %d unseen",
+			n.ID(), is.containers, is.placed, is.unseen, containers, placed, unseen)
+	}
 }
 
 // app checks one application.
@@ -102,10 +138,15 @@ func (c *auditor) app(a *app) {
 		c.fail("%s was over and has changed: %+v, now %+v", a.id, was, c.m.newAppView(a))
 	}
 	holds := map[string]sched.Holding{}
+	var free uncharged
 	for _, t := range a.attempts {
 		owns := false
 		for k := range t.containers() {
 			owns = true
+			if k.uncharged() {
+				free.add(c.m, k)
+				continue
+			}
 			label := ""
 			if k.node != nil {
 				label = k.node.Label()
@@ -123,6 +164,10 @@ func (c *auditor) app(a *app) {
 	}
 	if may := a.mayGet(); may != a.Open() && a.InQueue() {
 		c.fail("%s is %s: the scheduler may give it containers %v, should be %v", a.id, a.state, a.Open(), may)
+	}
+	if u := a.opportunisticUse(0); u.containers != free.containers || !u.used.Is(&free.placed) {
+		c.fail("%s has %d opportunistic containers of %v, counted %d of %v",
+			a.id, free.containers, free.placed, u.containers, u.used)
 	}
 	c.sched.App(&a.App, holds)
 }

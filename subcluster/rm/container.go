@@ -60,7 +60,7 @@ type container struct {
 	slot      int32 // its index in node.live
 	priority  int32
 	size      amounts.SizeNumber
-	execution uint8 // creel.ExecutionType
+	execution uint8 // creel.ExecutionType, with charged
 	state     containerState
 	reason    sched.Reason
 	am        bool // it runs its attempt's AM
@@ -107,6 +107,25 @@ func (c *container) owner() *attempt {
 	return c.origin
 }
 
+// charged marks the execution type of an opportunistic container that counts like a guaranteed one. Without
+// opportunistic allocation all of them do.
+const charged = 0x80
+
+// uncharged reports whether a container is opportunistic and counts against no queue and no node.
+func (c *container) uncharged() bool { return c.execution == uint8(creel.Opportunistic) }
+
+// executionType is the execution type as its token has it.
+func (c *container) executionType() creel.ExecutionType {
+	return creel.ExecutionType(c.execution &^ charged)
+}
+
+// setExecution sets the execution type of a container that the scheduler charges for, or will.
+func (c *container) setExecution(t creel.ExecutionType) {
+	if c.execution = uint8(t); t == creel.Opportunistic {
+		c.execution |= charged
+	}
+}
+
 func (m *Machine) sizeOf(c *container) *amounts.Size { return m.sizes.At(c.size) }
 
 func (c *container) id() creel.ContainerID {
@@ -116,7 +135,7 @@ func (c *container) id() creel.ContainerID {
 func (m *Machine) grantOf(c *container) Grant {
 	g := Grant{
 		ID: c.id(), Place: c.node.at, Shape: &m.sizeOf(c).Shape, Priority: c.priority,
-		ExecutionType: creel.ExecutionType(c.execution), Created: c.created, AM: c.am, Reason: c.reason,
+		ExecutionType: c.executionType(), Created: c.created, AM: c.am, Reason: c.reason,
 	}
 	if x := c.extra; x != nil {
 		g.AllocationRequestID, g.Version, g.Tags = x.alloc, x.version, x.tags
@@ -157,7 +176,8 @@ func (m *Machine) granted(g *sched.Grant) {
 	c := m.newContainer()
 	c.seq = creel.NewContainerID(t.id, m.cfg.Epoch, t.lastSeq).ID
 	c.origin, c.size = t, g.Size.Number
-	c.created, c.priority, c.execution = m.ms(), g.Priority, uint8(g.ExecutionType)
+	c.created, c.priority = m.ms(), g.Priority
+	c.setExecution(g.ExecutionType)
 	c.state, c.reason, c.am = cAllocated, g.Reason, g.AM
 	if g.AllocationRequestID != 0 {
 		c.more().alloc = g.AllocationRequestID
@@ -188,15 +208,45 @@ func (m *Machine) granted(g *sched.Grant) {
 func (m *Machine) attach(c *container, n *node) {
 	n.put(c)
 	c.origin.live.Put(c.seq, c)
+	if c.uncharged() {
+		m.opportunistic.attach(c)
+		return
+	}
 	m.count.containers++
 	m.count.granted++
+}
+
+// charge adds (sign 1) a container to the use of its application, or subtracts it (-1).
+func (o *opportunities) charge(c *container, sign int64) {
+	o.counts.Containers += int32(sign)
+	a := c.origin.app
+	if a.opportunistic == nil {
+		a.opportunistic = &opportunisticUse{}
+	}
+	*a.opportunistic = a.opportunisticUse(o.m.ms())
+	a.opportunistic.accrued = o.m.ms()
+	a.opportunistic.containers += int32(sign)
+	a.opportunistic.used.AddTimes(&o.m.sizeOf(c).V, sign)
+}
+
+// attach books a container on its node and for its application.
+func (o *opportunities) attach(c *container) {
+	o.nodes.Put(c.node.Serial(), &o.m.sizeOf(c).V, c.state == cRunning)
+	o.charge(c, 1)
+}
+
+// detach is the opposite of attach.
+func (o *opportunities) detach(c *container) {
+	o.nodes.Take(c.node.Serial(), &o.m.sizeOf(c).V, c.state == cRunning)
+	o.charge(c, -1)
 }
 
 // complete ends a container, once: its node and queue get its resources back, and its owner, if any, gets the
 // completion.
 func (m *Machine) complete(c *container, s containerState, exit int32, diagnostics string, message any) {
 	n, t, size := c.node, c.owner(), m.sizeOf(c)
-	if m.sched.Preemption().Learns() && (s == cCompleted || s == cReleased && c.state == cRunning) && !c.am {
+	if m.sched.Preemption().Learns() && (s == cCompleted || s == cReleased && c.state == cRunning) && !c.am &&
+		!c.uncharged() {
 		m.sched.Preemption().Ended(&t.app.App, &n.Node, m.ms()-c.created)
 	}
 	m.dropUnlaunched(c)
@@ -211,14 +261,19 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	if x := c.extra; x != nil {
 		m.sched.Tags().Count(&t.app.App, &n.Node, x.tags, -1)
 	}
-	m.sched.Release(&t.app.App, &n.Node, size)
+	if c.uncharged() {
+		m.opportunistic.detach(c)
+		m.opportunistic.counts.Released++
+	} else {
+		m.sched.Release(&t.app.App, &n.Node, size)
+		m.count.containers--
+		m.count.released++
+	}
 	if x := c.extra; x != nil && x.victim != nil {
 		v := x.victim
 		m.pardon(c)
 		m.sched.Preemption().Lost(v)
 	}
-	m.count.containers--
-	m.count.released++
 	if c.state == cAllocated {
 		t.unfresh(c)
 	}
@@ -230,7 +285,7 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 		ExitStatus:  exit,
 		Diagnostics: diagnostics,
 		Shape:       &size.Shape,
-		Execution:   creel.ExecutionType(c.execution),
+		Execution:   c.executionType(),
 		Message:     message,
 		node:        n.Serial(),
 	}

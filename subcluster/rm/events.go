@@ -216,6 +216,9 @@ type NodeUse struct {
 	OpportunisticRunning, OpportunisticQueued int32
 	OpportunisticMB                           int64
 	OpportunisticVCores                       int32
+	QueueLength                               int32 // containers of both execution types that wait
+	QueueWaitMS                               int32 // estimate for the next one
+	QueueCapacity                             int32 // for opportunistic containers
 }
 
 // Decommission removes a node: at once, or gracefully when its containers have ended, after Timeout at the latest (0

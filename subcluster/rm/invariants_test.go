@@ -44,7 +44,13 @@ func newModel() *model {
 	}
 }
 
-func (mo *model) key(p int32, id int64) string { return fmt.Sprintf("%d/%d", p, id) }
+// key is the key of an ask. The asks for opportunistic containers of another size are others.
+func (mo *model) key(p int32, id int64, as creel.ExecutionType, size creel.Resource) string {
+	if as == creel.Opportunistic {
+		return fmt.Sprintf("%d/%d of %v", p, id, size)
+	}
+	return fmt.Sprintf("%d/%d", p, id)
+}
 
 // answer holds one answer against the model.
 // Grants that were on their way when the AM replaced the ask count against
@@ -60,7 +66,7 @@ func (mo *model) answer(
 		if _, twice := mo.live[g.ID]; twice || mo.ended[g.ID] {
 			t.Fatalf("container %s granted twice", g.ID)
 		}
-		k := mo.key(g.Priority, g.AllocationRequestID)
+		k := mo.key(g.Priority, g.AllocationRequestID, g.ExecutionType, g.Resource)
 		if !(replaced[k] && early[g.ID]) {
 			if mo.asked[id][k]--; mo.asked[id][k] < 0 {
 				t.Fatalf("%s got %s, which it had not asked for", id, g.ID)
@@ -207,8 +213,9 @@ type run struct {
 	near   *Auditor
 	watch  func([]Action) // nil: not observed
 
-	labelled bool                       // asks name labels
-	seen     map[creel.ContainerID]bool // containers whose place was checked
+	labelled  bool                       // asks name labels
+	opportune bool                       // some asks are for opportunistic containers
+	seen      map[creel.ContainerID]bool // containers whose place was checked
 }
 
 // loggedCall is a call of the machine with its time.
@@ -338,6 +345,11 @@ func (r *run) step() {
 			status := creel.LogAggregationStatus(rapid.Int32Range(0, 8).Draw(t, "log status"))
 			rep.Logs = []LogReport{{App: app.Application, Status: status, Message: "said"}}
 		}
+		if r.opportune {
+			rep.Utilization = &NodeUse{
+				QueueLength: rapid.Int32Range(0, 4).Draw(t, "queue"), QueueCapacity: rapid.Int32Range(0, 8).Draw(t, "capacity"),
+			}
+		}
 		r.do("node heartbeat", func(m *Machine, now time.Time) { w.responses[id] = m.NodeHeartbeat(now, rep).ResponseID })
 	case "gone":
 		if len(r.nodes) > 0 && rapid.IntRange(0, 2).Draw(t, "really") == 0 {
@@ -447,6 +459,15 @@ func (r *run) current(id creel.AttemptID) creel.AttemptID {
 	return v.Attempt
 }
 
+// normal is the size of containers for an ask of a size.
+func (r *run) normal(size creel.Resource) creel.Resource {
+	v, err := r.w.m.sizes.Normalize(size, &r.w.m.sizes.Most)
+	if err != nil {
+		return size // refused
+	}
+	return r.w.m.sizes.Resource(&v)
+}
+
 // converse registers if need be, and sends one request.
 func (r *run) converse(first creel.AttemptID, req AllocateRequest) {
 	id := r.current(first)
@@ -482,7 +503,7 @@ func (r *run) converse(first creel.AttemptID, req AllocateRequest) {
 	replaced := map[string]bool{}
 	for _, a := range req.Asks {
 		if a.ResourceName == "*" {
-			k := r.mo.key(a.Priority, a.AllocationRequestID)
+			k := r.mo.key(a.Priority, a.AllocationRequestID, a.ExecutionType, r.normal(a.Resource))
 			r.mo.asked[id][k], replaced[k] = a.Count, true
 		}
 	}
@@ -490,7 +511,7 @@ func (r *run) converse(first creel.AttemptID, req AllocateRequest) {
 	left := map[string]int32{}
 	for _, a := range r.w.m.Asks(id.Application) {
 		if a.ResourceName == "*" {
-			left[r.mo.key(a.Priority, a.AllocationRequestID)] += a.Count
+			left[r.mo.key(a.Priority, a.AllocationRequestID, a.ExecutionType, a.Resource)] += a.Count
 		}
 	}
 	for k, n := range r.mo.asked[id] {
@@ -528,6 +549,11 @@ func (r *run) drawAsks() []Ask {
 				StrictLocality: rapid.Bool().Draw(t, "strictRack"),
 			},
 		)
+	}
+	if r.opportune && rapid.Bool().Draw(t, "opportunistic") {
+		for i := range asks {
+			asks[i].ExecutionType = creel.Opportunistic
+		}
 	}
 	return asks
 }

@@ -309,7 +309,7 @@ func (m *Machine) labelNode(n *node) {
 	}
 	var held []sched.HeldContainer
 	for _, c := range n.live {
-		if c != nil {
+		if c != nil && !c.uncharged() {
 			held = append(held, sched.HeldContainer{App: &c.owner().app.App, Size: m.sizeOf(c)})
 		}
 	}

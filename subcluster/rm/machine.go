@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/subcluster/rm/logaggregation"
 	"github.com/creelrm/creel/subcluster/rm/nodecommands"
+	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
@@ -88,6 +89,8 @@ type Machine struct {
 	prefetched int32         // sum of prefetched values, so that the compiler retains the reads
 	count      counts
 	activities *activities // nil unless they are asked for
+
+	opportunistic *opportunities // nil unless opportunistic containers are allocated
 }
 
 // counts are totals since the start.
@@ -157,6 +160,9 @@ func New(cfg Config) (*Machine, error) {
 		return nil, err
 	}
 	m.sizes = m.sched.Sizes()
+	if cfg.Opportunistic != nil {
+		m.opportunistic = newOpportunities(m)
+	}
 	m.labels.put(&Labels{})
 	m.inForce.put(&Labels{})
 	m.attributes.put(nil)
@@ -168,6 +174,50 @@ func New(cfg Config) (*Machine, error) {
 	m.nodeHeartbeats.Link = func(n *node) *intrusive.Link[*node] { return &n.heartbeatLink }
 	m.amHeartbeats.Link = func(t *attempt) *intrusive.Link[*attempt] { return &t.heartbeatLink }
 	return m, nil
+}
+
+// opportunities is the machine's part for opportunistic containers; it exists if their allocation is enabled.
+type opportunities struct {
+	m      *Machine
+	nodes  *opportunistic.Nodes
+	limit  *QueueLimit
+	draws  uint64 // random numbers so far
+	placed []opportunistic.Placement
+	counts OpportunisticCounts
+}
+
+// OpportunisticCounts are totals of opportunistic containers.
+type OpportunisticCounts struct {
+	Containers        int32 // now
+	Granted, Released int64
+	NodeLocal, OnRack int64 // grants on a named host, and on a named rack
+	Elsewhere         int64 // other grants
+	Promoted, Demoted int64
+	Waits             waitstats.Histogram // from ask to grant
+	Limit             QueueLimit          // of each node's queue
+}
+
+func newOpportunities(m *Machine) *opportunities {
+	o := &opportunities{m: m}
+	open := func(serial int32) bool { return m.nodeList[serial].state == nodeRunning }
+	o.nodes = opportunistic.NewNodes(*m.cfg.Opportunistic, m.sizes, open)
+	o.limitChanged()
+	return o
+}
+
+func (o *opportunities) limitChanged() {
+	length, wait := o.nodes.Limit()
+	if o.limit == nil || o.limit.Length != length || o.limit.WaitMS != wait {
+		o.limit = &QueueLimit{length, wait}
+	}
+}
+
+// queueLimit returns the limit for nodes' queues, nil for none.
+func (o *opportunities) queueLimit() *QueueLimit {
+	if o == nil {
+		return nil
+	}
+	return o.limit
 }
 
 // at sets the time of an event; time does not run backwards.

@@ -54,6 +54,7 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 			m.increased(c)
 		}
 	}
+	m.opportunistic.heard(n)
 	m.logsReported(n, r.Logs)
 	if n.state == nodeDraining && n.count == 0 {
 		m.nodeGone(n, nodeState(creel.NodeDecommissioned))
@@ -108,10 +109,13 @@ func (m *Machine) answerNode(n *node) *NodeAnswer {
 	if len(out.Cleanup)+len(out.Apps)+len(out.Forget)+len(out.Update)+len(out.Signals) == 0 &&
 		len(n.ended)+len(n.updates)+len(n.signals) == 0 &&
 		m.commands.None(n.Serial()) && !n.tellSize {
-		*out = NodeAnswer{ResponseID: n.responseID}
+		*out = NodeAnswer{ResponseID: n.responseID, Limit: m.opportunistic.queueLimit()}
 		return out
 	}
-	*out = NodeAnswer{ResponseID: n.responseID, Apps: n.ended, Update: n.updates, Signals: n.signals}
+	*out = NodeAnswer{
+		ResponseID: n.responseID, Apps: n.ended, Update: n.updates, Signals: n.signals,
+		Limit: m.opportunistic.queueLimit(),
+	}
 	out.Cleanup, out.Forget = m.commands.Take(n.Serial())
 	n.ended, n.updates, n.signals = nil, nil, nil
 	if n.tellSize {
@@ -176,6 +180,9 @@ func (m *Machine) seenRunning(c *container) {
 	if c.state < cRunning && c.state != cAllocated || c.state == cAllocated && c.am {
 		c.state = cRunning
 		m.dropUnlaunched(c)
+		if c.uncharged() {
+			m.opportunistic.nodes.Seen(c.node.Serial())
+		}
 		m.ranOn(c.origin.app, c.node)
 	}
 }

@@ -43,6 +43,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistration
 	} else {
 		m.sched.SetRack(&n.Node, r.Rack)
 	}
+	m.opportunistic.registered(n)
 	n.untracked = r.Untracked
 	out := NodeRegistration{}
 	// Hadoop's NodeManagers log the diagnostics and continue.

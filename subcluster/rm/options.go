@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
@@ -55,6 +56,10 @@ type Config struct {
 	LogAggregation bool
 	LogTimeOut     time.Duration
 	LogMessages    int
+
+	// Opportunistic is set if opportunistic containers are allocated
+	// (yarn.resourcemanager.opportunistic-container-allocation.enabled); nil: asks for them are treated as guaranteed.
+	Opportunistic *opportunistic.Config
 
 	PortInNames bool // yarn.scheduler.include-port-in-node-name: asks name a node by host:port
 

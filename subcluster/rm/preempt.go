@@ -30,7 +30,7 @@ func (k machineContainers) Newest(a *sched.App, out []sched.Container) []sched.C
 	begin := len(out)
 	for _, t := range ofSched(a).attempts {
 		for c := range t.live.All() {
-			if c.rare().victim == nil && c.rare().growing == nil {
+			if c.rare().victim == nil && c.rare().growing == nil && !c.uncharged() {
 				out = append(out, sched.Container{
 					Owner: c, Node: &c.node.Node, Size: k.m.sizeOf(c), Created: c.created, AM: c.am,
 					Lent: c.node.Lends() && c.rare().Label == "",

@@ -238,8 +238,11 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	size := m.sizes.Of(v)
 	c.seq, c.origin, c.size = k.ID.ID, t, size.Number
 	c.created, c.priority = m.createdAt(k), k.Priority
-	if c.execution = uint8(k.ExecutionType); c.execution == 0 {
+	if c.setExecution(k.ExecutionType); c.execution == 0 {
 		c.execution = uint8(creel.Guaranteed)
+	}
+	if k.ExecutionType == creel.Opportunistic && m.opportunistic != nil {
+		c.execution = uint8(creel.Opportunistic)
 	}
 	if owner != t || k.AllocationRequestID != 0 || k.Version != 0 || len(k.Tags) > 0 || k.Label != "" {
 		c.extra = &containerExtra{
@@ -254,7 +257,9 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 		t.endedBefore = map[int64]struct{}{}
 	}
 	t.endedBefore[k.ID.ID] = struct{}{} // it cannot be recovered twice
-	m.sched.Charge(&a.App, &n.Node, size)
+	if !c.uncharged() {
+		m.sched.Charge(&a.App, &n.Node, size)
+	}
 	m.sched.Tags().Count(&a.App, &n.Node, k.Tags, 1)
 	m.attach(c, n)
 	owner.nodeSets.Add(nodeset.Ran, n.Serial())

@@ -52,6 +52,8 @@ func (m *Machine) appView(a *app) *AppView {
 func (m *Machine) newAppView(a *app) *AppView {
 	s := a.sub
 	used, containers := a.Used()
+	opportune := a.opportunisticUse(m.ms())
+	containers += opportune.containers
 	reserved, reservedOn := a.Reserved()
 	pending, pendingCount := a.Pending()
 	amUsed := a.AMUsed()
@@ -120,6 +122,7 @@ func (m *Machine) newAppView(a *app) *AppView {
 		v.QueueShare, v.ClusterShare = m.sched.Explain().Shares(&a.App)
 	}
 	seconds := m.sched.UsedOverTime(&a.App)
+	seconds.Add(&opportune.overTime)
 	n := m.sizes.N
 	list := make([]TypeAmount, 2*n)
 	v.ResourceSeconds, v.PreemptedSeconds = list[:n:n], list[n:]
@@ -237,7 +240,7 @@ func (m *Machine) containerView(c *container) ContainerView {
 		Resource:            m.sizeOf(c).Resource,
 		Priority:            c.priority,
 		AllocationRequestID: c.rare().alloc,
-		ExecutionType:       creel.ExecutionType(c.execution),
+		ExecutionType:       c.executionType(),
 		Version:             c.rare().version,
 		Created:             instant(c.created * 1e6),
 		AM:                  c.am,
@@ -252,7 +255,7 @@ func (m *Machine) Asks(id creel.ApplicationID) []sched.AskView {
 	if a == nil {
 		return nil
 	}
-	return a.App.Asks()
+	return append(a.App.Asks(), m.opportunistic.asksOf(a.current)...)
 }
 
 // Node returns a node; false if it never registered, or is forgotten.
@@ -293,6 +296,10 @@ func (m *Machine) nodeView(n *node) NodeView {
 		Label:          m.LabelOf(n.ID()),
 		Attributes:     m.AttributesOf(n.ID()),
 		Tags:           m.sched.Tags().On(&n.Node),
+	}
+	if o := m.opportunistic; o != nil { // Hadoop counts guaranteed containers here
+		_, containers, _ := o.nodes.Booked(n.Serial())
+		v.Containers -= containers
 	}
 	if a := n.Reserved(); a != nil {
 		v.Reserved = creel.ContainerID{Attempt: ofSched(a).current.id}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
@@ -262,6 +263,18 @@ func (s *scene) line(line string) {
 			}
 		}
 		s.allocate(args[0], r)
+	case "promote", "demote":
+		var r AllocateRequest
+		for _, name := range args[1:] {
+			c, _ := m.Container(s.cid(name))
+			kind := map[string]UpdateKind{"promote": Promote, "demote": Demote}[op]
+			r.Updates = append(r.Updates, Update{Container: s.cid(name), Version: c.Version, Kind: kind})
+		}
+		s.allocate(args[0], r)
+	case "opportunistic":
+		v, _ := m.Opportunistic()
+		s.say("%d opportunistic containers, granted %d, released %d, promoted %d, demoted %d",
+			v.Containers, v.Granted, v.Released, v.Promoted, v.Demoted)
 	case "grow", "shrink":
 		c, _ := m.Container(s.cid(args[1]))
 		kind := Increase
@@ -547,6 +560,13 @@ func (s *scene) set(o map[string]string) {
 			s.cfg.LogAggregation = v == "on"
 		case "messages":
 			s.cfg.LogMessages = int(number(v))
+		case "opportunistic":
+			o := opportunistic.Defaults()
+			s.cfg.Opportunistic = &o
+		case "mostpercall":
+			s.cfg.Opportunistic.PerCall = int(number(v))
+		case "autoupdate":
+			s.cfg.AutoUpdate = true
 		case "increment":
 			s.cfg.Increment = amount(v)
 		case "placement":
@@ -834,6 +854,9 @@ func (s *scene) ask(args []string) {
 		f := strings.Fields(part)
 		a := Ask{Priority: priority, ResourceName: f[0], Resource: amount(f[1]), Count: int32(number(f[2]))}
 		a.StrictLocality = len(f) > 3 && f[3] == "strict"
+		if slices.Contains(f, "opportunistic") {
+			a.ExecutionType = creel.Opportunistic
+		}
 		if label, ok := strings.CutPrefix(f[len(f)-1], "label="); ok {
 			a.Label = LabelExpression{label, true}
 		}
@@ -857,14 +880,18 @@ func (s *scene) answer(out *Answer) {
 	for i := 0; i < len(out.Granted); {
 		g := out.Granted[i]
 		j := i + 1
-		for j < len(out.Granted) && out.Granted[j].Node == g.Node && out.Granted[j].Reason == g.Reason && out.Granted[j].Resource.Equal(g.Resource) {
+		for j < len(out.Granted) && out.Granted[j].Node == g.Node && out.Granted[j].Reason == g.Reason && out.Granted[j].Resource.Equal(g.Resource) && out.Granted[j].ExecutionType == g.ExecutionType {
 			j++
 		}
 		which := s.container(g.ID)
 		if j > i+1 {
 			which += fmt.Sprintf("..%d", out.Granted[j-1].ID.Sequence())
 		}
-		s.say("granted %s on %s, %s, %s", which, g.Node.Host, brief(g.Resource), g.Reason)
+		as := ""
+		if g.ExecutionType == creel.Opportunistic {
+			as = ", opportunistic"
+		}
+		s.say("granted %s on %s, %s, %s%s", which, g.Node.Host, brief(g.Resource), g.Reason, as)
 		i = j
 	}
 	for _, r := range out.Rejected {
@@ -878,6 +905,10 @@ func (s *scene) answer(out *Answer) {
 		s.say("ended %s, exit %d: %s", s.container(c.ID), c.ExitStatus, c.Diagnostics)
 	}
 	for _, u := range out.Updated {
+		if u.Kind == Promote || u.Kind == Demote {
+			s.say("%s is %s now, version %d", s.container(u.Grant.ID), u.Grant.ExecutionType, u.Grant.Version)
+			continue
+		}
 		s.say("updated %s to %s, version %d", s.container(u.Grant.ID), brief(u.Grant.Resource), u.Grant.Version)
 	}
 	for _, e := range out.UpdateErrors {
@@ -912,6 +943,11 @@ func (s *scene) heartbeat(name string, args []string) {
 			r.Unhealthy, r.HealthReport = true, "disks failed"
 			continue
 		}
+		if queue, ok := strings.CutPrefix(a, "queue="); ok { // LENGTH/CAPACITY
+			length, capacity, _ := strings.Cut(queue, "/")
+			r.Utilization = &NodeUse{QueueLength: int32(number(length)), QueueCapacity: int32(number(capacity))}
+			continue
+		}
 		if a == "all" {
 			for _, c := range s.w.m.NodeContainers(id) {
 				r.Containers = append(r.Containers, ContainerStatus{ID: c.ID, State: creel.ContainerRunning})
@@ -943,7 +979,14 @@ func (s *scene) heartbeat(name string, args []string) {
 	for _, a := range out.Apps {
 		s.say("clean up after %s", s.apps[a])
 	}
+	if r.Utilization != nil && out.Limit != nil {
+		s.say("queue at most %d", out.Limit.Length)
+	}
 	for _, g := range out.Update {
+		if g.Version > 0 && (g.ExecutionType == creel.Opportunistic || s.cfg.AutoUpdate) {
+			s.say("change %s to %s, %s", s.container(g.ID), brief(g.Resource), g.ExecutionType)
+			continue
+		}
 		s.say("change %s to %s", s.container(g.ID), brief(g.Resource))
 	}
 }

@@ -12,6 +12,9 @@ func (m *Machine) AppendState(b []byte) []byte {
 		b = fmt.Appendf(b, "disowned %s claim=%d\n", id, m.disowned.claims[id])
 	}
 	b = m.sched.AppendState(b)
+	if o := m.opportunistic; o != nil {
+		b = o.nodes.AppendState(fmt.Appendf(b, "%+v draws=%d\n", o.counts, o.draws))
+	}
 	for _, n := range m.nodeList {
 		b = fmt.Appendf(b, "node %s state=%s count=%d response=%d untracked=%v forgotten=%v\n",
 			n.ID(), n.state, n.count, n.responseID, n.untracked, n.forgotten)
@@ -21,11 +24,12 @@ func (m *Machine) AppendState(b []byte) []byte {
 			}
 			b = fmt.Appendf(
 				b,
-				"  container %s owner=%s size=%v state=%s version=%d created=%d reason=%d notice=%v\n",
+				"  container %s owner=%s size=%v state=%s execution=%d version=%d created=%d reason=%d notice=%v\n",
 				c.id(),
 				c.owner().id,
 				m.sizeOf(c).V,
 				c.state,
+				c.execution,
 				c.rare().version,
 				c.created,
 				c.reason,
@@ -58,6 +62,9 @@ func (m *Machine) AppendState(b []byte) []byte {
 				len(t.growing),
 				t.avoids(),
 			)
+			if t.opportunistic != nil {
+				b = t.opportunistic.AppendState(b)
+			}
 		}
 		if m.apps[a.id] == a {
 			b = m.sched.AppendApp(b, &a.App)

@@ -10,86 +10,162 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// update applies one UpdateContainerRequest. A decrease takes effect here and is pushed to the node. An increase is
-// charged here; it takes effect when the AM passes the new token to the node, else it is rolled back. Promotions and
-// demotions change the execution type.
-func (m *Machine) update(t *attempt, u *Update) {
-	fail := func(reason string, version int32) {
-		t.errors = append(t.errors, UpdateError{Reason: reason, Version: version, Update: *u})
+// Reasons of rejected updates, as YARN names them.
+const (
+	unknownContainer = "INVALID_CONTAINER_ID"
+	wrongVersion     = "INCORRECT_CONTAINER_VERSION_ERROR"
+	outstanding      = "UPDATE_OUTSTANDING_ERROR"
+	outsideRange     = "RESOURCE_OUTSIDE_ALLOWED_RANGE"
+)
+
+// updates are the UpdateContainerRequests of one call of an attempt.
+//
+// A decrease takes effect here and is pushed to the node. An increase is charged here; it takes effect when the AM
+// passes the new token to the node, else it is rolled back. A promotion waits until the scheduler can charge for the
+// container on its node. A demotion takes effect here. After both, the AM passes the new token to the node.
+type updates struct {
+	m    *Machine
+	t    *attempt
+	list []*pendingUpdate
+}
+
+// pendingUpdate is a valid request with its container.
+type pendingUpdate struct {
+	*Update
+	c  *container
+	to *amounts.Size // of Increase and Decrease
+}
+
+// handling is the order in which Hadoop handles the updates of a call.
+var handling = [...]UpdateKind{Promote, Increase, Demote, Decrease}
+
+// apply checks all requests first, in the order of the call.
+func (u *updates) apply(list []Update) {
+	for i := range list {
+		u.check(&list[i])
 	}
-	c := m.container(u.Container)
-	if c == nil || c.owner() != t {
-		fail("INVALID_CONTAINER_ID", 0)
+	for _, kind := range handling {
+		for _, p := range u.list {
+			if p.Kind == kind {
+				u.perform(p)
+			}
+		}
+	}
+}
+
+func (u *updates) fail(r *Update, reason string, version int32) {
+	u.t.errors = append(u.t.errors, UpdateError{Reason: reason, Version: version, Update: *r})
+}
+
+// check adds a request to the list or rejects it, with Hadoop's checks in Hadoop's order.
+func (u *updates) check(r *Update) {
+	m, c := u.m, u.m.container(r.Container)
+	if c == nil || c.owner() != u.t || c.state == cAllocated { // its AM does not know it yet
+		u.fail(r, unknownContainer, -1)
 		return
 	}
 	version := c.rare().version
-	if u.Version != version {
-		fail("INCORRECT_CONTAINER_VERSION_ERROR", version)
+	if r.Version != version {
+		u.fail(r, wrongVersion, version)
 		return
 	}
-	if c.rare().from != nil ||
-		slices.ContainsFunc(t.updated, func(x ContainerUpdate) bool { return x.Grant.ID == u.Container }) {
-		fail("UPDATE_OUTSTANDING_ERROR", version)
+	if c.rare().from != nil || slices.ContainsFunc(u.list, func(p *pendingUpdate) bool { return p.c == c }) {
+		u.fail(r, outstanding, version)
 		return
 	}
-	switch u.Kind {
+	p := &pendingUpdate{Update: r, c: c}
+	switch r.Kind {
 	case Increase, Decrease:
-		v, err := m.sizes.Normalize(u.Resource, t.app.Queue().Largest())
-		if err != nil {
-			fail("RESOURCE_OUTSIDE_ALLOWED_RANGE", version)
-			return
-		}
+		v, err := m.sizes.Normalize(r.Resource, u.t.app.Queue().Largest())
 		has := &m.sizeOf(c).V
-		grows := !m.sizes.Fits(&v, has)
-		shrinks := !m.sizes.Fits(has, &v)
-		if u.Kind == Increase && shrinks || u.Kind == Decrease && grows {
-			fail("RESOURCE_OUTSIDE_ALLOWED_RANGE", version)
+		if err != nil || r.Kind == Increase && !m.sizes.Fits(has, &v) || r.Kind == Decrease && !m.sizes.Fits(&v, has) {
+			u.fail(r, outsideRange, version)
 			return
 		}
-		m.resizeContainer(t, c, u, m.sizes.Of(v))
+		p.to = m.sizes.Of(v)
 	case Promote, Demote:
-		to := creel.Guaranteed
-		if u.Kind == Demote {
-			to = creel.Opportunistic
+		if c.executionType() == r.Kind.execution() {
+			return // as in Hadoop, without an answer
 		}
-		if c.execution == uint8(to) {
-			fail("INVALID_CONTAINER_ID", version)
+		if c.am && r.Kind == Demote {
+			u.fail(r, unknownContainer, version)
 			return
 		}
-		c.execution = uint8(to)
-		m.updated(t, c, u.Kind)
 	default:
-		fail("INVALID_CONTAINER_ID", version)
+		u.fail(r, unknownContainer, version)
+		return
+	}
+	if x := c.rare().growing; x != nil && x.promotes() {
+		u.fail(r, outstanding, version)
+		return
+	}
+	u.list = append(u.list, p)
+}
+
+// execution is the execution type after the update.
+func (k UpdateKind) execution() creel.ExecutionType {
+	if k == Demote {
+		return creel.Opportunistic
+	}
+	return creel.Guaranteed
+}
+
+func (u *updates) perform(p *pendingUpdate) {
+	m, c := u.m, p.c
+	switch {
+	case p.Kind == Decrease:
+		m.resize(c, p.to)
+		m.updated(u.t, c, Decrease)
+		c.node.updates = append(c.node.updates, m.grantOf(c))
+	case p.Kind == Increase:
+		u.increase(p)
+	case m.opportunistic == nil:
+		c.setExecution(p.Kind.execution())
+		m.retyped(u.t, c, p.Kind)
+	case p.Kind == Promote:
+		u.wait(&growth{Increase: sched.Increase{To: m.sizeOf(c)}, c: c, update: *p.Update})
+	default:
+		m.opportunistic.demote(c)
+		m.retyped(u.t, c, Demote)
 	}
 }
 
-func (m *Machine) resizeContainer(t *attempt, c *container, u *Update, s *amounts.Size) {
-	if u.Kind == Decrease {
-		m.sched.Resize(&t.app.App, &c.node.Node, m.sizeOf(c), s)
-		m.setSize(c, s)
-		m.updated(t, c, Decrease)
-		c.node.updates = append(c.node.updates, m.grantOf(c))
-		return
-	}
+func (u *updates) increase(p *pendingUpdate) {
+	m, c := u.m, p.c
 	if x := c.rare().growing; x != nil {
 		m.withdraw(x) // the newer one counts
 	}
-	x := &growth{
-		Increase: sched.Increase{App: &t.app.App, Node: &c.node.Node, From: m.sizeOf(c), To: s},
-		attempt:  t,
-		c:        c,
-		update:   *u,
-	}
-	x.Owner = x
-	if !m.sched.Increase(&x.Increase) {
-		t.growing = append(t.growing, x)
-		c.more().growing = x
+	x := &growth{Increase: sched.Increase{From: m.sizeOf(c), To: p.to}, attempt: u.t, c: c, update: *p.Update}
+	if c.uncharged() {
+		m.opportunistic.resize(c, p.to)
+		m.grown(x)
 		return
 	}
-	m.grown(x)
+	u.wait(x)
 }
 
-// growth is an increase of a container; it may wait for free resources.
+// wait books an increase or a promotion, now or when there are free resources on the container's node.
+func (u *updates) wait(x *growth) {
+	x.attempt, x.App, x.Node, x.Owner = u.t, &u.t.app.App, &x.c.node.Node, x
+	if !u.m.sched.Increase(&x.Increase) {
+		u.t.growing = append(u.t.growing, x)
+		x.c.more().growing = x
+		return
+	}
+	u.m.grown(x)
+}
+
+// resize changes the size of a container, regardless of limits.
+func (m *Machine) resize(c *container, to *amounts.Size) {
+	if c.uncharged() {
+		m.opportunistic.resize(c, to)
+		return
+	}
+	m.sched.Resize(&c.owner().app.App, &c.node.Node, m.sizeOf(c), to)
+	m.setSize(c, to)
+}
+
+// growth is an increase or a promotion of a container; it may wait for free resources.
 type growth struct {
 	sched.Increase
 	attempt *attempt
@@ -97,10 +173,18 @@ type growth struct {
 	update  Update
 }
 
-// grown books an increase that the scheduler granted.
+// promotes reports whether it is a promotion.
+func (x *growth) promotes() bool { return x.From == nil }
+
+// grown books an increase or a promotion for which the scheduler has charged.
 func (m *Machine) grown(x *growth) {
 	t, c, from := x.attempt, x.c, x.From
-	m.forget(x)
+	x.forget()
+	if x.promotes() {
+		m.opportunistic.promote(c)
+		m.retyped(t, c, Promote)
+		return
+	}
 	m.setSize(c, x.To)
 	m.updated(t, c, Increase)
 	if m.cfg.AutoUpdate {
@@ -112,25 +196,32 @@ func (m *Machine) grown(x *growth) {
 	more.timer = m.timer(m.now+int64(m.cfg.ContainerExpiry), func() {
 		// The update never reached the node: back to the former size.
 		more.timer, more.from = nil, nil
-		m.sched.Resize(&t.app.App, &c.node.Node, m.sizeOf(c), from)
-		m.setSize(c, from)
+		m.resize(c, from)
 		more.version++
 		c.node.updates = append(c.node.updates, m.grantOf(c))
 	})
 }
 
-// withdraw cancels an increase that waits for free resources.
+// withdraw cancels an increase or a promotion that waits for free resources.
 func (m *Machine) withdraw(x *growth) {
 	m.sched.Withdraw(&x.Increase)
-	m.forget(x)
+	x.forget()
 }
 
-func (m *Machine) forget(x *growth) {
+func (x *growth) forget() {
 	if x.c.rare().growing == x {
 		x.c.extra.growing = nil
 	}
 	if i := slices.Index(x.attempt.growing, x); i >= 0 {
 		x.attempt.growing = slices.Delete(x.attempt.growing, i, i+1)
+	}
+}
+
+// retyped notifies the AM of a container's new execution type, and also its node if the configuration says so.
+func (m *Machine) retyped(t *attempt, c *container, kind UpdateKind) {
+	m.updated(t, c, kind)
+	if m.cfg.AutoUpdate {
+		c.node.updates = append(c.node.updates, m.grantOf(c))
 	}
 }
 
@@ -141,10 +232,7 @@ func (m *Machine) updated(t *attempt, c *container, kind UpdateKind) {
 	more.version++
 	if x := more.growing; x != nil {
 		m.withdraw(x)
-		t.errors = append(
-			t.errors,
-			UpdateError{Reason: "INCORRECT_CONTAINER_VERSION_ERROR", Version: more.version, Update: x.update},
-		)
+		t.errors = append(t.errors, UpdateError{Reason: wrongVersion, Version: more.version, Update: x.update})
 	}
 	t.updated = append(t.updated, ContainerUpdate{Kind: kind, Grant: m.grantOf(c)})
 	m.news(t)

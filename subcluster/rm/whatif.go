@@ -31,7 +31,9 @@ func (s *Sketch) Remove(id creel.ContainerID) error {
 			What: fmt.Sprintf("Container with id '%s' doesn't exist", id),
 		}
 	}
-	s.k.Shift(&c.owner().app.App, &c.node.Node, s.m.sizeOf(c).V, -1)
+	if !c.uncharged() {
+		s.k.Shift(&c.owner().app.App, &c.node.Node, s.m.sizeOf(c).V, -1)
+	}
 	return nil
 }
 

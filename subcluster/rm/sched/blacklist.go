@@ -53,5 +53,8 @@ func (a *App) AvoidNothing() {
 	}
 }
 
+// Avoids reports whether the application avoids a node's host or rack.
+func (a *App) Avoids(n *Node) bool { return a.black.bars(n) }
+
 // Avoided returns the hosts and racks it avoids, sorted.
 func (a *App) Avoided() []string { return slices.Sorted(maps.Keys(a.black.names)) }

@@ -8,13 +8,13 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Increase is a requested increase of a container on its node. The owner sets the fields, and must not change them
+// Increase is a requested increase of a container on its node, or the promotion of one that is not charged for. The owner sets the fields, and must not change them
 // while it waits.
 type Increase struct {
 	App      *App
 	Node     *Node
-	From, To *amounts.Size
-	Owner    any // for the owner
+	From, To *amounts.Size // From is nil for a promotion
+	Owner    any           // for the owner
 }
 
 // Increase tries to increase a container and reports whether it succeeded. Without free resources, or above a limit,
@@ -33,13 +33,19 @@ func (s *Scheduler) Increase(x *Increase) bool {
 // grow books an increase if its node has enough free resources and limits admit it.
 func (s *Scheduler) grow(x *Increase) bool {
 	more := amounts.Size{V: x.To.V}
-	more.V.Sub(&x.From.V)
+	if x.From != nil {
+		more.V.Sub(&x.From.V)
+	}
 	a := x.App
 	if s.main != nil {
 		a = s.main.appIn(a, s)
 	}
 	if !s.sizes.Fits(&more.V, &x.Node.free) || a.admit(&more, nil).limit != LimitNone {
 		return false
+	}
+	if x.From == nil {
+		s.Charge(a, x.Node, x.To)
+		return true
 	}
 	s.Resize(a, x.Node, x.From, x.To)
 	return true

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/opportunistic"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+)
+
+// An opportunistic container waits in its node's queue until the node has free resources. Package opportunistic
+// chooses its node. It counts against no queue, user or node of the scheduler, so it is never preempted, and headroom
+// does not contain it. The machine sums such containers separately, by node and by application.
+
+// registered records a node that registered.
+func (o *opportunities) registered(n *node) {
+	if o == nil {
+		return
+	}
+	name := n.ID().Host
+	if o.m.cfg.PortInNames {
+		name = n.ID().String()
+	}
+	o.nodes.Add(n.Serial(), name, n.Rack())
+}
+
+// heard applies a node's heartbeat, after the container statuses in it.
+func (o *opportunities) heard(n *node) {
+	if o == nil {
+		return
+	}
+	o.nodes.Report(n.Serial(), &opportunistic.Report{
+		Label:  n.Label(),
+		Length: n.use.QueueLength, Wait: n.use.QueueWaitMS, Capacity: n.use.QueueCapacity,
+		Total: n.Total(), Guaranteed: n.Used(),
+	}, o.m.now)
+	o.limitChanged()
+}
+
+// ask applies one entry of an attempt's asks. An entry without a label has that of the AM's ask, as in Hadoop.
+func (o *opportunities) ask(t *attempt, k *Ask, label string, v *amounts.Vec) {
+	if t.opportunistic == nil {
+		t.opportunistic = &opportunistic.Asks{}
+	}
+	if !k.Label.Given {
+		label = t.app.amLabel
+	}
+	name := k.ResourceName
+	if name == sched.AnyPlace {
+		name = ""
+	}
+	t.opportunistic.Set(&opportunistic.Request{
+		Priority: k.Priority, AllocationRequestID: k.AllocationRequestID, Size: o.m.sizes.Of(*v), Name: name,
+		Count: k.Count, Strict: k.StrictLocality, Label: label,
+	}, o.m.now)
+}
+
+// serve grants an attempt the opportunistic containers that its asks can get; the next answer has them.
+func (o *opportunities) serve(t *attempt) {
+	if t.opportunistic == nil || !t.app.mayGet() {
+		return
+	}
+	o.placed = o.nodes.Allocate(t.opportunistic, &opportunistic.Call{
+		Now: o.m.now, Draw: o.draw,
+		Suits: func(serial int32, label string) bool {
+			n := &o.m.nodeList[serial].Node
+			return n.Label() == label && !t.app.Avoids(n)
+		},
+	}, o.placed[:0])
+	for i := range o.placed {
+		o.grant(t, &o.placed[i])
+	}
+}
+
+// draw returns a random number below n. Equal machines draw equal numbers (SplitMix64).
+func (o *opportunities) draw(n int) int {
+	o.draws++
+	z := o.draws * 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return int((z ^ z>>31) % uint64(n))
+}
+
+var reasonOf = [opportunistic.Levels]sched.Reason{
+	opportunistic.OnHost: sched.NodeLocal, opportunistic.OnRack: sched.RackLocal, opportunistic.Anywhere: sched.OffSwitch,
+}
+
+// grant makes a container that was placed, and is booked on its node already.
+func (o *opportunities) grant(t *attempt, p *opportunistic.Placement) {
+	m := o.m
+	t.lastSeq++
+	c := m.newContainer()
+	c.seq = creel.NewContainerID(t.id, m.cfg.Epoch, t.lastSeq).ID
+	c.origin, c.size = t, p.Size.Number
+	c.created, c.priority, c.execution = m.ms(), p.Priority, uint8(creel.Opportunistic)
+	c.state, c.reason = cAllocated, reasonOf[p.Level]
+	if p.AllocationRequestID != 0 {
+		c.more().alloc = p.AllocationRequestID
+	}
+	if p.Label != "" {
+		c.more().Label = p.Label
+	}
+	m.nodeList[p.Node].put(c)
+	t.live.Put(c.seq, c)
+	m.launchSerial++
+	c.wait = m.launchSerial
+	m.unlaunched.Put(c.wait, c)
+	o.charge(c, 1)
+	o.counts.Granted++
+	o.counts.Waits.Add(p.Waited)
+	switch p.Level {
+	case opportunistic.OnHost:
+		o.counts.NodeLocal++
+	case opportunistic.OnRack:
+		o.counts.OnRack++
+	default:
+		o.counts.Elsewhere++
+	}
+	t.fresh = append(t.fresh, c)
+}
+
+// resize changes a container's size, which needs no free resources.
+func (o *opportunities) resize(c *container, to *amounts.Size) {
+	o.detach(c)
+	o.m.setSize(c, to)
+	o.attach(c)
+}
+
+// promote makes a container guaranteed, for which the scheduler has charged.
+func (o *opportunities) promote(c *container) {
+	o.detach(c)
+	o.counts.Promoted++
+	c.setExecution(creel.Guaranteed)
+	o.m.count.containers++
+	o.m.count.granted++
+}
+
+// demote makes a guaranteed container opportunistic, and gives its resources back to the scheduler.
+func (o *opportunities) demote(c *container) {
+	m, t := o.m, c.owner()
+	m.sched.Release(&t.app.App, &c.node.Node, m.sizeOf(c))
+	if v := c.rare().victim; v != nil {
+		m.pardon(c)
+		m.sched.Preemption().Lost(v)
+	}
+	m.count.containers--
+	m.count.released++
+	c.execution = uint8(creel.Opportunistic)
+	o.attach(c)
+	o.counts.Demoted++
+}
+
+// asksOf returns an attempt's outstanding asks for opportunistic containers.
+func (o *opportunities) asksOf(t *attempt) (out []sched.AskView) {
+	if o == nil || t == nil || t.opportunistic == nil {
+		return nil
+	}
+	for r := range t.opportunistic.Each {
+		name := r.Name
+		if name == "" {
+			name = sched.AnyPlace
+		}
+		out = append(out, sched.AskView{
+			Priority: r.Priority, AllocationRequestID: r.AllocationRequestID, ExecutionType: creel.Opportunistic,
+			ResourceName: name, Resource: r.Size.Resource, Count: r.Count, Relax: !r.Strict, Label: r.Label,
+		})
+	}
+	return out
+}
+
+// Opportunistic returns the totals of opportunistic containers; false if they are not allocated.
+func (m *Machine) Opportunistic() (OpportunisticCounts, bool) {
+	o := m.opportunistic
+	if o == nil {
+		return OpportunisticCounts{}, false
+	}
+	v := o.counts
+	v.Limit = *o.limit
+	return v, true
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
+	"github.com/creelrm/creel/subcluster/rm/opportunistic"
+	"pgregory.net/rapid"
+)
+
+func opportune(c *Config) {
+	o := opportunistic.Defaults()
+	c.Opportunistic = &o
+}
+
+// queue sends a node's heartbeat with a queue of a length and a capacity, and with all its containers running.
+func (w *world) queue(id creel.NodeID, length, capacity int32) *NodeAnswer {
+	r := &NodeReport{
+		ID: id, ResponseID: w.responses[id], Utilization: &NodeUse{QueueLength: length, QueueCapacity: capacity},
+	}
+	for _, c := range w.m.NodeContainers(id) {
+		r.Containers = append(r.Containers, ContainerStatus{ID: c.ID, State: creel.ContainerRunning})
+	}
+	out := w.m.NodeHeartbeat(w.now, r)
+	w.responses[id] = out.ResponseID
+	w.pump()
+	return out
+}
+
+func opportuneAsk(priority, count int32) Ask {
+	k := ask(priority, "*", 1024, 1, count)
+	k.ExecutionType = creel.Opportunistic
+	return k
+}
+
+// A restarted ResourceManager takes each container over with its node's execution type, and charges only for
+// guaranteed ones. Both may be promoted and demoted as before.
+func TestExecutionTypesSurviveRestart(t *testing.T) {
+	w := newWorld(t, func(c *Config) { opportune(c); c.Epoch = 1 })
+	first := creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 7}, Attempt: 1}
+	if err := w.m.Recover(w.now, &Recover{Apps: []AppRecord{{
+		Submission: Submission{ID: first.Application, User: "u", Queue: "default", Unmanaged: true},
+		Submitted:  w.now,
+		Queue:      "root.default",
+		Attempts:   []AttemptRecord{{ID: first, Started: w.now, ExitStatus: creel.ExitInvalid}},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	w.register(first)
+	node := creel.NodeID{Host: "n", Port: 1}
+	running := func(seq int64, as creel.ExecutionType) NodeContainer {
+		return NodeContainer{
+			ID: creel.ContainerID{Attempt: first, ID: seq}, Resource: creel.NewResource(1024, 1), Version: 3,
+			State: creel.ContainerRunning, ExecutionType: as,
+		}
+	}
+	if _, err := w.m.RegisterNode(w.now, &RegisterNode{
+		ID: node, Resource: creel.NewResource(8192, 8),
+		Containers: []NodeContainer{running(2, creel.Guaranteed), running(3, creel.Opportunistic)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.responses[node] = 0
+	w.audit()
+	if v, _ := w.m.Node(node); v.Used.MemoryMB != 1024 || v.Containers != 1 {
+		t.Errorf("the node uses %v in %d containers", v.Used, v.Containers)
+	}
+	out := w.allocate(first, AllocateRequest{Updates: []Update{
+		{Container: creel.ContainerID{Attempt: first, ID: 3}, Version: 3, Kind: Promote},
+		{Container: creel.ContainerID{Attempt: first, ID: 2}, Version: 3, Kind: Demote},
+	}})
+	w.audit()
+	if len(out.Updated) != 2 || out.Updated[0].Grant.ExecutionType != creel.Guaranteed || len(out.NMTokens) != 1 {
+		t.Errorf("updated %+v, tokens for %v; got back %v", out.Updated, out.NMTokens, out.FromPrevious)
+	}
+	if v, _ := w.m.Opportunistic(); v.Containers != 1 || v.Promoted != 1 || v.Demoted != 1 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Use over time is that of all containers, before and after the end of the opportunistic ones.
+func TestUseOverTimeHasOpportunisticContainers(t *testing.T) {
+	w := newWorld(t, opportune)
+	n := w.node("n1", 4096, 4, "")
+	w.queue(n, 0, 9)
+	id := w.unmanaged("u", "default")
+	out := w.asks(id, opportuneAsk(1, 2), ask(1, "*", 2048, 1, 1))
+	if len(out.Granted) != 3 {
+		t.Fatalf("granted %v", out.Granted)
+	}
+	w.now = w.now.Add(10 * time.Second)
+	w.m.Tick(w.now)
+	for range 2 {
+		if v, _ := w.m.App(id.Application); v.ResourceSeconds[0].Value != 4*1024*10 || v.Used.MemoryMB != 2048 {
+			t.Errorf("used %v now, %v over time", v.Used, v.ResourceSeconds)
+		}
+		for _, g := range out.Granted {
+			if g.ExecutionType == creel.Opportunistic {
+				w.release(id, g.ID)
+			}
+		}
+	}
+	if got := w.m.record(w.m.apps[id.Application]).Usage.OverTime.MemoryMB; got != 4*1024*10_000 {
+		t.Errorf("the record has %d", got)
+	}
+}
+
+// Preemption takes nothing from opportunistic containers, and a demoted victim is none any more.
+func TestOpportunisticContainersAreNoVictims(t *testing.T) {
+	w := newWorld(t, opportune)
+	n := w.node("n1", 4096, 4, "")
+	w.queue(n, 0, 9)
+	id := w.unmanaged("u", "default")
+	out := w.asks(id, opportuneAsk(1, 2), ask(1, "*", 1024, 1, 1))
+	var list machineContainers
+	list.m = w.m
+	got := list.Newest(&w.m.apps[id.Application].App, nil)
+	if len(got) != 1 || got[0].Owner.(*container).uncharged() {
+		t.Errorf("of %d containers %d may be preempted", len(out.Granted), len(got))
+	}
+}
+
+// A heartbeat's answer has the limit for the queue, with commands and without.
+func TestHeartbeatAnswerHasQueueLimit(t *testing.T) {
+	w := newWorld(t, opportune)
+	n := w.node("n1", 4096, 4, "")
+	if got := w.queue(n, 7, 99).Limit; got == nil || *got != (QueueLimit{7, -1}) {
+		t.Errorf("limit %v", got)
+	}
+	id := w.unmanaged("u", "default")
+	w.release(id, w.asks(id, ask(1, "*", 1024, 1, 1)).Granted[0].ID)
+	out := w.queue(n, 7, 99)
+	if out.Limit == nil || out.Limit.Length != 7 || len(out.Cleanup) != 1 {
+		t.Errorf("limit %v beside %v", out.Limit, out.Cleanup)
+	}
+	off := newWorld(t, nil)
+	if got := off.queue(off.node("n1", 4096, 4, ""), 7, 99).Limit; got != nil {
+		t.Errorf("without opportunistic allocation: limit %v", got)
+	}
+}
+
+// An opportunistic ask without a label runs where its AM may, and one with a label only there.
+func TestOpportunisticAskStaysInLabel(t *testing.T) {
+	w := newWorld(t, func(c *Config) { opportune(c); c.Labels = LabelsByCall })
+	plain, special := w.node("n1", 4096, 4, ""), w.node("n2", 4096, 4, "")
+	if err := w.m.AddLabels(w.now, []Label{{Name: "x", Exclusive: true}}); err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	if err := w.m.ReplaceLabels(w.now, []NodeLabels{{special, []string{"x"}}}, false); err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	w.queue(plain, 0, 9)
+	w.now = w.now.Add(time.Second)
+	w.queue(special, 0, 9)
+	id := w.unmanaged("u", "default")
+	for label, want := range map[string]creel.NodeID{"": plain, "x": special} {
+		k := opportuneAsk(1, 2)
+		k.Label = LabelExpression{Text: label, Given: label != ""}
+		w.m.apps[id.Application].amLabel = ""
+		for _, g := range w.asks(id, k).Granted {
+			if g.Node != want {
+				t.Errorf("label %q: on %s", label, g.Node)
+			}
+		}
+	}
+	w.m.apps[id.Application].amLabel = "x" // as if its AM's ask had it
+	if got := w.asks(id, opportuneAsk(3, 1)).Granted; len(got) != 1 || got[0].Node != special {
+		t.Errorf("with the AM's label: %v", got)
+	}
+	w.audit()
+}
+
+// The days of TestInvariantsHoldAfterEveryEvent with asks of both execution types: never more is granted than was
+// asked for, and sums of both kinds hold after every event.
+func TestInvariantsHoldWithOpportunisticContainers(t *testing.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
+		r := newRun(rt, t)
+		opportune(&r.first)
+		r.first.Opportunistic.Comparator = opportunistic.Comparator(rapid.IntRange(0, 2).Draw(rt, "comparator"))
+		r.first.AutoUpdate = rapid.Bool().Draw(rt, "auto update")
+		r.opportune = true
+		r.w = newWorld(t, func(c *Config) { *c = r.first })
+		r.near = NewAuditor(r.w.m, 0)
+		for range rapid.IntRange(5, 60).Draw(rt, "steps") {
+			r.step()
+		}
+		again := newWorld(t, func(c *Config) { *c = r.first })
+		for _, l := range r.log {
+			l.call(again.m, l.at)
+		}
+		if a, b := r.w.m.AppendState(nil), again.m.AppendState(nil); !bytes.Equal(a, b) {
+			rt.Fatalf("a replay gave another state:\n%s\n---\n%s", a, b)
+		}
+	})
+}

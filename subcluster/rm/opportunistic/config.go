@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package opportunistic
+
+import "time"
+
+// Comparator is the order of nodes by load.
+type Comparator uint8
+
+// Comparators, with Hadoop's names.
+const (
+	QueueLength Comparator = iota
+	QueueWaitTime
+	QueueLengthThenResources
+)
+
+var comparators = [...]string{"QUEUE_LENGTH", "QUEUE_WAIT_TIME", "QUEUE_LENGTH_THEN_RESOURCES"}
+
+func (c Comparator) String() string { return comparators[c] }
+
+// ParseComparator reads a comparator's name; an unknown one is QUEUE_LENGTH.
+func ParseComparator(name string) Comparator {
+	for i, c := range comparators {
+		if c == name {
+			return Comparator(i)
+		}
+	}
+	return QueueLength
+}
+
+// Config is the configuration of opportunistic allocation; see Defaults.
+type Config struct {
+	Comparator Comparator    // yarn.resourcemanager.nm-container-queuing.load-comparator
+	Period     time.Duration // between two sorts: nm-container-queuing.sorting-nodes-interval-ms
+	NodesUsed  int           // least loaded nodes for asks without a place: nodes-used
+	PerCall    int           // containers per allocate call; 0 or less: no limit
+	Sigma      float64       // nm-container-queuing.queue-limit-stdev
+	Lengths    Range         // of the queue limit, in containers
+	Waits      Range         // of the queue limit of QueueWaitTime, in ms
+}
+
+// Range bounds a queue limit.
+type Range struct{ Min, Max int32 }
+
+// Defaults returns Hadoop's values.
+func Defaults() Config {
+	return Config{
+		Period: time.Second, NodesUsed: 10, PerCall: -1, Sigma: 1,
+		Lengths: Range{5, 15}, Waits: Range{10, 100},
+	}
+}
