@@ -143,9 +143,6 @@ var notInForce = []inactiveRows{
 		"yarn.resourcemanager.webapp.https.address",
 		"yarn.router.webapp.https.address",
 	}},
-	{NotYet, "asks for opportunistic containers are treated as guaranteed ones", []string{
-		"yarn.resourcemanager.opportunistic-container-allocation.enabled",
-	}},
 	{NotYet, "reservations are rejected", []string{"yarn.resourcemanager.reservation-system.enable"}},
 	{NotYet, "resource profiles are rejected", []string{"yarn.resourcemanager.resource-profiles.enabled"}},
 	{NotYet, "AMs are not placed on nodes that a non-exclusive label shares", []string{

@@ -79,14 +79,16 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 	for _, c := range s.GetIncreasedContainers() {
 		out.Increased = append(out.Increased, pb.ToContainerID(c.GetId()))
 	}
-	if u, all := s.GetContainersUtilization(), s.GetNodeUtilization(); u != nil || all != nil {
-		o := s.GetOpportunisticContainersStatus()
+	u, all, o := s.GetContainersUtilization(), s.GetNodeUtilization(), s.GetOpportunisticContainersStatus()
+	if u != nil || all != nil || o != nil {
 		*use = rm.NodeUse{
 			NodePhysicalMB: max(all.GetPmem(), 0), NodeVirtualMB: max(all.GetVmem(), 0),
 			ContainersPhysicalMB: max(u.GetPmem(), 0), ContainersVirtualMB: max(u.GetVmem(), 0),
 			NodeCPU: measured(all.GetCpu()), ContainersCPU: measured(u.GetCpu()),
 			OpportunisticRunning: o.GetRunningOpportContainers(), OpportunisticQueued: o.GetQueuedOpportContainers(),
 			OpportunisticMB: o.GetOpportMemoryUsed(), OpportunisticVCores: o.GetOpportCoresUsed(),
+			QueueLength: o.GetWaitQueueLength(), QueueWaitMS: o.GetEstimatedQueueWaitTime(),
+			QueueCapacity: o.GetOpportQueueCapacity(),
 		}
 		out.Utilization = use
 	}
@@ -241,6 +243,11 @@ func NodeHeartbeatResponse(
 	}
 	if a.Override {
 		r.Resource = pb.FromResource(a.Resource)
+	}
+	if a.Limit != nil {
+		r.ContainerQueuingLimit = &pb.ContainerQueuingLimitProto{
+			MaxQueueLength: &a.Limit.Length, MaxQueueWaitTimeInMs: &a.Limit.WaitMS,
+		}
 	}
 	return r
 }

@@ -66,6 +66,9 @@ func (h *Handler) machineBeans(m *rm.Machine, now time.Time) []servlets.Bean {
 	if m.Spec().Scheduler != queues.FairScheduler {
 		out = append(out, h.schedulerBean(&v, now))
 	}
+	if v, on := m.Opportunistic(); on {
+		out = append(out, opportunisticBean(&v))
+	}
 	running := m.RunningTimes(runningBounds)
 	for q := range m.Queues {
 		out = append(out, queueBean(&q, running[q.Path]))
@@ -108,6 +111,19 @@ func (h *Handler) schedulerBean(v *rm.ClusterView, now time.Time) servlets.Bean 
 	rate("Allocate", calls.Allocates.Load(), &calls.AllocateTimes)
 	rate("NodeUpdate", calls.Heartbeats.Load(), &calls.HeartbeatTimes)
 	b.Set("CommitSuccessNumOps", v.Granted)
+	return b
+}
+
+// opportunisticBean counts opportunistic containers. Hadoop's counter of released ones has all containers.
+func opportunisticBean(v *rm.OpportunisticCounts) servlets.Bean {
+	b := servlets.Metrics(service, "OpportunisticSchedulerMetrics", "yarn")
+	b.Set("tag.OpportunisticSchedulerMetrics", "ResourceManager")
+	b.Set("AllocatedOContainers", v.Containers)
+	b.Set("AggregateOContainersAllocated", v.Granted)
+	b.Set("AggregateOContainersReleased", v.Released)
+	b.Set("AggregateNodeLocalOContainersAllocated", v.NodeLocal)
+	b.Set("AggregateRackLocalOContainersAllocated", v.OnRack)
+	b.Set("AggregateOffSwitchOContainersAllocated", v.Elsewhere)
 	return b
 }
 

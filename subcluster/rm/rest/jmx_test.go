@@ -11,6 +11,8 @@ import (
 
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm/opportunistic"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // bean returns the only bean of the ResourceManager with a name.
@@ -115,4 +117,19 @@ func TestBeansOfEachRPCPort(t *testing.T) {
 			t.Errorf("%s: %v", address, b)
 		}
 	}
+}
+
+func TestBeanCountsOpportunisticContainers(t *testing.T) {
+	const bean = "OpportunisticSchedulerMetrics"
+	c := start(t, nil)
+	if all := c.get("/jmx?qry=Hadoop:service=ResourceManager,name="+bean, "beans").([]any); len(all) > 0 {
+		t.Errorf("without opportunistic containers: %v", all)
+	}
+	o := opportunistic.Defaults()
+	c = start(t, func(cfg *server.Config) { cfg.Machine.Opportunistic = &o })
+	c.wantBean(bean, map[string]float64{
+		"AllocatedOContainers": 0, "AggregateOContainersAllocated": 0, "AggregateOContainersReleased": 0,
+		"AggregateNodeLocalOContainersAllocated": 0, "AggregateRackLocalOContainersAllocated": 0,
+		"AggregateOffSwitchOContainersAllocated": 0,
+	})
 }

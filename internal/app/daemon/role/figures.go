@@ -142,6 +142,15 @@ var (
 		"Containers taken back from a queue and those below it.", "queue")
 	rmQueueLostMemory = figure("rm_queue_preempted_byte_seconds_total",
 		"The memory of these times how long they had run: work that was lost.", "queue")
+	rmOpportunistic = figure("rm_opportunistic_containers",
+		"Opportunistic containers on nodes; no other metric of containers has them.")
+	rmOpportunisticGrants = figure("rm_opportunistic_granted_total",
+		"Opportunistic containers granted: on a named host (node), on a named rack (rack), elsewhere (any).", "place")
+	rmOpportunisticEnds    = figure("rm_opportunistic_released_total", "Opportunistic containers that ended.")
+	rmOpportunisticUpdates = figure("rm_opportunistic_updates_total",
+		"Containers that were promoted to guaranteed ones, or demoted to opportunistic ones.", "kind")
+	rmOpportunisticLimit = figure("rm_opportunistic_queue_limit",
+		"The limit for each node's queue, in containers; -1 if it is a time, 0 if no opportunistic container is allocated.")
 	rmQueueLostCores = figure("rm_queue_preempted_vcore_seconds_total", "The same of their cores.", "queue")
 )
 
@@ -150,6 +159,7 @@ func (subclusterFigures) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		rmApplications, rmNodes, rmContainers, rmMemory, rmVCores, rmQueueMemory, rmQueueApps, rmWaits,
 		rmQueueLost, rmQueueLostMemory, rmQueueLostCores,
+		rmOpportunistic, rmOpportunisticGrants, rmOpportunisticEnds, rmOpportunisticUpdates, rmOpportunisticLimit,
 	} {
 		out <- d
 	}
@@ -164,8 +174,10 @@ func (f subclusterFigures) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	var cluster rm.ClusterView
 	var queues []rm.QueueView
+	var opportunistic rm.OpportunisticCounts
 	if f.query(ctx, func(m *rm.Machine, _ time.Time) {
 		cluster = m.Cluster()
+		opportunistic, _ = m.Opportunistic()
 		for q := range m.Queues {
 			queues = append(queues, q)
 		}
@@ -191,6 +203,7 @@ func (f subclusterFigures) Collect(out chan<- prometheus.Metric) {
 		gauge(rmContainers, float64(n), state)
 	}
 	out <- waitMetric(rmWaits, &cluster.Waits)
+	collectOpportunistic(out, &opportunistic)
 	for kind, r := range map[string]creel.Resource{
 		"total": cluster.Total, "used": cluster.Used, "reserved": cluster.Reserved, "pending": cluster.Pending,
 	} {
@@ -214,4 +227,18 @@ func (f subclusterFigures) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, string(q.Path))
 		}
 	}
+}
+
+func collectOpportunistic(out chan<- prometheus.Metric, v *rm.OpportunisticCounts) {
+	total := func(d *prometheus.Desc, value int64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
+	}
+	out <- prometheus.MustNewConstMetric(rmOpportunistic, prometheus.GaugeValue, float64(v.Containers))
+	out <- prometheus.MustNewConstMetric(rmOpportunisticLimit, prometheus.GaugeValue, float64(v.Limit.Length))
+	total(rmOpportunisticGrants, v.NodeLocal, "node")
+	total(rmOpportunisticGrants, v.OnRack, "rack")
+	total(rmOpportunisticGrants, v.Elsewhere, "any")
+	total(rmOpportunisticEnds, v.Released)
+	total(rmOpportunisticUpdates, v.Promoted, "promotion")
+	total(rmOpportunisticUpdates, v.Demoted, "demotion")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
 	"github.com/creelrm/creel/subcluster/rm/server"
@@ -176,6 +177,10 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	}[s.String("yarn.resourcemanager.placement-constraints.handler")]
 	m.PopularTagsFirst = s.String("yarn.resourcemanager.placement-constraints.algorithm.iterator") == "POPULAR_TAGS"
 	m.PlacementTries = s.Int("yarn.resourcemanager.placement-constraints.retry-attempts")
+	var err error
+	if m.Opportunistic, err = opportunisticConfig(s); err != nil {
+		return m, err
+	}
 	m.AdminACL = queues.ParseACL(s.ACL("yarn.admin.acl"))
 	m.Labels, m.AMLabel = labelSource(s), s.String("yarn.resourcemanager.node-labels.am.default-node-label-expression")
 	q, err := QueueConfig(s, false)
@@ -187,6 +192,40 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	}
 	m.Queues, m.Placement = q.Queues, q.Placement
 	return m, nil
+}
+
+// opportunisticConfig returns the configuration of opportunistic containers, nil if they are not allocated.
+func opportunisticConfig(s *settings.Settings) (*opportunistic.Config, error) {
+	const queuing = "yarn.resourcemanager.nm-container-queuing."
+	between := func(least, most string) (opportunistic.Range, error) {
+		r := opportunistic.Range{Min: int32(s.Int(queuing + least)), Max: int32(s.Int(queuing + most))}
+		if r.Max < r.Min {
+			why := fmt.Sprintf("it is below %s, %d", queuing+least, r.Min)
+			return r, s.Problem(queuing+most, why, "raise it, or lower that one")
+		}
+		return r, nil
+	}
+	lengths, err := between("min-queue-length", "max-queue-length")
+	if err != nil {
+		return nil, err
+	}
+	waits, err := between("min-queue-wait-time-ms", "max-queue-wait-time-ms")
+	if err != nil {
+		return nil, err
+	}
+	c := &opportunistic.Config{
+		Comparator: opportunistic.ParseComparator(s.String(queuing + "load-comparator")),
+		Period:     s.Duration(queuing + "sorting-nodes-interval-ms"),
+		NodesUsed:  s.Int("yarn.resourcemanager.opportunistic-container-allocation.nodes-used"),
+		PerCall:    s.Int("yarn.resourcemanager.opportunistic.max.container-allocation.per.am.heartbeat"),
+		Sigma:      s.Float(queuing + "queue-limit-stdev"),
+		Lengths:    lengths,
+		Waits:      waits,
+	}
+	if !s.Bool("yarn.resourcemanager.opportunistic-container-allocation.enabled") {
+		return nil, nil
+	}
+	return c, nil
 }
 
 // resourceTypes are the resource types beyond memory and vcores.
