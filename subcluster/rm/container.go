@@ -60,7 +60,7 @@ type container struct {
 	slot      int32 // its index in node.live
 	priority  int32
 	size      amounts.SizeNumber
-	execution uint8 // creel.ExecutionType, with charged
+	execution uint8 // creel.ExecutionType, with charged or instead
 	state     containerState
 	reason    sched.Reason
 	am        bool // it runs its attempt's AM
@@ -107,16 +107,29 @@ func (c *container) owner() *attempt {
 	return c.origin
 }
 
-// charged marks the execution type of an opportunistic container that counts like a guaranteed one. Without
-// opportunistic allocation all of them do.
-const charged = 0x80
+// Marks of container.execution, beside the execution type as its token has it.
+const (
+	// charged marks an opportunistic container that counts like a guaranteed one: after a demotion or a recovery
+	// without opportunistic allocation.
+	charged = 0x80
+	// instead marks a guaranteed container that was granted for an opportunistic ask, without opportunistic allocation.
+	instead = 0x40
+)
 
 // uncharged reports whether a container is opportunistic and counts against no queue and no node.
 func (c *container) uncharged() bool { return c.execution == uint8(creel.Opportunistic) }
 
 // executionType is the execution type as its token has it.
 func (c *container) executionType() creel.ExecutionType {
-	return creel.ExecutionType(c.execution &^ charged)
+	return creel.ExecutionType(c.execution &^ (charged | instead))
+}
+
+// askedType is the execution type of its ask.
+func (c *container) askedType() creel.ExecutionType {
+	if c.execution&instead != 0 {
+		return creel.Opportunistic
+	}
+	return c.executionType()
 }
 
 // setExecution sets the execution type of a container that the scheduler charges for, or will.
@@ -177,7 +190,9 @@ func (m *Machine) granted(g *sched.Grant) {
 	c.seq = creel.NewContainerID(t.id, m.cfg.Epoch, t.lastSeq).ID
 	c.origin, c.size = t, g.Size.Number
 	c.created, c.priority = m.ms(), g.Priority
-	c.setExecution(g.ExecutionType)
+	if c.execution = uint8(creel.Guaranteed); g.ExecutionType == creel.Opportunistic {
+		c.execution |= instead
+	}
 	c.state, c.reason, c.am = cAllocated, g.Reason, g.AM
 	if g.AllocationRequestID != 0 {
 		c.more().alloc = g.AllocationRequestID
@@ -277,7 +292,7 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	if c.state == cAllocated {
 		t.unfresh(c)
 	}
-	id, am, was, priority := c.id(), c.am, c.state, c.priority
+	id, am, was, priority, asked := c.id(), c.am, c.state, c.priority, c.askedType()
 	m.containerOver(id)
 	x := c.extra
 	done := Completion{
@@ -298,7 +313,7 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 			if x == nil {
 				x = &noExtra
 			}
-			m.sched.Restore(&t.app.App, &n.Node, size, priority, x.alloc, done.Execution, &x.GrantExtra)
+			m.sched.Restore(&t.app.App, &n.Node, size, priority, x.alloc, asked, &x.GrantExtra)
 			m.placeAgain(t, x.Want)
 		}
 	case am:

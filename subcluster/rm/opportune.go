@@ -83,7 +83,9 @@ func (o *opportunities) draw(n int) int {
 }
 
 var reasonOf = [opportunistic.Levels]sched.Reason{
-	opportunistic.OnHost: sched.NodeLocal, opportunistic.OnRack: sched.RackLocal, opportunistic.Anywhere: sched.OffSwitch,
+	opportunistic.OnHost:   sched.NodeLocal,
+	opportunistic.OnRack:   sched.RackLocal,
+	opportunistic.Anywhere: sched.OffSwitch,
 }
 
 // grant makes a container that was placed, and is booked on its node already.

@@ -8,8 +8,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Increase is a requested increase of a container on its node, or the promotion of one that is not charged for. The owner sets the fields, and must not change them
-// while it waits.
+// Increase is a requested increase of a container on its node, or the promotion of one that is not charged for. The
+// owner sets the fields, and must not change them while it waits.
 type Increase struct {
 	App      *App
 	Node     *Node
