@@ -205,27 +205,22 @@ func opportunisticConfig(s *settings.Settings) (*opportunistic.Config, error) {
 		}
 		return r, nil
 	}
-	lengths, err := between("min-queue-length", "max-queue-length")
-	if err != nil {
+	c, err := opportunistic.Defaults(), error(nil)
+	if c.Lengths, err = between("min-queue-length", "max-queue-length"); err != nil {
 		return nil, err
 	}
-	waits, err := between("min-queue-wait-time-ms", "max-queue-wait-time-ms")
-	if err != nil {
+	if c.Waits, err = between("min-queue-wait-time-ms", "max-queue-wait-time-ms"); err != nil {
 		return nil, err
-	}
-	c := &opportunistic.Config{
-		Comparator: opportunistic.ParseComparator(s.String(queuing + "load-comparator")),
-		Period:     s.Duration(queuing + "sorting-nodes-interval-ms"),
-		NodesUsed:  s.Int("yarn.resourcemanager.opportunistic-container-allocation.nodes-used"),
-		PerCall:    s.Int("yarn.resourcemanager.opportunistic.max.container-allocation.per.am.heartbeat"),
-		Sigma:      s.Float(queuing + "queue-limit-stdev"),
-		Lengths:    lengths,
-		Waits:      waits,
 	}
 	if !s.Bool("yarn.resourcemanager.opportunistic-container-allocation.enabled") {
 		return nil, nil
 	}
-	return c, nil
+	c.Comparator = opportunistic.ParseComparator(s.String(queuing + "load-comparator"))
+	c.Period = s.Duration(queuing + "sorting-nodes-interval-ms")
+	c.NodesUsed = s.Int("yarn.resourcemanager.opportunistic-container-allocation.nodes-used")
+	c.PerCall = s.Int("yarn.resourcemanager.opportunistic.max.container-allocation.per.am.heartbeat")
+	c.Sigma = s.Float(queuing + "queue-limit-stdev")
+	return &c, nil
 }
 
 // resourceTypes are the resource types beyond memory and vcores.
