@@ -336,6 +336,16 @@ func TestEveryPageMatchesTheAPI(t *testing.T) {
 		t.Errorf("nodes: %q", got)
 	}
 	b.axe("one member")
+	host, _, _ := strings.Cut(nodes[0].ID, ":")
+	b.open(base + "/members/sc-a?user.name=root")
+	b.confirm("#nodes tr:first-child form.change")
+	b.until("the host is drained", func() bool {
+		got := b.rows("#drained")
+		return len(got) == 1 && got[0][0] == host && strings.Contains(got[0][3], "by root")
+	})
+	b.axe("a member with a drained host")
+	b.confirm("#drained form.change")
+	b.until("the host is in again", func() bool { return b.count("#drained") == 0 && len(b.rows("#nodes")) == 2 })
 
 	b.open(base + "/policies")
 	if got := b.rows(

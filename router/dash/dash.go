@@ -37,6 +37,8 @@ func New(api http.Handler, begin func(ctx context.Context) context.Context, graf
 			"subjectlink": subjectLink,
 			"userlink":    func(user string) string { return pages.WithQuery("/events", "user", user) },
 			"short":       short,
+			"hostof":      func(node string) string { host, _, _ := strings.Cut(node, ":"); return host },
+			"hostpath":    hostPath,
 			"grafana":     func(member any) string { return grafanaOf(grafana, fmt.Sprint(member)) },
 			// A queue in a path; "*" and the other characters of queue names stay as they are.
 			"pathqueue": func(q any) string { return fmt.Sprint(q) },
@@ -73,6 +75,11 @@ func New(api http.Handler, begin func(ctx context.Context) context.Context, graf
 		conf.Nav = append(conf.Nav, pages.Link{Path: grafana, Title: "Grafana", Section: "grafana"})
 	}
 	return pages.New(conf)
+}
+
+// hostPath returns the path of the call that drains a member's host.
+func hostPath(host string, member creel.SubclusterID) string {
+	return pages.WithQuery("/api/v1/drains/"+url.PathEscape(host), "subcluster", string(member))
 }
 
 // grafanaOf returns the address of Grafana's dashboard with one member selected, "" without a dashboard.

@@ -4,8 +4,10 @@ package dash_test
 
 import (
 	"fmt"
+	"html"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -187,6 +189,40 @@ func TestPagesLinkToGrafana(t *testing.T) {
 		selected := strings.Contains(member, `href="https://grafana.example/d/creel?orgId=2&amp;var-member=sc-a"`)
 		if want := len(settings) > 0; inNav != want || selected != want {
 			t.Errorf("with %q: navigation %t, member's page %t", settings, inNav, selected)
+		}
+	}
+}
+
+// A member's page has a button on each of its hosts: it drains the host, and takes it in again.
+func TestMemberPageDrainsItsHosts(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 1, Routers: 1})
+	page := "http://" + f.Routers[0].Web + "/members/sc-a"
+	change := regexp.MustCompile(`data-method="(PUT|DELETE)" data-path="(/api/v1/drains/[^"]+)"`)
+	var changed string
+	for round, want := range []string{"PUT", "DELETE"} {
+		var found []string
+		f.Until("the button of the state is there", func() bool {
+			_, body := get(t, page)
+			for _, m := range change.FindAllStringSubmatch(body, -1) {
+				if (round == 0 || m[2] == changed) && m[1] == want {
+					found = m
+				}
+			}
+			return found != nil
+		})
+		changed = found[2]
+		path := html.UnescapeString(changed) + "&user.name=root"
+		req, err := http.NewRequestWithContext(t.Context(), found[1], "http://"+f.Routers[0].Web+path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s %s: %s", found[1], path, resp.Status)
 		}
 	}
 }

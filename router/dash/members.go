@@ -5,6 +5,7 @@ package dash
 import (
 	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/router/rest"
+	"github.com/creelrm/creel/subcluster"
 )
 
 var membersPage = pages.Page{
@@ -44,12 +45,16 @@ type member struct {
 	NodesProblem string
 	Next         string
 	State, Find  string // filters
+	Drained      []subcluster.HostDoc
 }
 
 func (m *member) PageTitle() string { return string(m.ID) }
 
 // Tabs returns the tabs of its pages.
 func (m *member) Tabs() []tab { return tabsOf("/members/", string(m.ID), "Member", false) }
+
+// DrainsHosts reports whether its hosts can be drained by calls: Hadoop's ResourceManagers read files.
+func (m *member) DrainsHosts() bool { return !(&subcluster.Member{Version: m.Version}).ByAgent() }
 
 // Lost reports whether its metrics are out of date and not in the sums.
 func (m *member) Lost() bool {
@@ -79,6 +84,10 @@ func loadMember(c *pages.Call) (any, error) {
 		m.NodesProblem = p.Error()
 	} else if err != nil {
 		return nil, err
+	}
+	var drained rest.HostsDoc
+	if err := c.Get(pages.WithQuery("/api/v1/drains", "subcluster", id), &drained); err == nil {
+		m.Drained = drained.Hosts // others than administrators see none where ACLs are checked
 	}
 	if m.Nodes.Next != "" {
 		m.Next = pages.WithQuery(here, "state", m.State, "q", m.Find, "cursor", m.Nodes.Next)

@@ -27,9 +27,10 @@ type HostsDoc struct {
 // drainsAPI serves the calls that take hosts out.
 type drainsAPI struct{ h *Handler }
 
-// list lists the hosts that calls drain.
+// list lists the hosts that calls drain, of all members or of one.
 func (a drainsAPI) list(w http.ResponseWriter, r *http.Request) {
-	parts := hostCall[subcluster.HostsDoc](a.h, r, http.MethodGet, "", nil, "")
+	only := creel.SubclusterID(r.URL.Query().Get("subcluster"))
+	parts := hostCall[subcluster.HostsDoc](a.h, r, http.MethodGet, "", nil, only)
 	doc := HostsDoc{subcluster.HostsDoc{Hosts: []subcluster.HostDoc{}}, []missing{}}
 	for _, p := range parts {
 		if p.Err != nil {

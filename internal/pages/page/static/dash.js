@@ -110,13 +110,14 @@ for (const form of document.querySelectorAll("form.filter, form.search")) {
 
 // Changes are calls of the API in the name of who looks, as JSON: another site's
 // page cannot send that. Each is confirmed.
-for (const form of document.querySelectorAll("form.change")) {
-  form.classList.add("ready");
-  form.addEventListener("submit", (e) => {
-    e.preventDefault();
-    confirm(form);
-  });
-}
+// The listener is the document's, since live parts replace their forms.
+document.documentElement.classList.add("changes");
+document.addEventListener("submit", (e) => {
+  const form = e.target.closest("form.change");
+  if (!form) return;
+  e.preventDefault();
+  confirm(form);
+});
 
 function confirm(form) {
   const dialog = document.createElement("dialog");
