@@ -212,14 +212,14 @@ func opportunisticConfig(s *settings.Settings) (*opportunistic.Config, error) {
 	if c.Waits, err = between("min-queue-wait-time-ms", "max-queue-wait-time-ms"); err != nil {
 		return nil, err
 	}
-	if !s.Bool("yarn.resourcemanager.opportunistic-container-allocation.enabled") {
-		return nil, nil
-	}
 	c.Comparator = opportunistic.ParseComparator(s.String(queuing + "load-comparator"))
 	c.Period = s.Duration(queuing + "sorting-nodes-interval-ms")
 	c.NodesUsed = s.Int("yarn.resourcemanager.opportunistic-container-allocation.nodes-used")
 	c.PerCall = s.Int("yarn.resourcemanager.opportunistic.max.container-allocation.per.am.heartbeat")
 	c.Sigma = s.Float(queuing + "queue-limit-stdev")
+	if !s.Bool("yarn.resourcemanager.opportunistic-container-allocation.enabled") {
+		return nil, nil
+	}
 	return &c, nil
 }
 
