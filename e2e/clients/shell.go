@@ -402,10 +402,20 @@ var shell = []Case{
 	}},
 	{"dshell_opportunistic", func(t *testing.T, c *Cluster) {
 		client, dir := c.client(t), t.TempDir()
-		id := runShell(t, c, client, 2, "-container_type", "OPPORTUNISTIC",
-			"-shell_command", "touch "+dir+"/$CONTAINER_ID")
-		if ran := containersOf(t, dir, id); len(ran) != 2 {
+		// Each container reads from its node how it was started.
+		id := runShell(t, c, client, 2, "-container_type", "OPPORTUNISTIC", "-shell_command", fmt.Sprintf(
+			`exec 3<>/dev/tcp/$NM_HOST/$NM_HTTP_PORT; `+
+				`printf 'GET /ws/v1/node/containers/%%s HTTP/1.0\r\n\r\n' $CONTAINER_ID >&3; cat <&3 >%s/$CONTAINER_ID`, dir))
+		ran := containersOf(t, dir, id)
+		if len(ran) != 2 {
 			t.Errorf("%d containers ran", len(ran))
+		}
+		for _, file := range ran {
+			told, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			says(t, string(told), `"executionType":"OPPORTUNISTIC"`)
 		}
 	}},
 }

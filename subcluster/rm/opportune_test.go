@@ -177,6 +177,28 @@ func TestOpportunisticAskStaysInLabel(t *testing.T) {
 	w.audit()
 }
 
+// Containers stay on a node that gets another label, and opportunistic ones still count in no queue.
+func TestOpportunisticContainerKeepsItsNodeWithNewLabel(t *testing.T) {
+	w := newWorld(t, func(c *Config) { opportune(c); c.Labels = LabelsByCall })
+	n := w.node("n1", 4096, 4, "")
+	w.queue(n, 0, 9)
+	id := w.unmanaged("u", "default")
+	out := w.asks(id, opportuneAsk(1, 2), ask(1, "*", 1024, 1, 1))
+	if err := w.m.AddLabels(w.now, []Label{{Name: "x"}}); err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	if err := w.m.ReplaceLabels(w.now, []NodeLabels{{n, []string{"x"}}}, false); err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	w.audit()
+	for _, g := range out.Granted {
+		w.release(id, g.ID)
+	}
+	w.audit()
+}
+
 // The days of TestInvariantsHoldAfterEveryEvent with asks of both execution types: never more is granted than was
 // asked for, and sums of both kinds hold after every event.
 func TestInvariantsHoldWithOpportunisticContainers(t *testing.T) {
