@@ -4,10 +4,15 @@ package rpc_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/nm/queue"
+	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
+	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 	"google.golang.org/protobuf/proto"
 )
@@ -85,4 +90,91 @@ func TestOpportunisticContainerOnTheWire(t *testing.T) {
 	if m := c.metrics(); m.GetNumNodeManagers() != 1 {
 		t.Errorf("cluster metrics %v", m)
 	}
+}
+
+// With creel's nodes: of three opportunistic containers on a node for two, one waits. Its promotion makes the node end
+// the one that started last, and its AM gets that end.
+func TestPromotionOnFullNodeEndsAnotherContainer(t *testing.T) {
+	cfg := config()
+	o := opportunistic.Defaults()
+	cfg.Machine.Opportunistic = &o
+	c := start(t, cfg)
+	c.nodes(1, func(n *nmrpc.Config) {
+		n.Total, n.Queue = creel.NewResource(2048, 2), queue.Config{Length: 5}
+	})
+	ctx := t.Context()
+	_, amrm := c.launchUnmanaged("bob", nil)
+	am := c.amClient(amrm)
+	must(am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
+	asks := ask(1, 1024, 3)
+	asks[0].ExecutionTypeRequest = &pb.ExecutionTypeRequestProto{ExecutionType: pb.ExecutionTypeProto_OPPORTUNISTIC.Enum()}
+	last := int32(0)
+	allocate := func(r *pb.AllocateRequestProto) *pb.AllocateResponseProto {
+		r.ResponseId = &last
+		out := must(am.Allocate(ctx, r))
+		last = out.GetResponseId()
+		return out
+	}
+	var got []*pb.ContainerProto
+	var node yarnrpc.ContainerManagementProtocolClient
+	c.until("three containers are granted", func() bool {
+		out := allocate(&pb.AllocateRequestProto{Ask: asks})
+		asks = nil
+		got = append(got, out.GetAllocatedContainers()...)
+		for _, k := range out.GetNmTokens() {
+			node = c.nodeClient(k)
+		}
+		return len(got) == 3
+	})
+	loads := func() (running, queued int32) {
+		err := c.s.Query(ctx, func(m *rm.Machine, _ time.Time) {
+			for n := range m.Nodes {
+				running, queued = n.Utilization.OpportunisticRunning, n.Utilization.OpportunisticQueued
+				if !n.Used.IsZero() && queued > 0 {
+					t.Errorf("the node uses %v", n.Used)
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return running, queued
+	}
+	for i, x := range got {
+		must(node.StartContainers(ctx, &pb.StartContainersRequestProto{
+			StartContainerRequest: []*pb.StartContainerRequestProto{{
+				ContainerLaunchContext: &pb.ContainerLaunchContextProto{Command: []string{"sleep 3600"}},
+				ContainerToken:         x.GetContainerToken(),
+			}},
+		}))
+		c.until("the node reports it", func() bool {
+			running, queued := loads()
+			return int(running+queued) == i+1
+		})
+	}
+	if running, queued := loads(); running != 2 || queued != 1 {
+		t.Fatalf("%d run, %d wait", running, queued)
+	}
+	out := allocate(&pb.AllocateRequestProto{UpdateRequests: []*pb.UpdateContainerRequestProto{{
+		ContainerId: got[2].GetId(), ContainerVersion: new(int32(0)),
+		UpdateType: pb.ContainerUpdateTypeProto_PROMOTE_EXECUTION_TYPE.Enum(),
+	}}})
+	if len(out.GetUpdatedContainers()) != 1 {
+		t.Fatalf("promoted %v, errors %v", out.GetUpdatedContainers(), out.GetUpdateErrors())
+	}
+	must(node.UpdateContainer(ctx, &pb.ContainerUpdateRequestProto{
+		UpdateContainerToken: []*pb.TokenProto{out.GetUpdatedContainers()[0].GetContainer().GetContainerToken()},
+	}))
+	var ended []*pb.ContainerStatusProto
+	c.until("a container has ended", func() bool {
+		ended = allocate(&pb.AllocateRequestProto{}).GetCompletedContainerStatuses()
+		return len(ended) > 0
+	})
+	if len(ended) != 1 || !proto.Equal(ended[0].GetContainerId(), got[1].GetId()) || ended[0].GetExitStatus() != -108 {
+		t.Errorf("ended %v", ended)
+	}
+	c.until("one is left of each execution type", func() bool {
+		running, queued := loads()
+		return running == 1 && queued == 0
+	})
 }
