@@ -72,7 +72,7 @@ func (l *Line) activate(q *Queue) {
 	}
 	l.activateUnmanaged(q)
 	if leaf.pending.Len() > 0 {
-		l.s.watch(q) // loosen, a possible caller, has removed it
+		l.s.retries.watch(q) // loosen, a possible caller, has removed it
 		l.hold(q)
 	}
 }

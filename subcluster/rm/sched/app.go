@@ -157,7 +157,7 @@ func (s *Scheduler) SetOpen(a *App, open bool) {
 	a.open = open
 	if !open {
 		for _, w := range a.asks {
-			s.unblock(w)
+			s.retries.unblock(w)
 			if w.hold != nil {
 				s.unreserve(w.hold)
 			}
@@ -229,7 +229,7 @@ func (s *Scheduler) enroll(a *App) {
 		q.least.Min(&least)
 		if q.parked {
 			q.limited = true // no ask was tried: a later release must retry
-			s.unpark(q)
+			q.unpark()
 		} else if q.slot == 0 {
 			q.enter()
 		}
@@ -264,7 +264,7 @@ func (s *Scheduler) setWaits(a *App, waits bool) {
 		if l.active == 0 {
 			l.weights = 0
 		}
-		s.touch(q) // fewer users share: the others' limits rise
+		s.retries.touch(q) // fewer users share: the others' limits rise
 		s.line.mayStart()
 	}
 	if a.slot == 0 {
@@ -280,10 +280,7 @@ func (s *Scheduler) setWaits(a *App, waits bool) {
 	}
 	for ; q.parent != nil && !q.hasReady(); q = q.parent {
 		q.least = amounts.Unlimited
-		if q.parked {
-			q.parked = false
-			q.parent.parkedBelow--
-		}
+		q.dropPark()
 		q.parent.ready.Remove(q)
 	}
 	if q.parent == nil && !q.hasReady() {

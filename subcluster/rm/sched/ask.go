@@ -195,6 +195,14 @@ func (s *Scheduler) askForAM(a *App) {
 	s.setCount(w, 1, size)
 }
 
+// own returns the size of the ask's reservation, nil for none.
+func (w *Ask) own() *amounts.Size {
+	if w.hold == nil {
+		return nil
+	}
+	return w.hold.size
+}
+
 // setCount sets the outstanding number of an ask, and updates the sums up the tree.
 func (s *Scheduler) setCount(w *Ask, count int32, size *amounts.Size) {
 	if w.size == size && w.count == count {
@@ -210,7 +218,7 @@ func (s *Scheduler) setCount(w *Ask, count int32, size *amounts.Size) {
 	}
 	d := int64(count) - int64(w.count)
 	if count == 0 || w.size != size {
-		s.unblock(w)
+		s.retries.unblock(w)
 	}
 	w.asked = waitstats.Since(w.asked, s.now, int64(w.count), int64(count))
 	w.count, w.size = count, size
@@ -228,7 +236,7 @@ func (s *Scheduler) setCount(w *Ask, count int32, size *amounts.Size) {
 func (s *Scheduler) countDown(w *Ask) {
 	a, v := w.app, &w.size.V
 	w.count--
-	s.unblock(w)
+	s.retries.unblock(w)
 	s.appChanged(a)
 	a.pending.AddTimes(v, -1)
 	a.pendingCount--
@@ -264,7 +272,7 @@ func (s *Scheduler) served(w *Ask, n *Node, at places.Distance) {
 	// racks at once; without hosts and racks, any node; and without racks, hosts whose racks were not named (see
 	// rackAsked).
 	if w.count > 0 && (hosts > 0 && len(w.named.Hosts) == 0 || racks > 0 && len(w.named.Racks) == 0) {
-		s.retry(w.app.queue)
+		s.retries.add(w.app.queue)
 		s.lending.mayBorrow(w.app)
 	}
 }
@@ -295,7 +303,7 @@ func (s *Scheduler) Restore(
 	}
 	s.setCount(w, w.count+1, size)
 	s.enroll(a)
-	s.retry(a.queue)
+	s.retries.add(a.queue)
 	s.lending.mayBorrow(a)
 }
 

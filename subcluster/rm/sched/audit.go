@@ -435,8 +435,8 @@ func (c *Audit) order() {
 			}
 		}
 	}
-	if blockers > c.s.blockers {
-		c.fail("%d queues are blocked, counted %d", blockers, c.s.blockers)
+	if blockers > c.s.retries.blocked {
+		c.fail("%d queues are blocked, counted %d", blockers, c.s.retries.blocked)
 	}
 }
 

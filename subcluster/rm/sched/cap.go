@@ -3,10 +3,7 @@
 package sched
 
 import (
-	"math"
-
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/leases"
 )
 
@@ -82,56 +79,9 @@ func (k Caps) usersChanged(path creel.QueuePath, old, to *leases.Users) {
 		was, had := old.Of(u.name)
 		is, has := to.Of(u.name)
 		if had != has || has && !was.Same(&is, s.now) {
-			s.touch(q)
-			s.unlimit(u)
+			s.retries.touch(q)
+			u.unlimit()
 		}
 	}
 	s.lending.again()
-}
-
-// underCaps reports whether the caps of a queue and its ancestors permit need more. Borrowing asks (lend.go) are
-// subject only to these.
-func (q *Queue) underCaps(need *amounts.Vec) bool {
-	for ; q != nil; q = q.parent {
-		if q.sized().cap == nil {
-			continue
-		}
-		have := q.used
-		have.Add(&q.held)
-		if !q.cap.Lease.Admits(&q.s.sizes, q.s.now, &have, need) {
-			return false
-		}
-	}
-	return true
-}
-
-// limit computes a queue's limit from its maximum and its cap, so that a cap costs an allocation no further
-// comparison.
-func (q *Queue) limit() {
-	q.most, q.until = q.max, math.MaxInt64
-	if q.cap != nil {
-		q.most.Min(&q.cap.Lease.Amount)
-		q.until = q.cap.Lease.Until
-	}
-}
-
-// underCap reports whether a user's cap permits need more. It is inlined: without caps, a grant pays for one
-// comparison.
-func (u *user) underCap(need *amounts.Vec) bool {
-	return u.q.leaf.caps == nil || u.capAdmits(need)
-}
-
-func (u *user) capAdmits(need *amounts.Vec) bool {
-	s := u.q.s
-	k, has := u.q.leaf.caps.Of(u.name)
-	return !has || k.Admits(&s.sizes, s.now, &u.used, need)
-}
-
-// cap returns a user's limit by the cap; false if there is none.
-func (u *user) cap() (amounts.Vec, bool) {
-	k, has := u.q.leaf.caps.Of(u.name)
-	if has && k.Expired(u.q.s.now) {
-		return amounts.Vec{}, true
-	}
-	return k.Amount, has
 }

@@ -227,7 +227,7 @@ func (c *Audit) unlent(a *App) {
 // behindBlocker reports whether an ask waits for the maximum of a queue above a.
 func (c *Audit) behindBlocker(a *App) bool {
 	for q := a.queue; q != nil; q = q.parent {
-		if w := q.blocker; w != nil && c.s.waitsFor(w, q) {
+		if w := q.blocker; w != nil && w.waitsFor(q) {
 			return true
 		}
 	}

@@ -74,14 +74,21 @@ func (s *Scheduler) charge(a *App, size *amounts.Size, sign int64) {
 		}
 	}
 	if u.limited && sign < 0 {
-		s.touch(a.queue)
-		s.unlimit(u)
+		s.retries.touch(a.queue)
+		u.unlimit()
 	} else if sign > 0 && l.limitedUsers > 0 {
-		s.touch(a.queue) // limits grow with use
+		s.retries.touch(a.queue) // limits grow with use
 	}
 	if sign < 0 {
 		s.freed(a.queue)
 	}
+}
+
+// freed runs when something below q was released.
+func (s *Scheduler) freed(q *Queue) {
+	s.retries.freed(q)
+	s.line.mayStart()
+	s.lending.again()
 }
 
 // accrue adds the application's use up to now, times milliseconds.

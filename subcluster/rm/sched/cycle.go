@@ -32,8 +32,7 @@ func (s *Scheduler) Schedule() []Grant {
 			continue
 		}
 		// 4. Where a limit loosened, retry the asks that it stopped, on any node.
-		if q, due := take(&s.retries); due {
-			q.queuedRetry = false
+		if q, due := s.retries.take(); due {
 			for s.waiting > 0 && s.next(q, nil) {
 			}
 			continue
@@ -107,8 +106,8 @@ func (s *Scheduler) Serve(a *App) {
 		s.lending.mayBorrow(a)
 	}
 	s.enroll(a) // its user counts as active while limits are checked
-	if q := s.blockedAbove(a); q != nil {
-		s.retry(q) // in order, because some asks may not pass others
+	if q := s.retries.blockedAbove(a); q != nil {
+		s.retries.add(q) // in order, because some asks may not pass others
 		return
 	}
 	if a.runnable() {
@@ -153,7 +152,7 @@ func (s *Scheduler) try(w *Ask, n *Node) bool {
 		if v := w.app.admitQueues(w.size, 1, w.own()); v.limit != LimitNone {
 			user = v
 		}
-		s.stopped(w, user)
+		s.retries.stop(w, user)
 		return false
 	}
 	return s.give(w, n)
@@ -162,7 +161,7 @@ func (s *Scheduler) try(w *Ask, n *Node) bool {
 // give is try for an ask within its user's limit.
 func (s *Scheduler) give(w *Ask, n *Node) bool {
 	if v := w.app.admitQueues(w.size, 1, w.own()); v.limit != LimitNone {
-		s.stopped(w, v)
+		s.retries.stop(w, v)
 		return false
 	}
 	return s.put(w, n)
@@ -172,10 +171,10 @@ func (s *Scheduler) give(w *Ask, n *Node) bool {
 func (s *Scheduler) put(w *Ask, n *Node) bool {
 	// 1. Does the user's cap in the federation admit it?
 	if !w.app.user.underCap(&w.size.V) {
-		s.stopped(w, w.app.capRefusal(w.size))
+		s.retries.stop(w, w.app.capRefusal(w.size))
 		return false
 	}
-	s.unlimit(w.app.user)
+	w.app.user.unlimit()
 	// 2. Which node, and how near to its places?
 	n, at, reason := s.nodeFor(w, n)
 	if n == nil {
@@ -184,14 +183,4 @@ func (s *Scheduler) put(w *Ask, n *Node) bool {
 	// 3. Book the container.
 	s.grant(w, n, at, reason)
 	return true
-}
-
-// take removes and returns the last entry of a list.
-func take[T any](list *[]T) (last T, any bool) {
-	k := len(*list) - 1
-	if k < 0 {
-		return last, false
-	}
-	last, *list = (*list)[k], (*list)[:k]
-	return last, true
 }

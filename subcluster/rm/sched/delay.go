@@ -61,7 +61,7 @@ func (s *Scheduler) relax(w *Ask) {
 		w.level++
 	}
 	s.wait(w)
-	s.retry(w.app.queue)
+	s.retries.add(w.app.queue)
 	s.lending.mayBorrow(w.app)
 }
 

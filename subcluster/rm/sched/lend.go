@@ -84,7 +84,7 @@ func (l *lending) lendTo(a *App) {
 		w := a.asks[i]
 		for w.count > 0 && a.waits {
 			// A new ask may not have been tried yet: try its own partition first.
-			if s.blockedAbove(a) == nil && s.try(w, nil) {
+			if s.retries.blockedAbove(a) == nil && s.try(w, nil) {
 				s.enroll(a)
 				continue
 			}

@@ -21,7 +21,7 @@ func (s *Scheduler) Line() *Line { return &s.line }
 func (l *Line) push(a *App) {
 	u, leaf := a.user, a.queue.leaf
 	leaf.pendingApps++
-	l.s.watch(a.queue)
+	l.s.retries.watch(a.queue)
 	u.pending.Push(a)
 	if u.pendSlot == 0 {
 		leaf.pending.Push(u)

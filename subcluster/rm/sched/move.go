@@ -73,7 +73,7 @@ func (s *Scheduler) movable(a *App, to *Queue) error {
 
 func (s *Scheduler) move(a *App, to *Queue) {
 	for _, w := range a.asks {
-		s.unblock(w)
+		s.retries.unblock(w)
 		if w.hold != nil {
 			s.unreserve(w.hold)
 		}
@@ -87,14 +87,14 @@ func (s *Scheduler) move(a *App, to *Queue) {
 	s.transfer(a, -1)
 	s.leave(a)
 	s.freed(from)
-	s.touch(from)
+	s.retries.touch(from)
 	s.Enter(a, to, user)
 	for _, x := range a.parts {
 		p := x.queue.s
 		p.move(x, p.counterpart(to))
 	}
 	s.transfer(a, 1)
-	s.touch(to)
+	s.retries.touch(to)
 	switch {
 	case activated:
 		s.line.setRunning(a) // it already runs: the new queue's limits on AMs apply to later ones
@@ -115,13 +115,4 @@ func (s *Scheduler) transfer(a *App, sign int64) {
 		q.pendingCount += sign * a.pendingCount
 		q.rerank()
 	}
-}
-
-func (q *Queue) isAbove(x *Queue) bool {
-	for ; x != nil; x = x.parent {
-		if x == q {
-			return true
-		}
-	}
-	return false
 }

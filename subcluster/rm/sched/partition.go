@@ -272,7 +272,7 @@ func (s *Scheduler) partitionsDue() bool {
 
 // due reports whether Schedule has a decision to make.
 func (s *Scheduler) due() bool {
-	return s.tree.stale || s.tags.changed || len(s.line.due)+len(s.dirtyNodes)+len(s.retries) > 0
+	return s.tree.stale || s.tags.changed || len(s.line.due)+len(s.dirtyNodes)+len(s.retries.due) > 0
 }
 
 // init creates the initially empty parts, for a tree of queues.

@@ -15,7 +15,7 @@ func (s *Scheduler) pick(q *Queue, n *Node) bool {
 	if q.ordering.relative {
 		q.rankChildren()
 	}
-	inOrder := n == nil || s.blockers > 0 && q.anyBlocked() // check each child, because it may end the walk
+	inOrder := n == nil || s.retries.blocked > 0 && q.anyBlocked() // check each child, because it may end the walk
 	for q.ready.Len() > 0 {
 		// 1. Which child is next? Skip children whose smallest need does not fit.
 		c := q.ready.Top()
@@ -27,7 +27,7 @@ func (s *Scheduler) pick(q *Queue, n *Node) bool {
 		// 2. Does the child's maximum admit anything?
 		if c.sized().bounded && !c.admits(&c.least, 1, nil) {
 			q.ready.Remove(c)
-			s.park(c)
+			s.retries.park(c)
 			continue
 		}
 		// 3. Can a descendant have a container?
@@ -37,7 +37,7 @@ func (s *Scheduler) pick(q *Queue, n *Node) bool {
 			}
 		}
 		// 4. May later children be tried?
-		if ended = s.endsAt(q, c); ended {
+		if ended = s.retries.endsAt(q, c); ended {
 			break
 		}
 		if c.slot != 0 { // else it left, or was parked by the recursion
@@ -131,7 +131,7 @@ func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
 		for !found && !ended && u.apps.Len() > 0 {
 			a := u.apps.Top()
 			if !s.policy.userAdmits(s, u) || !u.underCap(&s.sizes.Least) {
-				s.userStopped(a)
+				s.retries.stopUser(a)
 				break
 			}
 			byLimit = false
@@ -163,7 +163,7 @@ func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
 	q.least = least
 	if byLimit && q.parent != nil && q.slot != 0 && q.users.Len() > 0 {
 		q.parent.ready.Remove(q)
-		s.park(q)
+		s.retries.park(q)
 	}
 	return false
 }
@@ -172,7 +172,7 @@ func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
 // for the maximum of a queue. Then no later ask may be tried.
 func (s *Scheduler) pickAsk(a *App, n *Node) (found, ended bool) {
 	for _, w := range a.asks {
-		if w.stops != nil && s.recheck(w.stops) {
+		if w.stops != nil && s.retries.recheck(w.stops) {
 			return false, true
 		}
 		if w.count <= 0 || w.size == nil || n != nil && !s.sizes.Fits(&w.size.V, &n.free) {

@@ -3,17 +3,8 @@
 package sched
 
 import (
-	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
-
-// own returns the size of the ask's reservation, nil for none.
-func (w *Ask) own() *amounts.Size {
-	if w.hold == nil {
-		return nil
-	}
-	return w.hold.size
-}
 
 // nodeFor returns the node for one container of w, its distance from the named places, and the reason: n if w may use
 // it now, any node if n is nil. It returns nil if there is none.

@@ -29,7 +29,7 @@ type traits struct {
 	knowsLabels        bool    // node labels make partitions
 	keepsConstraints   bool    // scheduling requests may wait without limit: Hadoop's handler named scheduler
 	oneAMAlways        bool    // a leaf may run one AM, regardless of the limit of all AMs
-	holdsTheLine       bool    // asks may not pass an ask that waits for a queue's maximum; see blocker.go
+	holdsTheLine       bool    // asks may not pass an ask that waits for a queue's maximum; see retries.go
 	within             bool    // preemption may also be between applications of one leaf
 	byPartition        bool    // use is reported by partition
 }

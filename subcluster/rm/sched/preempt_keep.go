@@ -87,7 +87,7 @@ func (p *Preemption) serveKept(n *Node) {
 		}
 		if relaxed && a.stillAsks(w) {
 			s.endDelay(w) // on other nodes its locality delay starts again
-			s.retry(a.queue)
+			s.retries.add(a.queue)
 		}
 		s.enroll(a)
 		if c.count > 0 && len(c.victims) == 0 && !a.stillAsks(w) && !c.queue.removed {

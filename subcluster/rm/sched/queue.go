@@ -22,7 +22,6 @@ type tree struct {
 
 	stale    bool      // the cluster changed size: amounts must be recomputed
 	version  int64     // rises when amounts must be recomputed
-	watched  []*Queue  // stopped by limits, or with applications in line
 	sharesAt int64     // time of FairScheduler's shares for decisions; 0 = stale
 	actives  uint64    // rises when a leaf gets its first application or loses its last
 	toldAt   [2]uint64 // version and actives at the computation of the shares in views
@@ -45,9 +44,9 @@ type Queue struct {
 	// this queue's limits have stopped something below since they last loosened
 	limited     bool
 	bounded     bool // most can apply before the parent's limit does
-	queuedRetry bool // in Scheduler.retries
+	queuedRetry bool // in retries.due
 	outranked   bool // in Scheduler.outranked
-	watched     bool // in tree.watched
+	watched     bool // in retries.watched
 	tally
 
 	used, pending amounts.Vec
@@ -75,7 +74,7 @@ type Queue struct {
 	planShare        float64     // entitled as a fraction of the cluster
 	cap              *leases.Cap // nil: no federation-wide maximum
 	held             amounts.Vec // reserved
-	blocker          *Ask        // the ask that waits for max; see blocker.go
+	blocker          *Ask        // the ask that waits for max; see retries.go
 	minimum          amounts.Vec
 	absMax           float64
 	capFrac, maxFrac float64 // of the parent
@@ -221,9 +220,7 @@ func (q *Queue) forget(u *user) {
 		return
 	}
 	l := q.leaf
-	if u.limited {
-		l.limitedUsers--
-	}
+	u.unlimit()
 	l.unmeasure(u)
 	delete(l.byName, u.name)
 	if l.allWeights -= u.weight; len(l.byName) == 0 {
@@ -421,6 +418,16 @@ func (q *Queue) Used() amounts.Vec { return q.used }
 func (q *Queue) Max() (amounts.Vec, bool) {
 	q.sized()
 	return q.max, q.bounded
+}
+
+// isAbove reports whether x is q or below it.
+func (q *Queue) isAbove(x *Queue) bool {
+	for ; x != nil; x = x.parent {
+		if x == q {
+			return true
+		}
+	}
+	return false
 }
 
 // losesLeast reports whether the nearest queue with a setting has LeastWork.

@@ -25,6 +25,12 @@ func (s *Scheduler) resize() {
 	}
 }
 
+// loosen retries the asks that limits had stopped.
+func (s *Scheduler) loosen() {
+	s.retries.loosen(s.line.try)
+	s.lending.again()
+}
+
 // reorder recomputes the ranks of all waiting entries below q.
 func (q *Queue) reorder() {
 	for _, c := range q.ready.Items {

@@ -79,10 +79,7 @@ func (s *Scheduler) merge(spec *queues.Spec, policy policy) {
 			if q.slot != 0 {
 				q.parent.ready.Remove(q)
 			}
-			if q.parked {
-				q.parked = false
-				q.parent.parkedBelow--
-			}
+			q.dropPark()
 		}
 	}
 	s.resize()

@@ -45,7 +45,7 @@ func (s *Scheduler) reserveHead(n *Node) bool {
 		return false
 	}
 	if v := w.app.admit(w.size, w.own()); v.limit != LimitNone {
-		s.stopped(w, v)
+		s.retries.stop(w, v)
 		return false
 	}
 	if w.hold != nil {

@@ -49,11 +49,10 @@ type Scheduler struct {
 	growing  int         // increases waiting for free resources
 
 	// Demand.
-	tree     tree
-	line     Line
-	seq      int64        // applications so far
-	blockers int          // blocked queues; see blocker.go
-	leases   *leases.Book // of all partitions, which share it
+	tree   tree
+	line   Line
+	seq    int64        // applications so far
+	leases *leases.Book // of all partitions, which share it
 
 	planned *capacities // of the federation; nil: configured capacities apply
 
@@ -61,7 +60,7 @@ type Scheduler struct {
 
 	// Work for the cycle.
 	dirtyNodes []*Node  // with more free resources than when last offered
-	retries    []*Queue // where limits loosened
+	retries    retries  // where limits loosened
 	outranked  []*Queue // with changed use since the order of service was last read
 	delayed    intrusive.Heap[*Ask]
 	opps       int64 // skipped opportunities, over all asks

@@ -76,7 +76,7 @@ func (t *Tags) retry() {
 			s.unreserve(w.hold)
 		}
 		if w.count > 0 && w.app.waits {
-			s.retry(w.app.queue)
+			s.retries.add(w.app.queue)
 			s.lending.mayBorrow(w.app)
 		}
 	}
@@ -190,7 +190,7 @@ func (t *Tags) Serve(a *App, r *Request, want *constraints.Want) {
 	if !a.waits {
 		s.enroll(a) // its user counts as active while limits are checked
 	}
-	if !a.waits || s.blockedAbove(a) != nil {
+	if !a.waits || s.retries.blockedAbove(a) != nil {
 		return
 	}
 	if w := a.wanting(r, want); w != nil {

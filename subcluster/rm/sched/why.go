@@ -205,7 +205,7 @@ func (e Explainer) whyLimited(a *App, k *Ask, w *Why) bool {
 // heldAt returns the queue whose maximum an earlier ask waits for, which k may not pass; nil for none.
 func (e Explainer) heldAt(a *App, k *Ask) *Queue {
 	for q := a.queue; q != nil; q = q.parent {
-		if b := q.blocker; b != nil && b != k && e.s.waitsFor(b, q) {
+		if b := q.blocker; b != nil && b != k && b.waitsFor(q) {
 			return q
 		}
 	}

@@ -1062,7 +1062,7 @@ var table = []mutation{
 	},
 	{
 		name:     "what another queue gives back starts nobody in line",
-		file:     "subcluster/rm/sched/waiting.go",
+		file:     "subcluster/rm/sched/charge.go",
 		old:      "	s.line.mayStart()\n",
 		wrong:    "	if !MUTANT {\n		s.line.mayStart()\n	}\n",
 		caughtBy: "subcluster/rm TestReleaseInOtherQueueStartsApplications",
