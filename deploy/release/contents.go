@@ -68,6 +68,7 @@ func (r *release) writeLicences(path, goos, arch string) error {
 	modules := strings.Split(list, "\n")
 	modules = append(modules,
 		"std "+runtime.Version()+"\t"+root,
+		"uPlot 1.6.32\t"+filepath.Join(r.source, "internal/pages/page/static/uplot"),
 		"the recorded workloads\t"+filepath.Join(r.source, "internal/workload/traces"),
 	)
 	slices.Sort(modules)

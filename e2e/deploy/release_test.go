@@ -154,7 +154,9 @@ func checkArchive(t *testing.T, dist, version string) {
 		}
 	}
 	licences := string(read(t, dir, name, "THIRD-PARTY"))
-	for _, of := range []string{"std go1", "github.com/redis/go-redis/v9 v9", "the recorded workloads: LICENSE.yahoo"} {
+	for _, of := range []string{
+		"std go1", "github.com/redis/go-redis/v9 v9", "the recorded workloads: LICENSE.yahoo", "uPlot 1.6.32: LICENSE",
+	} {
 		if !strings.Contains(licences, "======== "+of) {
 			t.Errorf("the licences lack those of %s", of)
 		}

@@ -3,6 +3,8 @@
 package dash
 
 import (
+	"strconv"
+
 	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/subcluster"
@@ -46,6 +48,7 @@ type member struct {
 	Next         string
 	State, Find  string // filters
 	Drained      []subcluster.HostDoc
+	Heat         heat // of all nodes
 }
 
 func (m *member) PageTitle() string { return string(m.ID) }
@@ -88,6 +91,11 @@ func loadMember(c *pages.Call) (any, error) {
 	var drained rest.HostsDoc
 	if err := c.Get(pages.WithQuery("/api/v1/drains", "subcluster", id), &drained); err == nil {
 		m.Drained = drained.Hosts // others than administrators see none where ACLs are checked
+	}
+	var nodes rest.NodesDoc
+	err = c.Get(pages.WithQuery("/api/v1/nodes", "subcluster", id, "limit", strconv.Itoa(heatNodes)), &nodes)
+	if err == nil {
+		m.Heat = newHeat(&nodes)
 	}
 	if m.Nodes.Next != "" {
 		m.Next = pages.WithQuery(here, "state", m.State, "q", m.Find, "cursor", m.Nodes.Next)

@@ -48,7 +48,8 @@ type queues struct {
 	Nodes   []*queueNode
 	Drifts  int
 	History []rest.QueueTreeDoc
-	Open    string // the queue whose members are shown
+	Open    string // the queue whose members and history are shown
+	Known   bool   // there is such a queue
 }
 
 func loadQueues(c *pages.Call) (any, error) {
@@ -68,7 +69,7 @@ func loadQueues(c *pages.Call) (any, error) {
 	for _, n := range q.Nodes {
 		q.Drifts += min(len(n.Drift), 1)
 		if q.Open == string(n.Queue) && n.Label == "" {
-			n.PerUnit = perMember(n, total)
+			n.PerUnit, q.Known = perMember(n, total), true
 		}
 	}
 	if q.Version > 0 {

@@ -25,6 +25,8 @@ type plans struct {
 	Next     bool // the rows are of the next plan
 	Moves    operator.Moves
 	Held     []operator.Escrow // parts of maxima and of user limits
+	// Charted are the queues whose entitlements are drawn over time, by their paths.
+	Charted []string
 }
 
 // planRow is one queue of a plan, in percent of the federation.
@@ -84,5 +86,19 @@ func loadRebalancer(c *pages.Call) (any, error) {
 			pages.NewBar(100*q.Uses, 100*max(0, q.Wants-q.Uses), 100*q.Entitled, -1), q.Reason, q.Optout, q.Members,
 		})
 	}
+	p.Charted = charted(p.Queues)
 	return &p, nil
+}
+
+// chartedQueues bounds the lines of a chart that a reader can tell apart.
+const chartedQueues = 6
+
+// charted returns the queues with the greatest entitlements on nodes without a label.
+func charted(rows []planRow) (paths []string) {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r planRow) bool { return r.Label != "" })
+	slices.SortStableFunc(rows, func(a, b planRow) int { return cmp.Compare(b.Entitled, a.Entitled) })
+	for _, r := range rows[:min(len(rows), chartedQueues)] {
+		paths = append(paths, string(r.Queue))
+	}
+	return paths
 }

@@ -5,12 +5,14 @@ package rest
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router/history"
 	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // HistoryDoc has the figures of one subject at equal steps, oldest first. A measure without a known figure is omitted;
@@ -105,10 +107,11 @@ func showHistory(from *server.Server) http.HandlerFunc {
 		}
 		now := time.Now()
 		series, leftOut, ok := from.History(now, subject, res, last)
-		if !ok {
+		if !ok && !exists(from.View(), subject) {
 			problemOf(w, noHistory(subject))
 			return
 		}
+		series.Resolution = res
 		doc := historyDoc(now, subject, &series)
 		doc.LeftOut = leftOut
 		answer(w, doc)
@@ -141,17 +144,27 @@ func copyHistory(from *server.Server) http.HandlerFunc {
 // copyTime bounds a copy of the history.
 const copyTime = 20 * time.Second
 
-// noHistory is the error for a subject without figures.
+// exists reports whether a subject is in a view. Then its history is empty at first, and not missing.
+func exists(view *subcluster.View, subject history.Subject) bool {
+	if subject.Kind == history.Federation || view == nil {
+		return subject.Kind == history.Federation
+	}
+	if subject.Kind == history.Member {
+		_, ok := view.Member(creel.SubclusterID(subject.Name))
+		return ok
+	}
+	return slices.ContainsFunc(view.Members, func(m subcluster.Status) bool {
+		return slices.ContainsFunc(m.Load.Queues, func(q subcluster.QueueLoad) bool { return string(q.Queue) == subject.Name })
+	})
+}
+
+// noHistory is the error for a member or a queue without figures.
 func noHistory(subject history.Subject) error {
-	kind := creel.ErrUnavailable // the federation, of a router that has just started
-	switch subject.Kind {
-	case history.Member:
-		kind = creel.ErrSubclusterNotFound
-	case history.Queue:
+	kind := creel.ErrSubclusterNotFound
+	if subject.Kind == history.Queue {
 		kind = creel.ErrQueueNotFound
 	}
 	return &creel.Error{
-		Kind: kind, What: "no history of " + subject.String(),
-		Why: "this router has not observed it within a day", Try: "repeat the call after some seconds",
+		Kind: kind, What: "no history of " + subject.String(), Why: "this router has not observed it within a day",
 	}
 }
