@@ -179,6 +179,7 @@ var features = []feature{
 	{"operation", "a dashboard: applications, queues, members, policies, rebalancer, live daemons, and the ResourceManager's own pages", works, "",
 		[]string{"e2e/dash.TestTheDashboardLives", "e2e/dash.TestTheResourceManagersPages", "e2e/dash.TestEveryPageMatchesTheAPI",
 			"e2e/dash.TestAHundredMembersFitOnTheFirstPage", "e2e/dash.TestPagesWithoutMembersAndInAFrozenView",
+			"e2e/dash.TestChartsHaveValuesUnderTheCursor", "internal/app/daemon/role.TestRestartedRouterCopiesHistory",
 			"internal/app/daemon/federation.TestTheDaemonsOfTheFederationAreListed"}},
 	{"operation", "AM pages through routers (`/proxy/ID`), with redirects, web sockets and separate cookies for each AM", partial,
 		"no cookies for AMs at home at Hadoop's ResourceManager, whose web proxy drops them; no POST, as in Hadoop",

@@ -37,7 +37,8 @@ func newHeat(doc *rest.NodesDoc) (h heat) {
 	for i := range doc.Nodes {
 		n := &doc.Nodes[i]
 		level := min(int(pages.Share(n.UsedMB, n.UsedMB+n.FreeMB)/20), 4)
-		c := heatCell{X: i % heatColumns * heatSize, Y: i / heatColumns * heatSize, Class: fmt.Sprint("h", max(level, 0))}
+		c := heatCell{X: i % heatColumns * heatSize, Y: i / heatColumns * heatSize}
+		c.Class = fmt.Sprint("h", max(level, 0))
 		c.Title = fmt.Sprintf("%s on %s, %d to %d%% used", n.ID, n.Rack, 20*level, 20*level+20)
 		if n.State != "RUNNING" {
 			c.Class, c.Title = "bad", fmt.Sprintf("%s on %s, %s", n.ID, n.Rack, n.State)

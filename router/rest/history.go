@@ -154,7 +154,9 @@ func exists(view *subcluster.View, subject history.Subject) bool {
 		return ok
 	}
 	return slices.ContainsFunc(view.Members, func(m subcluster.Status) bool {
-		return slices.ContainsFunc(m.Load.Queues, func(q subcluster.QueueLoad) bool { return string(q.Queue) == subject.Name })
+		return slices.ContainsFunc(m.Load.Queues, func(q subcluster.QueueLoad) bool {
+			return string(q.Queue) == subject.Name
+		})
 	})
 }
 
