@@ -402,10 +402,10 @@ var shell = []Case{
 	}},
 	{"dshell_opportunistic", func(t *testing.T, c *Cluster) {
 		client, dir := c.client(t), t.TempDir()
-		// Each container reads from its node how it was started.
+		// Each container reads from its node how it was started. The shell redirects the output of the last command.
 		id := runShell(t, c, client, 2, "-container_type", "OPPORTUNISTIC", "-shell_command", fmt.Sprintf(
-			`exec 3<>/dev/tcp/$NM_HOST/$NM_HTTP_PORT; `+
-				`printf 'GET /ws/v1/node/containers/%%s HTTP/1.0\r\n\r\n' $CONTAINER_ID >&3; cat <&3 >%s/$CONTAINER_ID`, dir))
+			"exec 3<>/dev/tcp/$NM_HOST/$NM_HTTP_PORT; "+
+				"(echo GET /ws/v1/node/containers/$CONTAINER_ID HTTP/1.0; echo) >&3; cat <&3 >%s/$CONTAINER_ID; true", dir))
 		ran := containersOf(t, dir, id)
 		if len(ran) != 2 {
 			t.Errorf("%d containers ran", len(ran))

@@ -29,7 +29,7 @@ func cluster(t *testing.T, conf hadoop.Conf) (*Creel, *clients.Cluster) {
 
 // All client cases run with creel's ResourceManager, then with clients of the previous Hadoop release.
 func TestClientCasesOnCreel(t *testing.T) {
-	_, c := cluster(t, nil)
+	_, c := cluster(t, hadoop.Conf{"yarn.resourcemanager.opportunistic-container-allocation.enabled": "true"})
 	// As on a ResourceManager without placement constraints.
 	c.Without = map[string]string{"dshell_placement": "yarn.resourcemanager.placement-constraints.handler"}
 	clients.Run(t, c)
