@@ -69,8 +69,7 @@ type RouterConfig struct {
 	ListsUAMs          bool               // lists include UAMs without their home's report
 	MaxTries           int                // limit of subclusters that one submission is sent to
 	Homes, Decisions   int                // remembered
-	Dashboard          bool
-	Grafana            string   // address of the dashboard in Grafana that pages link to; "": none
+	Dashboard          Dashboard
 	WebProxy           bool     // the router proxies AMs' pages
 	AllowedHosts       []string // names that browsers may use over loopback
 	StaticUser         string   // user of REST requests without a user
@@ -97,6 +96,12 @@ type RouterConfig struct {
 	Machines  *resolver.MachineList // overrides the node lists that members publish
 	// Wrap wraps the homes of the store; nil: no wrapper. Tests use it to stop a submission there.
 	Wrap func(server.Homes) server.Homes
+}
+
+// Dashboard configures a router's pages.
+type Dashboard struct {
+	On      bool
+	Grafana string // address of the dashboard in Grafana that pages link to; "": none
 }
 
 // RouterSettings reads a router's configuration.
@@ -146,8 +151,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		MaxTries:      1 + max(s.Int("yarn.router.submit.retry"), 0),
 		Homes:         s.Int("creel.router.home-cache"),
 		Decisions:     s.Int("creel.router.decisions-kept"),
-		Dashboard:     s.Bool("creel.router.dashboard"),
-		Grafana:       grafana,
+		Dashboard:     Dashboard{On: s.Bool("creel.router.dashboard"), Grafana: grafana},
 		WebProxy:      s.Bool("yarn.router.webapp.proxy.enable"),
 		AllowedHosts:  s.List("creel.http.allowed-hosts"),
 		RPC:           RPCLimits(s, "yarn.resourcemanager.client.thread-count"),
@@ -405,10 +409,10 @@ func (r *Router) addWeb(p *routerParts, addresses map[string]string) (err error)
 	c.WebServer.Login = webserver.Login{Shown: rest.ShowsToken, Handler: byToken}
 	r.addApplications(documents)
 	var site *pages.Site
-	if c.Dashboard {
+	if c.Dashboard.On {
 		api := chi.NewRouter()
 		documents.Mount(api)
-		site = dash.New(api, documents.Patient, c.Grafana)
+		site = dash.New(api, documents.Patient, c.Dashboard.Grafana)
 	}
 	addresses["web"], err = addSite(&r.Service, "yarn.router.webapp.address", c.Web, mux, site, c.WebServer)
 	if err == nil {
