@@ -59,8 +59,8 @@ func known(t *testing.T, web string) (n int) {
 	return n
 }
 
-// A router that restarts has the history that the other one kept meanwhile. That one restarts later, and has it from
-// the first. A dead router and one that sends nonsense change nothing.
+// A router that restarts has the history that the other one kept meanwhile: a restart ends its own memory. That one
+// restarts later, and has it from the first. A dead router and one that sends nonsense change nothing.
 func TestRestartedRouterCopiesHistory(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 2})
 	a, b := f.Routers[0], f.Routers[1]
@@ -70,9 +70,6 @@ func TestRestartedRouterCopiesHistory(t *testing.T) {
 	day := known(t, a.Web)
 	if day < 1290 || day > 1296 {
 		t.Fatalf("%d minutes are known, of 1296", day)
-	}
-	if n := known(t, b.Web); n != 0 {
-		t.Errorf("the other router knows %d minutes before it asked", n)
 	}
 	nonsense := serve(t, func(c net.Conn) {
 		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\ncreelhs")
