@@ -131,6 +131,7 @@ func (s *Scheduler) mergeQueue(spec *queues.Queue, q *Queue, parent *Queue) *Que
 		return s.addQueue(spec, parent)
 	}
 	q.spec, q.dynamic = spec, false
+	s.stop(&q.idleTimer) // it ends only queues that were made on demand
 	s.readd(q)
 	before := q.children
 	q.children = nil
