@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/creelrm/creel/subcluster/rm"
@@ -121,11 +122,14 @@ func Do[T any](ctx context.Context, s *Server, who Caller, o Op[T]) (T, error) {
 }
 
 // Query lets the owner run f and waits for it. f must not block, only reads, and must copy every part of the machine
-// that it retains; the machine's views are copies.
+// that it retains; the machine's views are copies. Once Query has returned f does not run any more: what f wrote is the
+// caller's.
 func (s *Server) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)) error {
+	var taken atomic.Bool // by the owner, or by the caller that gives up
 	done := make(chan struct{})
 	err := s.box.post(func(m *rm.Machine, now time.Time) func() {
-		if ctx.Err() == nil { // its caller waits: long lists are not made for clients that have gone
+		// Long lists are not made for clients that have gone.
+		if ctx.Err() == nil && taken.CompareAndSwap(false, true) {
 			f(m, now)
 		}
 		s.reads++
@@ -137,17 +141,17 @@ func (s *Server) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)
 	}
 	select {
 	case <-done:
-		return ctx.Err()
+		err = ctx.Err()
 	case <-s.stopped:
-		select {
-		case <-done:
-			return nil
-		default:
-			return errStopping
-		}
+		err = errStopping
 	case <-ctx.Done():
-		return ctx.Err()
+		err = ctx.Err()
 	}
+	if taken.CompareAndSwap(false, true) {
+		return err
+	}
+	<-done
+	return nil
 }
 
 // order lets the owner run f, which changes something, and returns f's error.

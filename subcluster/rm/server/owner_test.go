@@ -171,3 +171,26 @@ func TestQueryOfGoneClientRunsNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A client gives up while the owner makes its list.
+func TestQueryEndsAfterItsFunction(t *testing.T) {
+	s := unowned(t)
+	defer s.Close()
+	running, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(running) }()
+	asked, leave := context.WithCancel(t.Context())
+	made := false
+	err := s.Query(asked, func(*rm.Machine, time.Time) {
+		leave()
+		time.Sleep(10 * time.Millisecond) // the client has the time to return too early
+		made = true
+	})
+	if !made {
+		t.Errorf("the query returned %v before its function", err)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
