@@ -100,8 +100,9 @@ with a state of YARN. An application that has finished was running, too.`,
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), timeout)
 		defer cancel()
-		for {
-			over, err := w.round(ctx, c)
+		// The first questions do not end with the timeout: a short one still tells what the applications do.
+		for asked := c.Context(); ; asked = ctx {
+			over, err := w.round(asked, c)
 			if over || err != nil {
 				return err
 			}
@@ -116,7 +117,8 @@ with a state of YARN. An application that has finished was running, too.`,
 	c.Flags().StringSliceVar(&conditions, "for", []string{"state=FINISHED"},
 		"`CONDITION`: running, finished, succeeded, failed, killed, ended, or state=STATE; may be repeated, one is enough")
 	c.Flags().BoolVar(&one, "any", false, "wait for one of the applications, not for all")
-	c.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "give up after this long")
+	c.Flags().DurationVar(&timeout, "timeout", 5*time.Minute,
+		"give up after this long; each application is asked once at least")
 	return c
 }
 
