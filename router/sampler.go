@@ -28,6 +28,7 @@ type Sampler struct {
 	step        int64 // under way
 	begun       bool
 	last        time.Time // of the last observation
+	counted     time.Time // of the last one with a view that was not frozen
 	submissions int64     // count at the start of the step
 	read        bool      // the gauges of the step were read
 	samples     map[history.Subject]*stepSums
@@ -60,7 +61,11 @@ func (s *Sampler) Observe(h *history.History, o Observation) {
 		s.step, s.submissions, s.read = step, o.Submissions, false
 	}
 	if o.View != nil && o.View.Freeze == nil {
+		if o.Now.Sub(s.counted) > history.Step {
+			s.waited = nil // after a pause or a freeze: the steps of these grants are not known
+		}
 		s.countGrants(o.View, min(o.Now.Sub(s.last), history.Step))
+		s.counted = o.Now
 		if !s.read {
 			s.read = true
 			s.readUse(o.View)
@@ -107,7 +112,8 @@ func (s *Sampler) complete() (out []history.Sample) {
 }
 
 // countGrants adds the grants since the last observation, which was a time ago. It skips the counts of a member that
-// is observed for the first time, or whose counts fell since it restarted: the times of its grants are unknown.
+// is observed for the first time or again after a gap, or whose counts fell since it restarted: the times of its grants
+// are unknown.
 func (s *Sampler) countGrants(view *subcluster.View, ago time.Duration) {
 	now := make(map[creel.SubclusterID][]uint64, len(view.Members))
 	fed := s.of(history.Subject{})

@@ -176,4 +176,10 @@ func TestSamplesHaveContainerWaits(t *testing.T) {
 	if v[history.GrantP99] < 0.001 || v[history.GrantP99] > 0.005 || v[history.Grants] != 10 {
 		t.Errorf("one started anew, the other granted: %v", v)
 	}
+	s.at = s.at.Add(time.Minute) // the router was paused
+	many := with(0, 5)
+	many[1] = 5000
+	if v = pass(with(9, 7), many); v[history.GrantP99] != -1 || v[history.Grants] != 0 {
+		t.Errorf("the grants of a whole pause are counted in one step: %v", v)
+	}
 }
