@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
@@ -25,34 +27,77 @@ type HostsDoc struct {
 }
 
 // drainsAPI serves the calls that take hosts out.
-type drainsAPI struct{ h *Handler }
+type drainsAPI struct {
+	h *Handler
+	// shown has the drained hosts, for all viewers of a user.
+	shown   shared[subcluster.HostDoc]
+	changes atomic.Int64 // by this router
+}
+
+func (a *drainsAPI) init(h *Handler) {
+	a.h, a.shown.ask, a.shown.changed = h, listDrains(h.server), a.changes.Load
+	a.shown.merge = func(parts []listShare[subcluster.HostDoc]) (rows []subcluster.HostDoc) {
+		for i := range parts {
+			rows = append(rows, parts[i].Items...)
+		}
+		return rows
+	}
+}
+
+// listDrains asks the members of creel's for their drained hosts.
+func listDrains(s *server.Server) func(ctx context.Context, who string) []router.Part[[]subcluster.HostDoc] {
+	return func(ctx context.Context, who string) []router.Part[[]subcluster.HostDoc] {
+		head := http.Header{"Accept": {"application/json"}}
+		ask := func(ctx context.Context, m *remote.Member) ([]subcluster.HostDoc, error) {
+			var doc subcluster.HostsDoc
+			body, _, err := m.Web(ctx, remote.List, http.MethodGet, "/api/v1/drains?"+who, "", head, nil)
+			if err == nil {
+				err = json.Unmarshal(body, &doc)
+			}
+			for i := range doc.Hosts {
+				doc.Hosts[i].Member = m.ID
+			}
+			return doc.Hosts, err
+		}
+		return server.AskSome(ctx, s, ofCreel(s), ask)
+	}
+}
+
+// ofCreel selects the members that run creel's ResourceManager.
+func ofCreel(s *server.Server) func(id creel.SubclusterID) bool {
+	view := s.View()
+	return func(id creel.SubclusterID) bool {
+		m, ok := view.Member(id)
+		return ok && !m.ByAgent()
+	}
+}
 
 // list lists the hosts that calls drain, of all members or of one.
-func (a drainsAPI) list(w http.ResponseWriter, r *http.Request) {
+func (a *drainsAPI) list(w http.ResponseWriter, r *http.Request) {
+	rows, parts, err := a.shown.get(r.Context(), identity(r))
 	only := creel.SubclusterID(r.URL.Query().Get("subcluster"))
-	parts := hostCall[subcluster.HostsDoc](a.h, r, http.MethodGet, "", nil, only)
 	doc := HostsDoc{subcluster.HostsDoc{Hosts: []subcluster.HostDoc{}}, []missing{}}
-	for _, p := range parts {
-		if p.Err != nil {
-			doc.Missing = append(doc.Missing, missing{Member: p.Member, Reason: p.Err.Error(), AgeSeconds: -1})
-			continue
+	for _, m := range missingOf(parts, time.Now()) {
+		if only == "" || m.Member == only {
+			doc.Missing = append(doc.Missing, m)
 		}
-		for _, host := range p.Value.Hosts {
-			host.Member = p.Member
+	}
+	for _, host := range rows {
+		if only == "" || host.Member == only {
 			doc.Hosts = append(doc.Hosts, host)
 		}
 	}
-	answer(w, doc)
+	done(w, err, doc)
 }
 
 // host serves one host: what a drain of it would do, and the progress of its drain.
-func (a drainsAPI) host(w http.ResponseWriter, r *http.Request) {
+func (a *drainsAPI) host(w http.ResponseWriter, r *http.Request) {
 	doc, err := a.find(r)
 	done(w, err, doc)
 }
 
 // drain takes a host out of its member.
-func (a drainsAPI) drain(w http.ResponseWriter, r *http.Request) {
+func (a *drainsAPI) drain(w http.ResponseWriter, r *http.Request) {
 	var in subcluster.DrainOrder
 	if !order(w, r, &in) {
 		return
@@ -65,12 +110,12 @@ func (a drainsAPI) drain(w http.ResponseWriter, r *http.Request) {
 }
 
 // undrain takes a host in again.
-func (a drainsAPI) undrain(w http.ResponseWriter, r *http.Request) {
+func (a *drainsAPI) undrain(w http.ResponseWriter, r *http.Request) {
 	a.change(w, r, nil, "taken in again")
 }
 
 // change makes one change at the member that has the host; without an order it deletes the drain.
-func (a drainsAPI) change(w http.ResponseWriter, r *http.Request, order *subcluster.DrainOrder, after string) {
+func (a *drainsAPI) change(w http.ResponseWriter, r *http.Request, order *subcluster.DrainOrder, after string) {
 	host := pathParam(r, "host")
 	doc, err := a.find(r)
 	if err == nil {
@@ -82,10 +127,11 @@ func (a drainsAPI) change(w http.ResponseWriter, r *http.Request, order *subclus
 		}
 		if err == nil {
 			at := doc.Member
-			for _, p := range hostCall[subcluster.HostDoc](a.h, r, method, host, body, at) {
+			for _, p := range hostCall(a.h, r, method, host, body, at) {
 				doc, err = p.Value, memberError(p.Err)
 			}
 			doc.Member = at
+			a.changes.Add(1)
 		}
 		a.h.server.RecordDrain(r.Context(), host, doc.Member, caller(r), after, reason, err)
 	}
@@ -93,11 +139,11 @@ func (a drainsAPI) change(w http.ResponseWriter, r *http.Request, order *subclus
 }
 
 // find finds the one member of creel's that has a host.
-func (a drainsAPI) find(r *http.Request) (subcluster.HostDoc, error) {
+func (a *drainsAPI) find(r *http.Request) (subcluster.HostDoc, error) {
 	host, only := pathParam(r, "host"), creel.SubclusterID(r.URL.Query().Get("subcluster"))
 	var at []subcluster.HostDoc
 	var silent []router.Part[subcluster.HostDoc]
-	for _, p := range hostCall[subcluster.HostDoc](a.h, r, http.MethodGet, host, nil, only) {
+	for _, p := range hostCall(a.h, r, http.MethodGet, host, nil, only) {
 		switch {
 		case p.Err == nil:
 			p.Value.Member = p.Member
@@ -132,7 +178,7 @@ func (a drainsAPI) find(r *http.Request) (subcluster.HostDoc, error) {
 }
 
 // noHost is the error for a host that no ResourceManager of creel's has. It may be at one of Hadoop's.
-func (a drainsAPI) noHost(r *http.Request, host string, only creel.SubclusterID) error {
+func (a *drainsAPI) noHost(r *http.Request, host string, only creel.SubclusterID) error {
 	all, _, _ := a.h.shownNodes.get(r.Context(), identity(r))
 	for _, n := range all {
 		at, _, _ := strings.Cut(n.ID, ":")
@@ -155,31 +201,25 @@ func (a drainsAPI) noHost(r *http.Request, host string, only creel.SubclusterID)
 	}
 }
 
-// hostCall asks the members of creel's, or one of them, about a host; about all drained hosts if host is empty.
-func hostCall[T any](
+// hostCall asks the members of creel's, or one of them, about a host.
+func hostCall(
 	h *Handler, r *http.Request, method, host string, body []byte, only creel.SubclusterID,
-) []router.Part[T] {
-	path := "/api/v1/drains"
-	if host != "" {
-		path += "/" + url.PathEscape(host)
-	}
+) []router.Part[subcluster.HostDoc] {
 	q := &request{
-		method: method, path: path + "?" + url.Values{"user.name": {caller(r)}}.Encode(), user: caller(r),
+		method: method, path: "/api/v1/drains/" + url.PathEscape(host) + "?" + identity(r), user: caller(r),
 		head: forwardHeaders(r, "application/json"), body: body,
 	}
 	q.head.Set("Content-Type", "application/json")
-	view := h.server.View()
-	mine := func(id creel.SubclusterID) bool {
-		m, ok := view.Member(id)
-		return ok && !m.ByAgent() && (only == "" || only == id)
-	}
-	return server.AskSome(r.Context(), h.server, mine, func(ctx context.Context, m *remote.Member) (doc T, err error) {
-		said, err := q.at(ctx, m)
-		if err == nil {
-			err = json.Unmarshal(said.body, &doc)
-		}
-		return doc, err
-	})
+	ours := ofCreel(h.server)
+	asked := func(id creel.SubclusterID) bool { return (only == "" || only == id) && ours(id) }
+	return server.AskSome(r.Context(), h.server, asked,
+		func(ctx context.Context, m *remote.Member) (doc subcluster.HostDoc, err error) {
+			said, err := q.at(ctx, m)
+			if err == nil {
+				err = json.Unmarshal(said.body, &doc)
+			}
+			return doc, err
+		})
 }
 
 // memberError gives a member's refusal by REST its kind, so that it has its status and exit code.

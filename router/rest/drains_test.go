@@ -32,6 +32,7 @@ func TestHostIsDrainedThroughRouter(t *testing.T) {
 		says               string
 	}{
 		"another user":       {"PUT", path + asAlice, `{}`, 403, "not_permitted"},
+		"acting for root":    {"PUT", path + "?user.name=eve&doAs=root", `{}`, 403, "not_permitted"},
 		"no such host":       {"PUT", "/api/v1/drains/nosuch" + asRoot, `{}`, 404, "node_not_found"},
 		"another member's":   {"PUT", path + asRoot + "&subcluster=sc-a", `{}`, 404, "in subcluster sc-a"},
 		"an unknown field":   {"PUT", path + asRoot, `{"mode":"now"}`, 400, "invalid_request"},

@@ -65,6 +65,7 @@ type Handler struct {
 	feed       feed
 	fedApps    shared[*AppRow]
 	shownNodes shared[*NodeRow]
+	drains     drainsAPI
 	// shownQueues has one row: the merged scheduler document.
 	shownQueues  shared[json.RawMessage]
 	shownDaemons shared[*DaemonRow]
@@ -91,6 +92,7 @@ func New(s *server.Server, conf Config) *Handler {
 	h.shownApps.merge, h.shownNodes.merge = h.mergeRows, mergeNodes
 	h.shownNodes.ask = listOf(s, base+"/nodes?", "nodes", "node", nodeRow)
 	h.shownQueues.ask, h.shownQueues.merge = schedulerOf(s), h.mergeQueues
+	h.drains.init(h)
 	h.shownDaemons.ask, h.shownDaemons.merge, h.shownDaemons.fresh = h.askDaemons, mergeDaemons, daemonsFresh
 	return h
 }

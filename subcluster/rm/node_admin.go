@@ -151,10 +151,10 @@ type AppLoad struct {
 	AM         bool // its AM is among them
 }
 
-// HostLoad returns the nodes of a host with their load, by port.
-func HostLoad(m *Machine, host string) (list []NodeLoad) {
+// HostLoad returns the nodes of some hosts with their load, by port. It looks at each node once.
+func HostLoad(m *Machine, of func(host string) bool) (list []NodeLoad) {
 	for n := range m.remembered {
-		if n.ID().Host == host {
+		if of(n.ID().Host) {
 			list = append(list, loadOf(n))
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A host's document says what a drain would end; the drain leaves its containers, and a node without any leaves.
+// A host's document has the containers that a drain would end. The drain leaves these, and a node without any leaves.
 func TestHostIsDrainedAndTakenInAgain(t *testing.T) {
 	c := start(t, nil)
 	id := c.submit("alice", "a", "")

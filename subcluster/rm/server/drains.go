@@ -100,15 +100,13 @@ func (d *Drains) Drain(ctx context.Context, who Caller, order HostDrain) (err er
 	ctx = context.WithoutCancel(ctx)
 	d.change.Lock()
 	defer d.change.Unlock()
-	if err := d.write(ctx, order.Host, func(now time.Time) *HostDrain {
-		order.Since = now.UnixMilli()
-		return &order
-	}); err != nil {
+	order.Since = time.Now().UnixMilli()
+	if err := d.write(ctx, order.Host, &order); err != nil {
 		return err
 	}
 	d.set(order.Host, &order)
 	return d.s.order(ctx, func(m *rm.Machine, now time.Time) error {
-		for _, n := range rm.HostLoad(m, order.Host) {
+		for _, n := range rm.HostLoad(m, is(order.Host)) {
 			if n.State == creel.NodeDecommissioned {
 				continue
 			}
@@ -130,7 +128,7 @@ func (d *Drains) may(who Caller, order HostDrain) error {
 		return codec.Invalid("the reason is longer than %d bytes", longestReason)
 	case order.Timeout < 0 || order.Timeout > longestTimeout:
 		return codec.Invalid("a timeout of %v is not between 0 and %v", order.Timeout, longestTimeout)
-	case len(d.all()) >= mostDrains:
+	case d.count() >= mostDrains:
 		return codec.Invalid("%d hosts are drained by calls already; name further ones in the exclude file", mostDrains)
 	}
 	return nil
@@ -157,12 +155,12 @@ func (d *Drains) Undrain(ctx context.Context, who Caller, host string) (err erro
 	if _, drains := d.of(host); !drains {
 		return noHost(host, "no call has drained it", "list the drained hosts with `creel node drains`")
 	}
-	if err := d.write(ctx, host, func(time.Time) *HostDrain { return nil }); err != nil {
+	if err := d.write(ctx, host, nil); err != nil {
 		return err
 	}
 	d.set(host, nil)
 	return d.s.order(ctx, func(m *rm.Machine, now time.Time) error {
-		for _, n := range rm.HostLoad(m, host) {
+		for _, n := range rm.HostLoad(m, is(host)) {
 			if n.State == creel.NodeDecommissioning || n.State == creel.NodeDecommissioned {
 				if err := m.Recommission(now, n.ID); err != nil {
 					return err
@@ -177,28 +175,29 @@ func noHost(host, why, try string) error {
 	return &creel.Error{Kind: creel.ErrNodeNotFound, What: "host " + host + " is not found", Why: why, Try: try}
 }
 
-// write writes the drain that of returns, or deletes the host's for nil. It returns when that is durable.
-func (d *Drains) write(ctx context.Context, host string, of func(now time.Time) *HostDrain) error {
-	if d.s.cfg.Dir == "" { // without a journal nothing outlives the process
-		_, err := Do(ctx, d.s, Caller{}, Op[struct{}]{Run: func(_ *rm.Machine, now time.Time) func() (struct{}, error) {
-			of(now)
-			return Done(struct{}{})
-		}})
-		return err
+// is selects one host.
+func is(host string) func(string) bool { return func(other string) bool { return other == host } }
+
+// write writes a host's drain, or deletes it for nil. It returns when that is durable.
+func (d *Drains) write(ctx context.Context, host string, drain *HostDrain) error {
+	if d.s.cfg.Dir == "" {
+		return nil // without a journal nothing outlives the process
+	}
+	var value []byte
+	if drain != nil {
+		var err error
+		if value, err = json.Marshal(drain); err != nil {
+			return fmt.Errorf("resource manager: saving the drain of %s: %w", host, err)
+		}
 	}
 	_, err := Do(ctx, d.s, Caller{}, Op[struct{}]{
 		durable: true, grows: true,
-		Run: func(_ *rm.Machine, now time.Time) func() (struct{}, error) {
-			drain := of(now)
+		Run: func(*rm.Machine, time.Time) func() (struct{}, error) {
 			if drain == nil {
 				d.s.durability.tx.Delete(keyDrain + host)
-				return Done(struct{}{})
+			} else {
+				d.s.durability.tx.Put(keyDrain+host, value)
 			}
-			value, err := json.Marshal(drain)
-			if err != nil {
-				return Failed[struct{}](fmt.Errorf("resource manager: saving the drain of %s: %w", host, err))
-			}
-			d.s.durability.tx.Put(keyDrain+host, value)
 			return Done(struct{}{})
 		},
 	})
@@ -212,21 +211,24 @@ func (d *Drains) State(ctx context.Context, host string) (h HostState, err error
 	if drain, ok := d.of(host); ok {
 		h.Drain = &drain
 	}
-	err = d.s.Query(ctx, func(m *rm.Machine, _ time.Time) { h.Nodes = rm.HostLoad(m, host) })
+	err = d.s.Query(ctx, func(m *rm.Machine, _ time.Time) { h.Nodes = rm.HostLoad(m, is(host)) })
 	return h, err
 }
 
 // List returns the hosts that calls drain, by name.
 func (d *Drains) List(ctx context.Context) (list []HostState, err error) {
 	drains := d.all()
-	for _, host := range slices.Sorted(maps.Keys(drains)) {
-		list = append(list, HostState{Host: host, Drain: new(drains[host])})
-	}
+	var nodes []rm.NodeLoad
 	err = d.s.Query(ctx, func(m *rm.Machine, _ time.Time) {
-		for i := range list {
-			list[i].Nodes = rm.HostLoad(m, list[i].Host)
-		}
+		nodes = rm.HostLoad(m, func(host string) bool { _, drained := drains[host]; return drained })
 	})
+	of := map[string][]rm.NodeLoad{}
+	for i := range nodes {
+		of[nodes[i].ID.Host] = append(of[nodes[i].ID.Host], nodes[i])
+	}
+	for _, host := range slices.Sorted(maps.Keys(drains)) {
+		list = append(list, HostState{Host: host, Drain: new(drains[host]), Nodes: of[host]})
+	}
 	return list, err
 }
 
@@ -236,6 +238,12 @@ func (d *Drains) of(host string) (HostDrain, bool) {
 	defer d.mu.RUnlock()
 	drain, ok := d.byHost[host]
 	return drain, ok
+}
+
+func (d *Drains) count() int {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return len(d.byHost)
 }
 
 func (d *Drains) all() map[string]HostDrain {

@@ -143,7 +143,7 @@ func TestDrainedHostsSurviveRestart(t *testing.T) {
 	}
 }
 
-// What a drain refuses: other users, hosts that nobody knows, and hosts that the files take out.
+// Drains by other users and of unknown hosts are refused, and so is the undrain of a host in the exclude file.
 func TestDrainsThatCannotBeAreRefused(t *testing.T) {
 	files := &Hosts{}
 	l := live(t, t.TempDir(), files)
