@@ -14,7 +14,7 @@ import (
 // It first lowers the priority to the cluster's maximum.
 func (m *Machine) MayHavePriority(id creel.ApplicationID, path creel.QueuePath, user string, groups []string,
 	priority int32) error {
-	q := m.sched.Find(string(path))
+	q := m.sched.Tree().Find(string(path))
 	if !m.cfg.ACLs || q == nil || q.Spec().MayHavePriority(user, groups, m.sched.CapPriority(priority)) {
 		return nil
 	}

@@ -123,7 +123,7 @@ func (d *admission) check(m *Machine) error {
 	}
 	// The home of a UAM, or of an application that moves here, has placed it already.
 	placed := d.rule != "" || creel.IsUAM(s.Unmanaged, s.Name, s.Tags) || !s.Since.IsZero()
-	d.unmapped = !placed && m.sched.MappedOnly(d.path)
+	d.unmapped = !placed && m.sched.Tree().MappedOnly(d.path)
 	if d.queue == nil && d.create && !d.unmapped {
 		if d.queue = m.sched.CreateQueue(d.path); d.queue != nil {
 			d.path = d.queue.Path()
@@ -168,7 +168,7 @@ func (d *admission) place(m *Machine) error {
 	if d.path == "" {
 		d.path = "default"
 	}
-	if d.queue = m.sched.Find(string(d.path)); d.queue != nil {
+	if d.queue = m.sched.Tree().Find(string(d.path)); d.queue != nil {
 		d.path = d.queue.Path()
 	}
 	return nil
@@ -241,13 +241,13 @@ func (m *Machine) succeed(before, a *app) {
 }
 
 func (m *Machine) isLeaf(p creel.QueuePath) bool {
-	return m.sched.Leaf(p) != nil
+	return m.sched.Tree().Leaf(p) != nil
 }
 
 // accept brings an application into its queue, or fails it with the reason. Its queue may have changed or filled up
 // since its submission.
 func (m *Machine) accept(a *app) {
-	q := m.sched.Find(string(a.path))
+	q := m.sched.Tree().Find(string(a.path))
 	if why := m.refusal(a, q); why != "" {
 		m.refuse(a, q, why)
 		return

@@ -30,7 +30,7 @@ func BenchmarkFlat(b *testing.B) {
 				k.MaxAllocation = creel.Resource{MemoryMB: 1 << 20, VCores: 1024}
 			})
 			var leaves []string
-			for _, q := range w.m.sched.Queues() {
+			for _, q := range w.m.sched.Tree().Queues() {
 				if q.IsLeaf() {
 					leaves = append(leaves, string(q.Path()))
 				}

@@ -128,7 +128,7 @@ func BenchmarkEqualAsks(b *testing.B) {
 
 // belowNineTenths reports whether less than nine tenths of the memory are in use.
 func belowNineTenths(m *Machine) bool {
-	used, total := m.sched.Root().Used(), m.sched.Explain().Totals().Total
+	used, total := m.sched.Tree().Root().Used(), m.sched.Explain().Totals().Total
 	return used.Memory < total.Memory*9/10
 }
 
@@ -189,7 +189,7 @@ func BenchmarkChurn(b *testing.B) {
 				w := cluster(b, c.nodes, 64<<10, 64, deep(c.queues))
 				rnd := rand.New(rand.NewPCG(1, 2))
 				leaves := []string{}
-				for _, q := range w.m.sched.Queues() {
+				for _, q := range w.m.sched.Tree().Queues() {
 					if q.IsLeaf() {
 						leaves = append(leaves, string(q.Path()))
 					}

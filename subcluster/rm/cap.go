@@ -30,7 +30,7 @@ func (m *Machine) ClearQueueCap(now time.Time, q creel.QueuePath, label string) 
 // reservations; needs also has the waiting demand of its applications. ok is false if there is no such queue or
 // label.
 func (m *Machine) QueueUse(path creel.QueuePath, label string) (uses, needs creel.Resource, ok bool) {
-	q := m.sched.FindOn(path, label)
+	q := m.sched.Tree().FindOn(path, label)
 	if q == nil {
 		return uses, needs, false
 	}
@@ -66,7 +66,7 @@ type UserUse struct {
 
 // UserUses lists the users of a queue with containers or waiting asks on nodes of a label.
 func (m *Machine) UserUses(path creel.QueuePath, label string) (out []UserUse) {
-	q := m.sched.FindOn(path, label)
+	q := m.sched.Tree().FindOn(path, label)
 	if q == nil {
 		return nil
 	}
@@ -85,7 +85,7 @@ type UserWaits struct {
 // UsersWait lists, by name, the users of a leaf whose waiting asks a limit partly delays, on nodes of a label. The
 // result each is the limit of every other user. See sched.UsersWait.
 func (m *Machine) UsersWait(path creel.QueuePath, label string) (each creel.Resource, users []UserWaits) {
-	q := m.sched.FindOn(path, label)
+	q := m.sched.Tree().FindOn(path, label)
 	if q == nil {
 		return each, nil
 	}

@@ -25,7 +25,7 @@ func BenchmarkAskForCap(b *testing.B) {
 	w := cluster(b, 500, 64<<10, 64, deep(100))
 	var apps []creel.AttemptID
 	var caps []QueueCap
-	for _, q := range w.m.sched.Queues() {
+	for _, q := range w.m.sched.Tree().Queues() {
 		if q.IsLeaf() && len(apps) < 20 {
 			path := string(q.Path())
 			apps = append(apps, w.unmanaged("u", path))

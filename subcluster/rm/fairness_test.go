@@ -84,7 +84,7 @@ func TestDRFPaperExample(t *testing.T) {
 	if a, b := s.tasks("root.A"), s.tasks("root.B"); a != 3 || b != 2 {
 		t.Errorf("A runs %d tasks and B %d, not 3 and 2", a, b)
 	}
-	if used := s.w.m.sched.Root().Used(); used.Memory != 14 || used.VCores != 9 {
+	if used := s.w.m.sched.Tree().Root().Used(); used.Memory != 14 || used.VCores != 9 {
 		t.Errorf("used %v", used)
 	}
 }

@@ -123,7 +123,7 @@ func waitsAsWhySays(m *Machine) error {
 // then it must not grow.
 func (r *run) bounds(m *Machine) error {
 	moved := strings.Contains(r.log[len(r.log)-1].what, "label") // containers changed partitions, limits or not
-	for _, q := range m.sched.Queues() {
+	for _, q := range m.sched.Tree().Queues() {
 		most, bounded := q.Max()
 		was, used := r.used[q.Path()], q.Used()
 		for i := 0; bounded && !moved && i < m.sizes.Check; i++ {

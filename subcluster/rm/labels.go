@@ -155,7 +155,7 @@ func (m *Machine) RemoveLabels(now time.Time, names []string) error {
 			return badLabel(
 				"Node label=%s to be removed doesn't existed in cluster node labels collection.", name)
 		}
-		if q := m.sched.UserOf(name); q != "" {
+		if q := m.sched.Tree().UserOf(name); q != "" {
 			return badLabel("Cannot remove label=%s, because queue=%s is using this label. "+
 				"Please remove label on queue before remove the label", name, q)
 		}

@@ -48,7 +48,7 @@ func (r *run) labels(m *Machine) {
 			}
 		}
 	}
-	for _, q := range m.sched.Queues() {
+	for _, q := range m.sched.Tree().Queues() {
 		for _, p := range m.sched.Explain().View(q).Partitions {
 			if got, want := p.Used.MemoryMB, used[p.Label][q.Path()]; got != want {
 				r.t.Fatalf("after %s: queue %s uses %d MiB of partition %q, its containers hold %d",
@@ -316,7 +316,7 @@ func TestAsksStayOnNodesOfTheirLabel(t *testing.T) {
 		t.Errorf("why: %v %q", why.Limit, why.Text)
 	}
 	// Its four containers are now of the default partition.
-	for _, q := range m.sched.Queues() {
+	for _, q := range m.sched.Tree().Queues() {
 		if v := m.sched.Explain().View(q); q.Path() == "root.a" && (v.Used.MemoryMB != 6144 || v.AllContainers != 10) {
 			t.Errorf("root.a uses %v without a label, %d containers in all", v.Used, v.AllContainers)
 		}
@@ -376,7 +376,7 @@ func TestQueuesMadeOnDemandHaveLabels(t *testing.T) {
 	}
 	of := func(path creel.QueuePath) sched.PartitionView {
 		t.Helper()
-		for _, q := range m.sched.Queues() {
+		for _, q := range m.sched.Tree().Queues() {
 			if v := m.sched.Explain().View(q); q.Path() == path {
 				return v.Partitions[0]
 			}

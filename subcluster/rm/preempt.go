@@ -226,7 +226,7 @@ type PlannedVictim struct {
 // PlanPreemption returns the next round's preemption for a queue and its descendants: victims, beneficiaries, and
 // times. It changes nothing. It returns ErrQueueNotFound for an unknown queue.
 func (m *Machine) PlanPreemption(queue string) (Plan, error) {
-	q := m.sched.Find(queue)
+	q := m.sched.Tree().Find(queue)
 	if q == nil {
 		return Plan{}, noQueue(queue)
 	}

@@ -94,7 +94,7 @@ func (k *victimChecks) label(p Preempted) string {
 // view is a queue as it is in a partition.
 func (k *victimChecks) view(at queuePartition) sched.QueueView {
 	s := k.r.w.m.sched
-	view := s.Explain().View(s.Find(string(at.queue)))
+	view := s.Explain().View(s.Tree().Find(string(at.queue)))
 	for _, x := range view.Partitions {
 		if x.Label == at.label {
 			return x.QueueView
@@ -128,7 +128,7 @@ func (k *victimChecks) see(actions []Action) {
 			k.open[p.Container] = p
 			fresh = append(fresh, p)
 			inter := p.Queue != p.ForQueue
-			for q := m.sched.Find(string(p.Queue)); q != nil; q = q.Parent() {
+			for q := m.sched.Tree().Find(string(p.Queue)); q != nil; q = q.Parent() {
 				if q.Spec().PreemptionDisabled && inter && (q.IsLeaf() || m.cfg.Queues.Scheduler == queues.FairScheduler) {
 					k.fail("%s is taken from %s, which keeps what it has", p.Container, p.Queue)
 				}

@@ -23,7 +23,7 @@ func (m *Machine) ReloadQueues(now time.Time, spec queues.Spec) error {
 }
 
 // CheckQueues returns the error that ReloadQueues would return, and changes nothing.
-func (m *Machine) CheckQueues(spec queues.Spec) error { return m.sched.CheckReload(&spec) }
+func (m *Machine) CheckQueues(spec queues.Spec) error { return m.sched.Tree().CheckReload(&spec) }
 
 // PlaceBy replaces the rules that choose the queues of submissions; nil means the queue that a submission names.
 func (m *Machine) PlaceBy(rules queues.Placement) { m.cfg.Placement = rules }
@@ -32,11 +32,11 @@ func (m *Machine) PlaceBy(rules queues.Placement) { m.cfg.Placement = rules }
 // applications drains until they have ended.
 func (m *Machine) SetQueueState(now time.Time, path creel.QueuePath, s creel.QueueState) error {
 	m.at(now)
-	q := m.sched.Find(string(path))
+	q := m.sched.Tree().Find(string(path))
 	if q == nil {
 		return noQueue(string(path))
 	}
-	m.sched.SetQueueState(q, s)
+	q.SetState(s)
 	m.settle()
 	return nil
 }
@@ -48,7 +48,7 @@ func noQueue(path string) error {
 // Move moves an application, with its containers and asks, to another leaf.
 func (m *Machine) Move(now time.Time, id creel.ApplicationID, to string) error {
 	m.at(now)
-	a, q := m.apps[id], m.sched.Find(to)
+	a, q := m.apps[id], m.sched.Tree().Find(to)
 	switch {
 	case a == nil:
 		return noApp(id)
@@ -74,7 +74,7 @@ func (m *Machine) Move(now time.Time, id creel.ApplicationID, to string) error {
 // MaySubmit reports whether the ACLs let a user submit to a queue: a right at an ancestor applies below it, and
 // administrators may submit.
 func (m *Machine) MaySubmit(queue string, user string, groups []string) bool {
-	for q := m.sched.Find(queue); q != nil; q = q.Parent() {
+	for q := m.sched.Tree().Find(queue); q != nil; q = q.Parent() {
 		if spec := q.Spec(); spec.Submit.Allows(user, groups) || spec.Admin.Allows(user, groups) {
 			return true
 		}
@@ -84,7 +84,7 @@ func (m *Machine) MaySubmit(queue string, user string, groups []string) bool {
 
 // Administrators returns the administrators of a queue, by its list or an ancestor's.
 func (m *Machine) Administrators(queue string) (acl queues.ACL) {
-	for q := m.sched.Find(queue); q != nil; q = q.Parent() {
+	for q := m.sched.Tree().Find(queue); q != nil; q = q.Parent() {
 		acl = acl.Or(q.Spec().Admin)
 	}
 	return acl
@@ -92,7 +92,7 @@ func (m *Machine) Administrators(queue string) (acl queues.ACL) {
 
 // MayAdminister is MaySubmit for administering a queue.
 func (m *Machine) MayAdminister(queue string, user string, groups []string) bool {
-	for q := m.sched.Find(queue); q != nil; q = q.Parent() {
+	for q := m.sched.Tree().Find(queue); q != nil; q = q.Parent() {
 		if q.Spec().Admin.Allows(user, groups) {
 			return true
 		}

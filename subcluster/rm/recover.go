@@ -113,7 +113,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	if !r.Lifetime.IsZero() {
 		m.armLifetime(a, nanos(r.Lifetime))
 	}
-	q := m.sched.Find(string(a.path))
+	q := m.sched.Tree().Find(string(a.path))
 	if q == nil {
 		q = m.sched.CreateQueue(a.path)
 	}

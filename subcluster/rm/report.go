@@ -309,7 +309,7 @@ func (m *Machine) nodeView(n *node) NodeView {
 
 // Queue returns a queue by path or leaf name; false if there is none.
 func (m *Machine) Queue(name string) (QueueView, bool) {
-	q := m.sched.Find(name)
+	q := m.sched.Tree().Find(name)
 	if q == nil {
 		return QueueView{}, false
 	}
@@ -318,7 +318,7 @@ func (m *Machine) Queue(name string) (QueueView, bool) {
 
 // Queues calls yield for each queue, parents first, until it returns false.
 func (m *Machine) Queues(yield func(QueueView) bool) {
-	for _, q := range m.sched.Queues() {
+	for _, q := range m.sched.Tree().Queues() {
 		if !yield(m.queueView(q)) {
 			return
 		}
@@ -363,7 +363,7 @@ func (m *Machine) queueView(q *sched.Queue) QueueView {
 }
 
 // Spec is the specification of the queues. It must not be changed.
-func (m *Machine) Spec() *queues.Spec { return m.sched.Spec() }
+func (m *Machine) Spec() *queues.Spec { return m.sched.Tree().Spec() }
 
 // Config returns the machine's configuration with the current queues, read-only.
 func (m *Machine) Config() *Config { return &m.cfg }
@@ -398,7 +398,7 @@ func (m *Machine) Cluster() ClusterView {
 		AMLaunch:           m.count.amLaunch,
 		AMRegister:         m.count.amRegister,
 		Released:           m.count.released,
-		Preempted:          m.sched.Root().Lost.Containers,
+		Preempted:          m.sched.Tree().Root().Lost.Containers,
 	}
 	for n := range m.remembered {
 		v.Nodes[creel.NodeState(n.state)]++

@@ -62,7 +62,7 @@ func (s *Sketch) Resize(on creel.NodeID, r creel.Resource) error {
 
 // SetMaximum changes a queue's maximum.
 func (s *Sketch) SetMaximum(queue string, r creel.Resource) error {
-	q := s.m.sched.Find(queue)
+	q := s.m.sched.Tree().Find(queue)
 	if q == nil {
 		return noQueue(queue)
 	}

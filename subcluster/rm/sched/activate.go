@@ -107,7 +107,7 @@ const amEvery = int64(100 * time.Millisecond)
 func (l *Line) tryHeld() bool {
 	s := l.s
 	if at := s.tree.sharesAt; l.heldDue == 0 && len(l.held) > 0 && at != 0 && s.now-at >= shareRefresh {
-		s.refreshShares(inDecisions) // for FairScheduler, whose limit depends on the shares
+		s.tree.refreshShares(inDecisions) // for FairScheduler, whose limit depends on the shares
 		l.mayStart()
 	}
 	if l.heldDue == 0 {

@@ -141,7 +141,7 @@ func (s *Scheduler) leave(a *App) {
 		q.leaf.begun--
 	}
 	q.forget(a.user)
-	s.idle(q)
+	q.idle()
 }
 
 // SetOpen sets whether the owner permits containers for an application. A closed application keeps its asks and use,

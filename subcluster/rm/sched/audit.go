@@ -256,7 +256,7 @@ func (c *Audit) Everything() {
 }
 
 func (c *Audit) queue(q *Queue) {
-	if c.s.tree.byPath[q.path] != q {
+	if c.s.tree.at(q.path) != q {
 		c.fail("queue %s is not found by its path", q.path)
 	}
 	s := c.perQueue[q]

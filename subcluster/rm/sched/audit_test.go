@@ -35,7 +35,7 @@ func newFixture(t *testing.T) *fixture {
 	s.SetTotal(&f.node, &total)
 	s.SetUse(&f.node, Open)
 	s.AddApp(&f.app, creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, nil, nil, 0)
-	s.Enter(&f.app, s.Find("default"), "u")
+	s.Enter(&f.app, s.Tree().Find("default"), "u")
 	s.SetOpen(&f.app, true)
 	s.Line().Activate(&f.app)
 	s.Request(&f.app, nil, &Request{Priority: 1, ResourceName: AnyPlace, Count: 3}, &f.size.V)

@@ -38,7 +38,7 @@ func (k Caps) changed(old, to *leases.Cap) {
 		s.resize()
 		return
 	}
-	if q := s.tree.byPath[to.Queue]; q != nil {
+	if q := s.tree.at(to.Queue); q != nil {
 		q.cap = to
 		q.limit()
 	}
@@ -67,7 +67,7 @@ func (k Caps) ClearUsers(q creel.QueuePath, label string) {
 // usersChanged retries the users that the old caps stopped.
 func (k Caps) usersChanged(path creel.QueuePath, old, to *leases.Users) {
 	s := k.s
-	q := s.tree.byPath[path]
+	q := s.tree.at(path)
 	if q == nil || q.leaf == nil {
 		return
 	}

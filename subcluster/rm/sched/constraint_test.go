@@ -198,7 +198,7 @@ func TestConstraintsHoldAndBlockNoOthers(t *testing.T) {
 			a := &App{}
 			s.AddApp(a, creel.ApplicationID{ClusterTimestamp: 1, ID: int32(i + 1)}, nil, nil, 0)
 			a.SetTags([][]string{{"red"}, {"red", "blue"}, nil}[i])
-			s.Enter(a, s.Find("default"), "u")
+			s.Enter(a, s.Tree().Find("default"), "u")
 			s.SetOpen(a, true)
 			s.Line().Activate(a)
 			w.apps = append(w.apps, a)

@@ -10,8 +10,8 @@ func (s *Scheduler) Schedule() []Grant {
 	for tries := amTries; ; {
 		// 1. The cluster or the queues changed: recompute guarantees, and retry asks
 		//    that limits stopped.
-		if s.tree.stale {
-			s.tree.stale = false
+		if s.resizeDue {
+			s.resizeDue = false
 			s.resize()
 			continue
 		}

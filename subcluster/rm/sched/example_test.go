@@ -35,7 +35,7 @@ func Example() {
 		a := &sched.App{}
 		names[a] = name
 		s.AddApp(a, creel.ApplicationID{ClusterTimestamp: 1, ID: int32(i + 1)}, nil, nil, 0)
-		s.Enter(a, s.Find(name), "alice")
+		s.Enter(a, s.Tree().Find(name), "alice")
 		s.SetOpen(a, true)
 		s.Line().Activate(a)
 		size, err := s.Sizes().Normalize(creel.NewResource(1000, 1), a.Queue().Largest())

@@ -34,26 +34,25 @@ type fairShares struct{ share, steady amounts.Vec }
 const shareRefresh = int64(500 * time.Millisecond)
 
 // refreshShares computes shares if they are out of date.
-func (s *Scheduler) refreshShares(set shareSet) {
-	t := &s.tree
-	switch now := [2]uint64{uint64(t.version), t.actives}; {
-	case set == inDecisions && (t.sharesAt == 0 || s.now-t.sharesAt >= shareRefresh):
-		t.sharesAt = max(s.now, 1)
-		s.shareOut(set)
-	case set == inViews && t.toldAt != now: // a tree's version is never 0
-		t.toldAt = now
-		s.shareOut(set)
+func (t *Tree) refreshShares(set shareSet) {
+	now := t.s.now
+	switch basis := [2]uint64{uint64(t.version), t.actives}; {
+	case set == inDecisions && (t.sharesAt == 0 || now-t.sharesAt >= shareRefresh):
+		t.sharesAt = max(now, 1)
+		t.shareOut(set)
+	case set == inViews && t.toldAt != basis: // a tree's version is never 0
+		t.toldAt = basis
+		t.shareOut(set)
 	}
 }
 
-func (s *Scheduler) shareOut(set shareSet) {
-	root := s.tree.root
-	root.shares[set] = fairShares{s.total, s.total}
-	s.divide(root, set)
+func (t *Tree) shareOut(set shareSet) {
+	t.root.shares[set] = fairShares{t.s.total, t.s.total}
+	t.root.divide(set)
 }
 
 // divide divides q's share among its children.
-func (s *Scheduler) divide(q *Queue, set shareSet) {
+func (q *Queue) divide(set shareSet) {
 	if len(q.children) == 0 {
 		return
 	}
@@ -62,13 +61,13 @@ func (s *Scheduler) divide(q *Queue, set shareSet) {
 	}
 	active := (*Queue).active
 	always := func(*Queue) bool { return true }
-	for i := 0; i < s.sizes.N; i++ {
+	for i := 0; i < q.s.sizes.N; i++ {
 		of := &q.shares[set]
 		q.fill(i, active, of.share.At(i), func(c *Queue, v int64) { c.shares[set].share.Set(i, v) })
 		q.fill(i, always, of.steady.At(i), func(c *Queue, v int64) { c.shares[set].steady.Set(i, v) })
 	}
 	for _, c := range q.children {
-		s.divide(c, set)
+		c.divide(set)
 	}
 }
 

@@ -99,7 +99,7 @@ func (u *user) setInLine() {
 func (q *Queue) wanting() int {
 	n := q.leaf.active
 	if main := q.s.main; main != nil {
-		q = main.tree.byPath[q.path]
+		q = main.tree.at(q.path)
 	}
 	return n + q.leaf.inLine
 }

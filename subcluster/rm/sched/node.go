@@ -94,7 +94,7 @@ func (s *Scheduler) setUse(n *Node, u Use) {
 		}
 		s.active += int(sign)
 		s.total.AddTimes(&n.total, sign)
-		s.tree.stale = true
+		s.resizeDue = true
 	}
 	if u != Open && n.hold != nil {
 		s.unreserve(n.hold)
@@ -112,7 +112,7 @@ func (s *Scheduler) setTotal(n *Node, v *amounts.Vec) {
 	if n.use != Off {
 		s.total.Sub(&n.total)
 		s.total.Add(v)
-		s.tree.stale = true
+		s.resizeDue = true
 	}
 	n.free.Add(v)
 	n.free.Sub(&n.total)

@@ -87,12 +87,8 @@ func partitionOf(s *Scheduler, label string) (*Scheduler, error) {
 	if s.preempt.from != nil {
 		p.preempt.from = partitionContainers{p}
 	}
-	p.tree.root = p.addQueue(&spec.Root, nil)
-	for _, q := range s.tree.all {
-		if q.dynamic {
-			p.counterpart(q)
-		}
-	}
+	p.tree.plant()
+	p.mirrorMade()
 	for range s.nodes.All() {
 		p.nodes.Skip()
 	}
@@ -120,6 +116,15 @@ func (s *Scheduler) whole() *Scheduler {
 	return s
 }
 
+// FindOn returns the queue with exactly this path, in the partition of a label; nil if there is no such queue, or no
+// such label.
+func (t *Tree) FindOn(path creel.QueuePath, label string) *Queue {
+	if p := t.s.partition(label); p != nil {
+		return p.tree.at(path)
+	}
+	return nil
+}
+
 // partitionOr is partition for a label that existed, and may have no nodes now.
 func (s *Scheduler) partitionOr(label string) *Scheduler {
 	if p := s.partition(label); p != nil {
@@ -134,27 +139,6 @@ func (s *Scheduler) partitionOr(label string) *Scheduler {
 
 // Partitioned reports whether any node labels exist.
 func (s *Scheduler) Partitioned() bool { return len(s.parts) > 0 }
-
-// counterpart returns the queue of a partition that corresponds to q of the default one, and creates it if q was
-// created on demand.
-func (s *Scheduler) counterpart(q *Queue) *Queue {
-	if c := s.tree.byPath[q.path]; c != nil && !c.removed {
-		return c
-	}
-	above := s.counterpart(q.parent)
-	c := s.addQueue(s.specOfMade(q, above), above)
-	c.dynamic = true
-	above.children = append(above.children, c)
-	above.sum()
-	s.resize()
-	return c
-}
-
-// specOfMade returns this partition's specification of a queue created on demand in the default partition.
-func (s *Scheduler) specOfMade(q, above *Queue) *queues.Queue {
-	spec := q.spec.PartitionOfMade(s.label, above.spec.Labels)
-	return &spec
-}
 
 // appIn returns the App of an application of the default partition s in partition p, and creates it the first time.
 func (s *Scheduler) appIn(a *App, p *Scheduler) *App {
@@ -272,7 +256,7 @@ func (s *Scheduler) partitionsDue() bool {
 
 // due reports whether Schedule has a decision to make.
 func (s *Scheduler) due() bool {
-	return s.tree.stale || s.tags.changed || len(s.line.due)+len(s.dirtyNodes)+len(s.retries.due) > 0
+	return s.resizeDue || s.tags.changed || len(s.line.due)+len(s.dirtyNodes)+len(s.retries.due) > 0
 }
 
 // init creates the initially empty parts, for a tree of queues.
@@ -287,7 +271,7 @@ func (s *Scheduler) init(spec *queues.Spec) {
 	s.preempt.s, s.tags.s, s.lending.s = s, s, s
 	s.line = Line{s: s, running: map[string]*int{}}
 	s.policy = policyOf(spec)
-	s.tree = tree{spec: spec, byPath: map[creel.QueuePath]*Queue{}, names: map[string]*Queue{}, version: 1}
+	s.tree = newTree(s, spec)
 }
 
 // absentLabels are partitions without nodes for labels of queues that the cluster lacks. As in Hadoop they appear in

@@ -60,7 +60,7 @@ func (s *Scheduler) SetCapacities(c Capacities) error {
 			p.byPath[q.Queue] = q.Share
 		}
 		p.ends = s.timer(c.Until.UnixNano(), func() {
-			s.planned, s.tree.stale = nil, true
+			s.planned, s.resizeDue = nil, true
 		})
 		s.planned = p
 	}

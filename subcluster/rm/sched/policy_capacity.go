@@ -45,7 +45,7 @@ func (p *capacityPolicy) maxApps(q *Queue, all int) int {
 	part := q.absCap // the largest over all partitions
 	for _, parts := range [][]*Scheduler{q.s.parts, absentPartitions(q.s)} {
 		for _, p := range parts {
-			if c := p.tree.byPath[q.path]; c != nil {
+			if c := p.tree.at(q.path); c != nil {
 				part = max(part, c.sized().absCap)
 			}
 		}

@@ -56,7 +56,7 @@ func (p *fairPolicy) patience(s *Scheduler, w *Ask) int64 {
 // amLimit returns a share of the queue's fair share, or, for a type with fair share 0, of the free resources within
 // the queue's maximum. It does not round to steps.
 func (p *fairPolicy) amLimit(s *Scheduler, q *Queue, _ *user, set shareSet) (all, one amounts.Vec) {
-	s.refreshShares(set)
+	s.tree.refreshShares(set)
 	base := q.sized().dividedAmong(q.shares[set].share)
 	root := s.tree.root
 	for i := 0; i < s.sizes.N; i++ {
@@ -100,7 +100,7 @@ func (p *fairPolicy) demand(s *Scheduler, q *Queue) amounts.Vec {
 
 // promise is the queue's fair share of memory.
 func (p *fairPolicy) promise(s *Scheduler, q *Queue) float64 {
-	s.refreshShares(inViews)
+	s.tree.refreshShares(inViews)
 	return float64(q.shares[inViews].share.Memory) / float64(max(s.total.Memory, 1))
 }
 

@@ -21,7 +21,7 @@ func (p *fairPolicy) shortfall(r *round) {
 	if r.dry {
 		set = inViews // a query changes no decision
 	}
-	s.refreshShares(set)
+	s.tree.refreshShares(set)
 	full := s.sizes.Dominant(&s.tree.root.used, &s.total) > cfg.Utilization
 	var due amounts.Vec
 	for _, q := range s.tree.all {

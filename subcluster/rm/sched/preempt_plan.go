@@ -21,7 +21,7 @@ type Plan struct {
 func (p *Preemption) Plan(q *Queue) Plan {
 	out := p.plan(q)
 	for _, part := range p.s.parts {
-		if c := part.tree.byPath[q.path]; c != nil && !c.removed {
+		if c := part.tree.at(q.path); c != nil {
 			of := part.preempt.plan(c)
 			out.Victims = slices.Insert(out.Victims, out.Under, of.Victims[:of.Under]...)
 			out.Under += of.Under

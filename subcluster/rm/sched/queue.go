@@ -12,21 +12,6 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/runtimes"
 )
 
-// tree is the live queue tree.
-type tree struct {
-	spec   *queues.Spec
-	root   *Queue
-	byPath map[creel.QueuePath]*Queue
-	all    []*Queue          // parents before children, in configured order
-	names  map[string]*Queue // leaf name -> queue, nil if ambiguous
-
-	stale    bool      // the cluster changed size: amounts must be recomputed
-	version  int64     // rises when amounts must be recomputed
-	sharesAt int64     // time of FairScheduler's shares for decisions; 0 = stale
-	actives  uint64    // rises when a leaf gets its first application or loses its last
-	toldAt   [2]uint64 // version and actives at the computation of the shares in views
-}
-
 // Queue is one live queue. Amounts refer to the whole cluster. The fields that every decision below it uses come
 // first.
 type Queue struct {
@@ -189,153 +174,11 @@ type user struct {
 	inLine         bool // no application is activated and one is in line
 }
 
-func (q *Queue) user(name string) *user {
-	l := q.leaf
-	if u := l.byName[name]; u != nil {
-		return u
-	}
-	u := &user{name: name, q: q, weight: q.weightOf(name)}
-	u.apps = intrusive.Heap[*App]{Less: q.ordering.apps, Slot: func(a *App) *int32 { return &a.slot }}
-	u.pending = intrusive.Heap[*App]{Less: fifoApps, Slot: func(a *App) *int32 { return &a.pendSlot }}
-	l.byName[name] = u
-	l.allWeights += u.weight
-	l.userList = append(l.userList, u)
-	return u
-}
-
-// weightOf is the configured weight of a user.
-func (q *Queue) weightOf(name string) float64 {
-	weight := 1.0
-	for _, w := range q.spec.UserWeights {
-		if w.User == name && w.Weight > 0 {
-			weight = w.Weight
-		}
-	}
-	return weight
-}
-
-// forget removes a user without applications.
-func (q *Queue) forget(u *user) {
-	if u.total > 0 || !u.used.IsZero() {
-		return
-	}
-	l := q.leaf
-	u.unlimit()
-	l.unmeasure(u)
-	delete(l.byName, u.name)
-	if l.allWeights -= u.weight; len(l.byName) == 0 {
-		l.allWeights = 0
-	}
-	for i, x := range l.userList {
-		if x == u {
-			l.userList = append(l.userList[:i], l.userList[i+1:]...)
-			return
-		}
-	}
-}
-
-// addQueue makes a queue and its descendants.
-func (s *Scheduler) addQueue(spec *queues.Queue, parent *Queue) *Queue {
-	q := &Queue{s: s, spec: spec, name: spec.Name, parent: parent, least: amounts.Unlimited}
-	q.path = creel.QueuePath(spec.Name)
-	if parent != nil {
-		q.path = parent.path.Child(spec.Name)
-	}
-	s.tree.byPath[q.path] = q
-	q.serial = len(s.tree.all)
-	s.tree.all = append(s.tree.all, q)
-	q.configure()
-	for i := range spec.Children {
-		q.children = append(q.children, s.addQueue(&spec.Children[i], q))
-	}
-	q.sum()
-	if spec.IsLeaf() {
-		q.becomeLeaf()
-	}
-	return q
-}
-
-func (q *Queue) becomeLeaf() {
-	q.leaf = &leafState{byName: map[string]*user{}}
-	q.order()
-	q.leaf.pending = intrusive.Heap[*user]{
-		Less: func(a, b *user) bool { return fifoApps(a.pending.Top(), b.pending.Top()) },
-		Slot: func(u *user) *int32 { return &u.pendSlot },
-	}
-	less := q.ordering.apps
-	q.users = intrusive.Heap[*user]{
-		Less: func(a, b *user) bool { return less(a.apps.Top(), b.apps.Top()) },
-		Slot: func(u *user) *int32 { return &u.slot },
-	}
-	q.label()
-}
-
-// label makes a leaf addressable by its last name, unless another leaf has the same.
-func (q *Queue) label() {
-	if old, taken := q.s.tree.names[q.name]; taken && old != q {
-		q.s.tree.names[q.name] = nil
-	} else {
-		q.s.tree.names[q.name] = q
-	}
-}
-
-// configure applies the specification, with inheritance.
-func (q *Queue) configure() {
-	spec, s := q.spec, q.s
-	q.weight = 1
-	if spec.Capacity.Unit == queues.Weight {
-		q.weight = spec.Capacity.Value
-	}
-	if spec.State != 0 || q.state == 0 {
-		q.state = spec.State
-	}
-	if q.state == 0 {
-		q.state = creel.QueueRunning
-	}
-	q.orderBy, q.nodes, q.maxAM = spec.Policy, spec.NodeOrder, spec.MaxAMPercent
-	q.largest = s.sizes.Most
-	if q.parent != nil {
-		q.largest = q.parent.largest
-		if q.nodes == queues.NodeOrderDefault {
-			q.nodes = q.parent.nodes
-		}
-		if q.orderBy == queues.PolicyDefault && s.policy.inheritsOrder {
-			q.orderBy = q.parent.orderBy
-		}
-		if q.maxAM == 0 {
-			q.maxAM = q.parent.maxAM
-		}
-	}
-	if q.nodes == queues.NodeOrderDefault {
-		q.nodes = queues.Spread
-	}
-	if q.maxAM == 0 {
-		q.maxAM = s.policy.amShare
-	}
-	if !spec.MaxAllocation.IsZero() {
-		v := s.sizes.Vec(spec.MaxAllocation)
-		for i := 0; i < s.sizes.N; i++ {
-			if v.At(i) > 0 {
-				q.largest.Set(i, min(v.At(i), s.sizes.Most.At(i)))
-			}
-		}
-	}
-	q.maxRunning = spec.MaxParallelApps
-	q.sizeWeight = spec.SizeWeight || s.tree.spec.SizeWeight
-	q.order()
-}
-
-// order sets the order of service below the queue. The default differs between leaves and parents.
-func (q *Queue) order() {
-	by := q.orderBy
-	if by == queues.PolicyDefault {
-		by = q.s.policy.defaultOrder(q)
-	}
-	q.ordering = orderings[by]
-	q.ready = intrusive.Heap[*Queue]{
-		Items: q.ready.Items,
-		Less:  q.ordering.children,
-		Slot:  func(c *Queue) *int32 { return &c.slot },
+// SetState starts, stops or drains the queue. A stopped queue with applications drains until they have ended.
+func (q *Queue) SetState(to creel.QueueState) {
+	q.state = to
+	if to == creel.QueueStopped && q.appsBelow() > 0 {
+		q.state = creel.QueueDraining
 	}
 }
 
@@ -348,53 +191,6 @@ func (q *Queue) StateNow() creel.QueueState {
 	}
 	return creel.QueueRunning
 }
-
-// Find returns the queue of a path, or of a unique leaf name; nil for none.
-func (s *Scheduler) Find(name string) *Queue {
-	t := &s.tree
-	if q := t.byPath[creel.QueuePath(name)]; q != nil && !q.removed {
-		return q
-	}
-	if q := t.names[name]; q != nil && !q.removed {
-		return q
-	}
-	if !creel.QueuePath(name).IsFull() {
-		if q := t.byPath[creel.RootQueue.Child(name)]; q != nil && !q.removed {
-			return q
-		}
-	}
-	return nil
-}
-
-// FindOn returns the queue with exactly this path, in the partition of a label; nil if there is no such queue, or no
-// such label.
-func (s *Scheduler) FindOn(path creel.QueuePath, label string) *Queue {
-	p := s.partition(label)
-	if p == nil {
-		return nil
-	}
-	if q := p.tree.byPath[path]; q != nil && !q.removed {
-		return q
-	}
-	return nil
-}
-
-// Leaf returns the live leaf with exactly this path, nil for none.
-func (s *Scheduler) Leaf(path creel.QueuePath) *Queue {
-	if q := s.tree.byPath[path]; q != nil && q.leaf != nil && !q.removed {
-		return q
-	}
-	return nil
-}
-
-// Queues returns all queues, parents before children, in configured order. The list is read-only.
-func (s *Scheduler) Queues() []*Queue { return s.tree.all }
-
-// Root is the root queue.
-func (s *Scheduler) Root() *Queue { return s.tree.root }
-
-// Spec is the specification of the tree. It must not be changed.
-func (s *Scheduler) Spec() *queues.Spec { return s.tree.spec }
 
 // Path is the queue's full name.
 func (q *Queue) Path() creel.QueuePath { return q.path }

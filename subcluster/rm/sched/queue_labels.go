@@ -5,7 +5,6 @@ package sched
 import (
 	"slices"
 
-	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
@@ -34,14 +33,4 @@ func (q *Queue) DefaultLabel() string {
 		return ""
 	}
 	return q.parent.DefaultLabel()
-}
-
-// UserOf returns the first queue whose own list names a label, "" if there is none.
-func (s *Scheduler) UserOf(label string) creel.QueuePath {
-	for _, q := range s.tree.all {
-		if slices.Contains(q.spec.Labels, label) {
-			return q.path
-		}
-	}
-	return ""
 }

@@ -21,7 +21,7 @@ func (s *Scheduler) resize() {
 	}
 	s.loosen()
 	if s.main != nil {
-		s.main.tree.stale = true // there, AMs of the partition wait in line
+		s.main.resizeDue = true // there, AMs of the partition wait in line
 	}
 }
 

@@ -34,7 +34,7 @@ func TestAskFindsNodeThatJoinedLargeRack(t *testing.T) {
 			moved := add("moved", "/small", amounts.Vec{Memory: 4096, VCores: 4})
 			a := &App{}
 			s.AddApp(a, creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, nil, nil, 0)
-			s.Enter(a, s.Find("default"), "u")
+			s.Enter(a, s.Tree().Find("default"), "u")
 			s.SetOpen(a, true)
 			s.Line().Activate(a)
 			s.Schedule()

@@ -131,7 +131,7 @@ func (e Explainer) usedCapacity(q *Queue) float64 {
 // View returns the current view of a queue.
 func (e Explainer) View(q *Queue) QueueView {
 	s := e.s
-	s.refreshShares(inViews)
+	s.tree.refreshShares(inViews)
 	q.sized()
 	demand := q.used
 	demand.Add(&q.pending)
@@ -226,7 +226,7 @@ func (e Explainer) user(u *user) UserView {
 	limit, _ := s.policy.userLimit(s, u)
 	used, wants := u.used, u.waitingApps > 0
 	for _, p := range s.parts { // of all partitions
-		if c := p.tree.byPath[q.path]; c != nil && c.leaf.byName[u.name] != nil {
+		if c := p.tree.at(q.path); c != nil && c.leaf.byName[u.name] != nil {
 			there := c.leaf.byName[u.name]
 			used.Add(&there.used)
 			wants = wants || there.waitingApps > 0
@@ -256,7 +256,7 @@ func (e Explainer) partitions(q *Queue, v *QueueView) {
 		}
 	}
 	for _, p := range s.parts {
-		if c := p.tree.byPath[q.path]; c != nil {
+		if c := p.tree.at(q.path); c != nil {
 			v.Partitions = append(v.Partitions, viewOf(p, c))
 			v.AllContainers += c.containers
 		}

@@ -37,7 +37,7 @@ func newBounded(t *testing.T) *bounded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &bounded{s: s, a: s.Find("root.a"), x: s.Find("root.a.x"), y: s.Find("root.a.y"), b: s.Find("root.b")}
+	f := &bounded{s: s, a: s.Tree().Find("root.a"), x: s.Tree().Find("root.a.x"), y: s.Tree().Find("root.a.y"), b: s.Tree().Find("root.b")}
 	s.AddNode(&f.node, creel.NodeID{Host: "n", Port: 1}, "")
 	s.SetTotal(&f.node, &amounts.Vec{Memory: 16384, VCores: 16})
 	s.SetUse(&f.node, Open)

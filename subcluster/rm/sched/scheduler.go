@@ -49,7 +49,7 @@ type Scheduler struct {
 	growing  int         // increases waiting for free resources
 
 	// Demand.
-	tree   tree
+	tree   Tree
 	line   Line
 	seq    int64        // applications so far
 	leases *leases.Book // of all partitions, which share it
@@ -59,6 +59,7 @@ type Scheduler struct {
 	waiting int // applications with outstanding asks that may be granted containers
 
 	// Work for the cycle.
+	resizeDue  bool     // the cluster or a plan changed: see resize
 	dirtyNodes []*Node  // with more free resources than when last offered
 	retries    retries  // where limits loosened
 	outranked  []*Queue // with changed use since the order of service was last read
@@ -108,7 +109,7 @@ func New(cfg *Config) (*Scheduler, error) {
 	s.leases = leases.NewBook(&s.sizes)
 	spec := cfg.Queues
 	s.init(&spec)
-	s.tree.root = s.addQueue(&spec.Root, nil)
+	s.tree.plant()
 	s.preempt.from = cfg.Containers
 	s.preempt.configure(spec.Preemption)
 	return s, nil

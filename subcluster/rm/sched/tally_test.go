@@ -33,7 +33,7 @@ func TestRemovedQueueKeepsItsCountsAbove(t *testing.T) {
 	s.SetUse(&node, sched.Open)
 	a := &sched.App{}
 	s.AddApp(a, creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, nil, nil, 0)
-	s.Enter(a, s.Find("c"), "alice")
+	s.Enter(a, s.Tree().Find("c"), "alice")
 	s.SetOpen(a, true)
 	s.Line().Activate(a)
 	size, err := s.Sizes().Normalize(creel.NewResource(1024, 1), a.Queue().Largest())
@@ -50,7 +50,7 @@ func TestRemovedQueueKeepsItsCountsAbove(t *testing.T) {
 	grants := s.Schedule()
 	check := func(path string, granted, released, node, rack, any int64) {
 		t.Helper()
-		v := s.Explain().View(s.Find(path))
+		v := s.Explain().View(s.Tree().Find(path))
 		if v.ContainersAllocated != granted || v.ContainersReleased != released ||
 			v.NodeLocal != node || v.RackLocal != rack || v.OffSwitch != any {
 			t.Errorf("%s: %d allocated, %d released, local to node %d, to rack %d, off-switch %d", path,
@@ -72,7 +72,7 @@ func TestRemovedQueueKeepsItsCountsAbove(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s.Find("root.b.c") != nil {
+	if s.Tree().Find("root.b.c") != nil {
 		t.Fatal("the queue is still there")
 	}
 	check("root.b", 3, 3, 1, 1, 1)

@@ -91,7 +91,7 @@ func (u *user) demand() (v amounts.Vec) {
 	line := u // applications are in line in the default partition, although their AMs may run here
 	if main := q.s.main; main != nil {
 		line = nil
-		if d := main.tree.byPath[q.path]; d != nil && d.leaf != nil {
+		if d := main.tree.at(q.path); d != nil && d.leaf != nil {
 			line = d.leaf.byName[u.name]
 		}
 	}

@@ -1349,8 +1349,8 @@ var table = []mutation{
 	{
 		name:     "a plan's capacities hold after its lease",
 		file:     "subcluster/rm/sched/planned.go",
-		old:      "			s.planned, s.tree.stale = nil, true\n",
-		wrong:    "			if !MUTANT {\n				s.planned, s.tree.stale = nil, true\n			}\n",
+		old:      "			s.planned, s.resizeDue = nil, true\n",
+		wrong:    "			if !MUTANT {\n				s.planned, s.resizeDue = nil, true\n			}\n",
 		caughtBy: "subcluster/rm TestScenarios/planned",
 	},
 	{
