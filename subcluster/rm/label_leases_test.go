@@ -78,17 +78,17 @@ func TestLabelCapacitiesEndWithPlan(t *testing.T) {
 	}
 	w.pump()
 	for queue, share := range map[creel.QueuePath]float64{"root.a": 0.9, "root.b": 0.1} {
-		if p := w.m.sched.Planned(w.m.sched.Tree().FindOn(queue, "gpu")); p == nil || p.Share != share || p.Label != "gpu" {
+		if p := w.m.sched.Tree().FindOn(queue, "gpu").Planned(); p == nil || p.Share != share || p.Label != "gpu" {
 			t.Errorf("%s has %+v of the nodes, not %v", queue, p, share)
 		}
-		if p := w.m.sched.Planned(w.m.sched.Tree().FindOn(queue, "")); p != nil {
+		if p := w.m.sched.Tree().FindOn(queue, "").Planned(); p != nil {
 			t.Errorf("%s has %+v of nodes without the label", queue, p)
 		}
 	}
 	w.now = w.now.Add(time.Minute)
 	w.m.Tick(w.now)
 	w.pump()
-	if p := w.m.sched.Planned(w.m.sched.Tree().FindOn("root.a", "gpu")); p != nil {
+	if p := w.m.sched.Tree().FindOn("root.a", "gpu").Planned(); p != nil {
 		t.Errorf("after the lease it has %+v", p)
 	}
 	w.audit()

@@ -40,7 +40,7 @@ func (m *Machine) whyPlanned(a *app) string {
 	if _, waiting := a.Pending(); waiting == 0 || !a.InQueue() {
 		return ""
 	}
-	p, configured := m.sched.PlannedFor(&a.App)
+	p, configured := a.App.Planned()
 	if p == nil || math.Abs(p.Share-configured) < 0.005 {
 		return ""
 	}

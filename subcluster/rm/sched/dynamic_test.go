@@ -38,18 +38,18 @@ func TestConfiguredQueueOutlivesItsIdleTime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.idle(s.CreateQueue("root.a.made"))
+			s.CreateQueue("root.a.made").idle()
 			if c.reload != nil {
 				if err := s.Reload(*c.reload); err != nil {
 					t.Fatal(err)
 				}
 			}
 			s.At(int64(5*time.Minute) - 1)
-			if s.Tick(); s.Find("root.a.made") == nil {
+			if s.Tick(); s.tree.Find("root.a.made") == nil {
 				t.Fatal("it ended before its time")
 			}
 			s.At(int64(5 * time.Minute))
-			if s.Tick(); (s.Find("root.a.made") != nil) != c.stays {
+			if s.Tick(); (s.tree.Find("root.a.made") != nil) != c.stays {
 				t.Errorf("it stays: %t, want %t", !c.stays, c.stays)
 			}
 		})

@@ -6,28 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/shares"
 )
 
 // These are fair shares as in FairScheduler. They are the share of each queue if the cluster were divided among
 // queues by weight, within their minimum and maximum. The instantaneous share counts queues with use or demand; the
 // steady share counts all. They serve reports and limits for AMs, not the order of service.
-
-// shareSet is one computation of the shares of all queues.
-type shareSet uint8
-
-const (
-	// inDecisions limits the AMs of a queue. It may be half a second old, because applications come and go faster
-	// than a large tree can be divided.
-	inDecisions shareSet = iota
-	// inViews is the set for views: current, and separate, so that a view changes no decision.
-	inViews
-	shareSets
-)
-
-// fairShares are a queue's shares in one computation.
-type fairShares struct{ share, steady amounts.Vec }
 
 // shareRefresh is the maximum age of the shares used in decisions: the default of
 // yarn.scheduler.fair.update-interval-ms.
@@ -84,17 +68,6 @@ func (q *Queue) active() bool {
 		})
 	}
 	return slices.ContainsFunc(q.children, (*Queue).active)
-}
-
-func (q *Queue) appsBelow() int {
-	if q.leaf != nil {
-		return q.leaf.apps
-	}
-	n := 0
-	for _, c := range q.children {
-		n += c.appsBelow()
-	}
-	return n
 }
 
 // fill divides total of one resource type among the children that count, and sets that of the others to 0.

@@ -4,7 +4,6 @@ package sched
 
 import (
 	"math"
-	"slices"
 
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
@@ -83,71 +82,4 @@ func (u *user) limit() amounts.Vec {
 		limit.Set(i, x)
 	}
 	return limit
-}
-
-// larger returns the amount with the larger dominant share.
-func (s *Scheduler) larger(a, b *amounts.Vec) *amounts.Vec {
-	if s.sizes.Compare(a, b, &s.total) >= 0 {
-		return a
-	}
-	return b
-}
-
-// uses adds v, multiplied by times, to a user's use.
-func (u *user) uses(v *amounts.Vec, times int64) {
-	u.used.AddTimes(v, times)
-	l := u.q.leaf
-	if u.waitingApps > 0 {
-		l.usedByActive.AddTimes(v, times)
-	}
-	if !u.unmeasured {
-		l.measureLater(u)
-	}
-}
-
-func (l *leafState) measureLater(u *user) {
-	u.unmeasured = true
-	l.unmeasured = append(l.unmeasured, u)
-}
-
-// shareSum is a sum of dominant shares, in units that add without rounding, so that the order of addition does not
-// matter.
-type shareSum int64
-
-const wholeShare = 1 << 40
-
-// usedByUsers is the part of the cluster equal to the sum of the dominant shares of a leaf's users, which may exceed
-// the cluster.
-func (q *Queue) usedByUsers() (v amounts.Vec) {
-	s, l := q.s, q.leaf
-	for _, u := range l.unmeasured {
-		l.shares -= u.share
-		u.share = shareSum(s.sizes.Dominant(&u.used, &s.total) * wholeShare)
-		l.shares += u.share
-		u.unmeasured = false
-	}
-	l.unmeasured = l.unmeasured[:0]
-	for i := 0; i < s.sizes.N; i++ {
-		x := int64(math.Ceil(float64(s.total.At(i))*(float64(l.shares)/wholeShare) - 1e-6))
-		st := max(s.sizes.Step.At(i), 1)
-		v.Set(i, (x+st-1)/st*st)
-	}
-	return v
-}
-
-// measureUsers recomputes the shares of all users after a change of the cluster.
-func (l *leafState) measureUsers() {
-	clear(l.unmeasured)
-	l.unmeasured = append(l.unmeasured[:0], l.userList...)
-	for _, u := range l.userList {
-		u.unmeasured = true
-	}
-}
-
-// unmeasure removes the share of a user that leaves and uses nothing.
-func (l *leafState) unmeasure(u *user) {
-	l.shares -= u.share
-	if i := slices.Index(l.unmeasured, u); i >= 0 {
-		l.unmeasured = slices.Delete(l.unmeasured, i, i+1)
-	}
 }

@@ -114,7 +114,8 @@ func (s *Scheduler) checkCapacities(c *Capacities) error {
 }
 
 // byPlan computes a queue's entitlement; its parent's is already known.
-func (s *Scheduler) byPlan(q *Queue) {
+func (q *Queue) byPlan() {
+	s := q.s
 	q.entitled, q.planShare = q.guaranteed, q.absCap
 	p := s.planned
 	if p == nil || q.parent == nil {
@@ -156,8 +157,8 @@ type PlannedView struct {
 }
 
 // Planned returns the part of a plan in force for a queue, nil without a plan.
-func (s *Scheduler) Planned(q *Queue) *PlannedView {
-	s = q.s
+func (q *Queue) Planned() *PlannedView {
+	s := q.s
 	if q.sized(); s.planned == nil || q.parent == nil {
 		return nil
 	}
@@ -167,11 +168,11 @@ func (s *Scheduler) Planned(q *Queue) *PlannedView {
 	}
 }
 
-// PlannedFor returns the part of a plan in force for a waiting application's queue, on the nodes where it waits, and
-// the queue's configured part of them.
-func (s *Scheduler) PlannedFor(a *App) (plan *PlannedView, configured float64) {
+// Planned returns the part of a plan in force for a waiting application's queue, on the nodes where it waits, and the
+// queue's configured part of them.
+func (a *App) Planned() (plan *PlannedView, configured float64) {
 	q := a.waitsIn()
-	return s.Planned(q), q.absCap
+	return q.Planned(), q.absCap
 }
 
 // waitsIn returns the queue of a waiting application in the partition where it waits; the default one, if it also

@@ -123,6 +123,36 @@ func percentage(v float64) float64 { return float64(float32(v) / 100) }
 
 func product(a, b float64) float64 { return float64(float32(a) * float32(b)) }
 
+// portion returns a child's part f of an amount of its parent q, rounded down once. If the parent's amount is itself a
+// fraction (abs) of the cluster, the child's is the product of both, as in Hadoop, so that depth adds no rounding.
+func (q *Queue) portion(of *amounts.Vec, abs, f float64) amounts.Vec {
+	if f == 1 {
+		return *of
+	}
+	s := q.s
+	if q.spec.Capacity.Unit != queues.Absolute && q.spec.MaxCapacity.Unit != queues.Absolute {
+		of, f = &s.total, product(abs, f)
+	}
+	var v amounts.Vec
+	for i := 0; i < s.sizes.N; i++ {
+		v.Set(i, int64(float64(of.At(i))*f))
+	}
+	return v
+}
+
+// partByType returns percentages of an amount, for the resource types that have one.
+func partByType(sizes *amounts.Sizes, of *amounts.Vec, types []queues.TypePercent) amounts.Vec {
+	v := *of
+	for _, tp := range types {
+		for i, name := range sizes.Names {
+			if name == tp.Type {
+				v.Set(i, int64(float64(of.At(i))*tp.Percent/100+1e-6))
+			}
+		}
+	}
+	return v
+}
+
 // size computes a queue's part of its parent.
 func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 	if c.parent == nil {
@@ -130,7 +160,7 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 	}
 	q := c.parent
 	if p.spec.Vectors {
-		s.sizeVectors(q)
+		q.sizeVectors()
 		c.sizeShares()
 		return
 	}
@@ -141,7 +171,7 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 		if q.weights > 0 {
 			c.capFrac = float64(float32(c.weight) / float32(q.weights))
 		}
-		c.guaranteed = s.portion(q, &q.guaranteed, q.absCap, c.capFrac)
+		c.guaranteed = q.portion(&q.guaranteed, q.absCap, c.capFrac)
 	case queues.Absolute:
 		c.guaranteed = s.sizes.Vec(a.Resource)
 		// If the guarantees exceed the total, by the calculator's measure, each queue gets its proportional part of
@@ -155,11 +185,11 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 		}
 		c.capFrac = finite(s.sizes.Dominant(&c.guaranteed, &s.total) / s.sizes.Dominant(&q.guaranteed, &s.total))
 	case queues.PerType:
-		c.guaranteed = s.partByType(&q.guaranteed, a.Types)
+		c.guaranteed = partByType(&s.sizes, &q.guaranteed, a.Types)
 		c.capFrac = s.sizes.Dominant(&c.guaranteed, &q.guaranteed)
 	default:
 		c.capFrac = percentage(a.Value)
-		c.guaranteed = s.portion(q, &q.guaranteed, q.absCap, c.capFrac)
+		c.guaranteed = q.portion(&q.guaranteed, q.absCap, c.capFrac)
 	}
 	c.absCap = product(q.absCap, c.capFrac)
 	if a.Unit == queues.Absolute {
@@ -170,7 +200,7 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 	switch b.Unit {
 	case queues.Percent:
 		c.maxFrac = percentage(b.Value)
-		c.max = s.portion(q, &q.max, q.absMax, c.maxFrac)
+		c.max = q.portion(&q.max, q.absMax, c.maxFrac)
 		c.bounded = b.Value < 100
 	case queues.Absolute:
 		c.max = s.sizes.Vec(b.Resource)
@@ -182,7 +212,7 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 		c.max.Min(&q.max)
 		c.maxFrac = finite(s.sizes.Dominant(&c.max, &s.total) / s.sizes.Dominant(&q.max, &s.total))
 	case queues.PerType:
-		c.max = s.partByType(&q.max, b.Types)
+		c.max = partByType(&s.sizes, &q.max, b.Types)
 		c.maxFrac = finite(s.sizes.Dominant(&c.max, &q.max))
 	default:
 		c.max, c.maxFrac, c.bounded = q.max, 1, false

@@ -155,6 +155,25 @@ type leafState struct {
 	runtimes             *runtimes.Histogram   // nil before the first end; see preempt_least.go
 }
 
+// shareSum is a sum of dominant shares, in units that add without rounding, so that the order of addition does not
+// matter.
+type shareSum int64
+
+// shareSet is one computation of the shares of all queues.
+type shareSet uint8
+
+const (
+	// inDecisions limits the AMs of a queue. It may be half a second old, because applications come and go faster
+	// than a large tree can be divided.
+	inDecisions shareSet = iota
+	// inViews is the set for views: current, and separate, so that a view changes no decision.
+	inViews
+	shareSets
+)
+
+// fairShares are a queue's shares in one computation.
+type fairShares struct{ share, steady amounts.Vec }
+
 // user is one user of one leaf.
 type user struct {
 	used           amounts.Vec
@@ -180,6 +199,18 @@ func (q *Queue) SetState(to creel.QueueState) {
 	if to == creel.QueueStopped && q.appsBelow() > 0 {
 		q.state = creel.QueueDraining
 	}
+}
+
+// appsBelow is the number of applications in the queue and its descendants.
+func (q *Queue) appsBelow() int {
+	if q.leaf != nil {
+		return q.leaf.apps
+	}
+	n := 0
+	for _, c := range q.children {
+		n += c.appsBelow()
+	}
+	return n
 }
 
 // StateNow is the queue's state including its ancestors': a stopped parent stops all below.
@@ -209,12 +240,6 @@ func (q *Queue) Largest() *amounts.Vec { return &q.largest }
 
 // Used returns the sum of the queue's containers.
 func (q *Queue) Used() amounts.Vec { return q.used }
-
-// Max returns the queue's maximum; false if only the cluster limits it.
-func (q *Queue) Max() (amounts.Vec, bool) {
-	q.sized()
-	return q.max, q.bounded
-}
 
 // isAbove reports whether x is q or below it.
 func (q *Queue) isAbove(x *Queue) bool {

@@ -10,27 +10,6 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// resize runs after the cluster or the configuration changed. Guarantees and maximums are computed at the next use
-// (sized), so idle queues cost nothing. Waiting queues are ranked again, and queues that a limit had stopped are
-// tried again.
-func (s *Scheduler) resize() {
-	s.tree.version++
-	s.tree.sharesAt = 0
-	if s.waiting > 0 {
-		s.tree.root.reorder()
-	}
-	s.loosen()
-	if s.main != nil {
-		s.main.resizeDue = true // there, AMs of the partition wait in line
-	}
-}
-
-// loosen retries the asks that limits had stopped.
-func (s *Scheduler) loosen() {
-	s.retries.loosen(s.line.try)
-	s.lending.again()
-}
-
 // reorder recomputes the ranks of all waiting entries below q.
 func (q *Queue) reorder() {
 	for _, c := range q.ready.Items {
@@ -68,12 +47,26 @@ func (q *Queue) resize() {
 		q.bounded = true
 	}
 	q.limit()
-	s.byPlan(q)
+	q.byPlan()
 	q.promised = s.sizes.Dominant(&q.entitled, &s.total)
 	if q.leaf != nil {
 		q.leaf.caps = s.leases.Users(q.path, s.label)
-		s.sizeLeaf(q)
+		q.sizeLeaf()
 	}
+}
+
+// Max returns the queue's maximum; false if only the cluster limits it.
+func (q *Queue) Max() (amounts.Vec, bool) {
+	q.sized()
+	return q.max, q.bounded
+}
+
+// larger returns the amount with the larger dominant share.
+func (s *Scheduler) larger(a, b *amounts.Vec) *amounts.Vec {
+	if s.sizes.Compare(a, b, &s.total) >= 0 {
+		return a
+	}
+	return b
 }
 
 // sum adds the guarantees of q's children.
@@ -97,37 +90,9 @@ func finite(f float64) float64 {
 	return f
 }
 
-// portion returns a child's part f of a parent's amount, rounded down once. If the parent's amount is itself a
-// fraction (abs) of the cluster, the child's is the product of both, as in Hadoop, so that depth adds no rounding.
-func (s *Scheduler) portion(parent *Queue, of *amounts.Vec, abs, f float64) amounts.Vec {
-	if f == 1 {
-		return *of
-	}
-	if parent.spec.Capacity.Unit != queues.Absolute && parent.spec.MaxCapacity.Unit != queues.Absolute {
-		of, f = &s.total, product(abs, f)
-	}
-	var v amounts.Vec
-	for i := 0; i < s.sizes.N; i++ {
-		v.Set(i, int64(float64(of.At(i))*f))
-	}
-	return v
-}
-
-func (s *Scheduler) partByType(of *amounts.Vec, types []queues.TypePercent) amounts.Vec {
-	v := *of
-	for _, tp := range types {
-		for i, name := range s.sizes.Names {
-			if name == tp.Type {
-				v.Set(i, int64(float64(of.At(i))*tp.Percent/100+1e-6))
-			}
-		}
-	}
-	return v
-}
-
 // sizeLeaf sets a leaf's limits on applications.
-func (s *Scheduler) sizeLeaf(q *Queue) {
-	l := q.leaf
+func (q *Queue) sizeLeaf() {
+	s, l := q.s, q.leaf
 	l.measureUsers()
 	base := q.base()
 	l.assured = *s.larger(base, &s.sizes.Least)

@@ -107,3 +107,24 @@ func (s *Scheduler) removeQueue(q *Queue) {
 		}
 	}
 }
+
+// resize runs after the cluster or the configuration changed. Guarantees and maximums are computed at the next use
+// (sized), so idle queues cost nothing. Waiting queues are ranked again, and queues that a limit had stopped are
+// tried again.
+func (s *Scheduler) resize() {
+	s.tree.version++
+	s.tree.sharesAt = 0
+	if s.waiting > 0 {
+		s.tree.root.reorder()
+	}
+	s.loosen()
+	if s.main != nil {
+		s.main.resizeDue = true // there, AMs of the partition wait in line
+	}
+}
+
+// loosen retries the asks that limits had stopped.
+func (s *Scheduler) loosen() {
+	s.retries.loosen(s.line.try)
+	s.lending.again()
+}

@@ -144,7 +144,7 @@ func (e Explainer) View(q *Queue) QueueView {
 		State:               q.state,
 		Spec:                *q.spec,
 		Guaranteed:          s.sizes.Resource(&q.guaranteed),
-		Planned:             s.Planned(q),
+		Planned:             q.Planned(),
 		Max:                 e.inCluster(q.max),
 		Used:                s.sizes.Resource(&q.used),
 		Reserved:            s.sizes.Resource(&q.held),

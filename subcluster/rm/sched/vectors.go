@@ -12,7 +12,8 @@ import (
 // separately, as in Hadoop's CapacityScheduler without its legacy mode. Package shares has the division.
 
 // sizeVectors computes the parts of q's children, once per version of the tree.
-func (s *Scheduler) sizeVectors(q *Queue) {
+func (q *Queue) sizeVectors() {
+	s := q.s
 	if q.vectorsOf == s.tree.version {
 		return
 	}
