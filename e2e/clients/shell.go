@@ -35,6 +35,12 @@ func shellArgs(t *testing.T, n int, more ...string) []string {
 	}, more...)
 }
 
+// RunShell runs a distributed shell of n containers that must succeed, and returns its id.
+func RunShell(t *testing.T, c *Cluster, n int, more ...string) string {
+	t.Helper()
+	return runShell(t, c, c.client(t), n, more...)
+}
+
 // runShell runs a distributed shell that must succeed, and returns its id.
 func runShell(t *testing.T, c *Cluster, client hadoop.Client, n int, more ...string) string {
 	t.Helper()

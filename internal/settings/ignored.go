@@ -73,8 +73,6 @@ func isFalse(_ *Settings, value string) bool { return strings.EqualFold(value, "
 
 func recovers(s *Settings, _ string) bool { return s.Bool("yarn.resourcemanager.recovery.enabled") }
 
-const distributedScheduling = "yarn.nodemanager.distributed-scheduling.enabled"
-
 // ignoredRows are all rows. Rows without effect on the start are last.
 var ignoredRows = []ignoredRow{
 	// Rights and identity.
@@ -181,19 +179,6 @@ var ignoredRows = []ignoredRow{
 		keys: []string{"yarn.*.application-https.policy"}, effect: Warns, example: "LENIENT",
 		key: "yarn.resourcemanager.application-https.policy",
 		why: "creel makes no certificates for AMs: they serve their pages by HTTP",
-	},
-	{
-		keys: []string{distributedScheduling}, effect: Stops, roles: []Role{RM}, example: "true",
-		when: func(s *Settings, v string) bool {
-			return isTrue(s, v) && !s.Bool("yarn.resourcemanager.opportunistic-container-allocation.enabled")
-		},
-		why: "opportunistic container allocation has to be enabled when distributed scheduling is enabled",
-		try: "set false, or yarn.resourcemanager.opportunistic-container-allocation.enabled to true",
-	},
-	{
-		keys: []string{distributedScheduling}, effect: Warns, roles: []Role{RM}, when: isTrue, example: "true",
-		with: []string{"yarn.resourcemanager.opportunistic-container-allocation.enabled=true"},
-		why:  "creel's ResourceManager places all opportunistic containers: it has no calls for NodeManagers that place them",
 	},
 	{
 		keys: []string{"yarn.intermediate-data-encryption.enable"}, effect: Stops, roles: []Role{RM}, when: isTrue,

@@ -103,8 +103,8 @@ var hadoopKeys = []Setting{
 	{
 		Key:  "security.**.protocol.acl",
 		Type: ACL,
-		Doc: "Users and groups that may use a protocol: applicationclient, applicationmaster, resourcetracker, " +
-			"resourcemanager-administration, ha.service, and applicationmaster-nodemanager.applicationmaster at " +
+		Doc: "Users and groups that may use a protocol: applicationclient, applicationmaster, distributedscheduling, " +
+			"resourcetracker, resourcemanager-administration, ha.service, and applicationmaster-nodemanager.applicationmaster at " +
 			"the proxy.",
 	},
 	{
@@ -724,6 +724,13 @@ var rmLifeKeys = []Setting{
 		Type:    Int,
 		Default: "-1",
 		Doc:     "Opportunistic containers that one allocate call grants at most; 0 or less: no limit.",
+	},
+	{
+		Key:     "yarn.nodemanager.distributed-scheduling.enabled",
+		Type:    Bool,
+		Default: "false",
+		Doc: "Whether the ResourceManager serves Hadoop's NodeManagers that place opportunistic containers themselves; " +
+			"creel's proxy places none.",
 	},
 	{
 		Key:     "yarn.resourcemanager.nm-container-queuing.sorting-nodes-interval-ms",

@@ -29,6 +29,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	switch {
 	case r.ResponseID == t.responseID:
 	case t.answer != nil && (r.ResponseID == t.answeredID || (r.ResponseID+1)&0x7fffffff == t.responseID):
+		t.done = append(t.done, takePlaced(m, t, r.Placed)...)
 		t.answer.Duplicate = true
 		return t.answer, nil
 	default:
@@ -61,6 +62,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	}
 	a.Avoid(r.BlacklistAdd, r.BlacklistRemove)
 	t.inCall = true
+	refused := takePlaced(m, t, r.Placed)
 	for rest := r.Release; len(rest) > 0; {
 		k := min(len(rest), sched.Prefetched)
 		m.releaseAll(t, rest[:k])
@@ -91,6 +93,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 		m.opportunistic.serve(t)
 	}
 	out := m.answerFor(t)
+	t.done = append(t.done, refused...) // for the next answer: with this one the AM gets these containers
 	if len(t.placing.list) > 0 {
 		out.Rejected = m.giveUp(t, out.Rejected)
 	}

@@ -76,8 +76,9 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	out.Completed, t.done = t.done, out.Completed
 	t.unconfirmed = true
 	for i := range out.Completed {
-		c := &out.Completed[i]
-		t.acks = append(t.acks, ack{c.ID.ID, c.ID.Attempt.Attempt, c.node})
+		if c := &out.Completed[i]; c.node != nowhere {
+			t.acks = append(t.acks, ack{c.ID.ID, c.ID.Attempt.Attempt, c.node})
+		}
 	}
 	for i := range t.updated {
 		if c := m.container(t.updated[i].Grant.ID); c != nil && m.token(t, c.node) {
@@ -178,7 +179,9 @@ func (m *Machine) ackAll(t *attempt) {
 // forgetEnds lets nodes delete the completions that an attempt has not fetched.
 func (m *Machine) forgetEnds(t *attempt) {
 	for i := range t.done {
-		m.commands.Forget(t.done[i].node, t.done[i].ID)
+		if t.done[i].node != nowhere {
+			m.commands.Forget(t.done[i].node, t.done[i].ID)
+		}
 	}
 	t.done = nil
 }

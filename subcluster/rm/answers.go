@@ -68,6 +68,9 @@ type Completion struct {
 	Message     any // the node's message, nil if the machine ended the container
 }
 
+// nowhere is the serial number of no node.
+const nowhere = -1
+
 // ContainerUpdate is one applied container update; the server mints a new token.
 type ContainerUpdate struct {
 	Kind  UpdateKind
@@ -95,6 +98,20 @@ type AMRegistration struct {
 	Previous      []Grant  // running containers of earlier attempts, if they are retained
 	NMTokens      []*Place // the nodes of these containers
 	MemoryOnly    bool     // only memory is checked (scheduler_resource_types)
+}
+
+// SchedulingTerms are the data with which a NodeManager places containers of an attempt.
+type SchedulingTerms struct {
+	Least, Most, Step creel.Resource // sizes are rounded as the machine rounds them
+	TokenLife         time.Duration
+	IDStart           int64 // its ids count down from the one below
+	Nodes             []LoadedNode
+}
+
+// LoadedNode is a node for opportunistic containers.
+type LoadedNode struct {
+	*Place
+	Rack, Label string
 }
 
 // NodeAction is NodeActionProto.

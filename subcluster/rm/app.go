@@ -63,6 +63,8 @@ type app struct {
 	progress float32
 	refused  bool  // rejected by its queue: it counts nowhere
 	issued   int64 // highest container number of an earlier UAM with this id
+	// issuedLow is the lowest number that a NodeManager issued for the earlier UAM; 0: none.
+	issuedLow int64
 
 	id    creel.ApplicationID
 	sub   *Submission

@@ -42,9 +42,9 @@ func (m *Machine) admit(d *admission) {
 	s, q := d.s, d.queue
 	a := &app{id: s.ID, sub: s, path: d.path, rule: d.rule, unmapped: d.unmapped, submitted: m.now}
 	if d.before != nil {
-		a.issued = d.before.issued
+		a.issued, a.issuedLow = d.before.issued, d.before.issuedLow
 	} else {
-		a.issued = m.issued.of(a.id)
+		a.issued, a.issuedLow = m.issued.of(a.id), m.issued.lowOf(a.id)
 	}
 	if since := nanos(s.Since); since > 0 && since < m.now && s.Claim > 0 {
 		a.submitted = since

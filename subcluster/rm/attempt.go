@@ -80,6 +80,7 @@ type attempt struct {
 
 	live    pagemap.Map[container] // containers with this attempt's number in their id
 	lastSeq int64
+	lowSeq  int64 // lowest number of a container that a NodeManager placed; 0: none
 
 	// Pending messages to the AM.
 	fresh       []*container
@@ -184,6 +185,7 @@ func (m *Machine) newAttempt(a *app) {
 		responseID: -1,
 		exit:       creel.ExitInvalid,
 		lastSeq:    a.issued,
+		lowSeq:     a.issuedLow,
 	}
 	if prev := a.current; prev != nil {
 		prev.avoided = a.Avoided()

@@ -66,6 +66,7 @@ type AllocateRequest struct {
 	BlacklistRemove []string
 	Updates         []Update
 	Scheduling      []SchedulingAsk
+	Placed          []PlacedContainer // by the AM's NodeManager; see distributed.go
 	Progress        float32
 	TrackingURL     string
 }
@@ -82,6 +83,16 @@ type Ask struct {
 	ExecutionType       creel.ExecutionType
 	EnforceExecution    bool
 	Label               LabelExpression
+}
+
+// PlacedContainer is a container that an AM's NodeManager placed, as its token describes it.
+type PlacedContainer struct {
+	ID                  creel.ContainerID
+	Node                creel.NodeID
+	Resource            creel.Resource
+	Priority            int32
+	AllocationRequestID int64
+	Invalid             string // why its token is not accepted, "" if it is
 }
 
 // TagConstraint is a placement constraint for scheduling requests with a tag. Hadoop accepts only constraints of a

@@ -192,6 +192,7 @@ type OpportunisticCounts struct {
 	Granted, Released int64
 	NodeLocal, OnRack int64 // grants on a named host, and on a named rack
 	Elsewhere         int64 // other grants
+	Placed            int64 // grants by NodeManagers
 	Promoted, Demoted int64
 	Waits             waitstats.Histogram // from ask to grant
 	Limit             QueueLimit          // of each node's queue

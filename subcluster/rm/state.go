@@ -51,11 +51,12 @@ func (m *Machine) AppendState(b []byte) []byte {
 		for _, t := range a.attempts {
 			b = fmt.Appendf(
 				b,
-				"  attempt %d state=%s response=%d seq=%d fresh=%d done=%d live=%d growing=%d avoids=%v\n",
+				"  attempt %d state=%s response=%d seq=%d low=%d fresh=%d done=%d live=%d growing=%d avoids=%v\n",
 				t.id.Attempt,
 				t.state,
 				t.responseID,
 				t.lastSeq,
+				t.lowSeq,
 				len(t.fresh),
 				len(t.done),
 				t.live.Len(),

@@ -15,6 +15,8 @@ type AllocateAnswer struct {
 	rm.Answer
 	Nodes []rm.NodeView // of Answer.UpdatedNodes, in their order
 	Now   time.Time
+	// LeastLoaded are the nodes for a NodeManager that places containers; only server.Distributed sets them.
+	LeastLoaded []rm.LoadedNode
 }
 
 // CopyAnswer copies an answer of the machine, because the machine overwrites it at the next call, while the copy may

@@ -205,6 +205,20 @@ func (l *Nodes) sort() {
 	l.limit = l.newLimit()
 }
 
+// Least calls yield with the nodes that get containers of asks without a place: the least loaded ones of each label.
+func (l *Nodes) Least(yield func(serial int32) bool) {
+	taken := map[string]int{}
+	for _, n := range l.order {
+		if taken[n.label] >= max(l.cfg.NodesUsed, 1) || l.full(n) || !l.open(n.serial) {
+			continue
+		}
+		taken[n.label]++
+		if !yield(n.serial) {
+			return
+		}
+	}
+}
+
 func (p *pool) clear() {
 	clear(p.sorted)
 	p.sorted = p.sorted[:0]

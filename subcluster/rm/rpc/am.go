@@ -5,10 +5,12 @@ package rpc
 import (
 	"context"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
@@ -31,23 +33,32 @@ func (h *amHandler) RegisterApplicationMaster(
 	ctx context.Context,
 	req *pb.RegisterApplicationMasterRequestProto,
 ) (*pb.RegisterApplicationMasterResponseProto, error) {
-	id := tokenOf(ctx).Attempt
-	registration := codec.RegisterAM(id, req)
-	if at := hrpc.CallFrom(ctx).Remote.Addr(); at.IsValid() {
-		registration.Remote = at.String()
+	registered := h.s.RegisterAM(h.registration(ctx, req))
+	encode := func(r codec.AMRegistration) *pb.RegisterApplicationMasterResponseProto {
+		return h.registered(tokenOf(ctx).Attempt, &r)
 	}
-	registered := h.s.RegisterAM(registration)
-	return later(
-		ctx,
-		h.s,
-		server.Then(registered, func(r codec.AMRegistration) *pb.RegisterApplicationMasterResponseProto {
-			t, finish := h.s.Mint(id.Application)
-			defer finish()
-			answer := codec.RegisterAMResponse(&r, id, t, resourceTypes(h.s))
-			yarnrpc.SetTrace(answer, yarnrpc.TraceOf(codec.ContextOf(r.App.Context)))
-			return answer
-		}),
-	)
+	return later(ctx, h.s, server.Then(registered, encode))
+}
+
+// registration decodes an AM's registration.
+func (h *amHandler) registration(ctx context.Context, req *pb.RegisterApplicationMasterRequestProto) *rm.RegisterAM {
+	r := codec.RegisterAM(tokenOf(ctx).Attempt, req)
+	if at := hrpc.CallFrom(ctx).Remote.Addr(); at.IsValid() {
+		r.Remote = at.String()
+	}
+	return r
+}
+
+// registered encodes the answer to an AM's registration.
+func (h *amHandler) registered(
+	id creel.AttemptID,
+	r *codec.AMRegistration,
+) *pb.RegisterApplicationMasterResponseProto {
+	t, finish := h.s.Mint(id.Application)
+	defer finish()
+	answer := codec.RegisterAMResponse(r, id, t, resourceTypes(h.s))
+	yarnrpc.SetTrace(answer, yarnrpc.TraceOf(codec.ContextOf(r.App.Context)))
+	return answer
 }
 
 func (h *amHandler) FinishApplicationMaster(

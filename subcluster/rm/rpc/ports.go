@@ -20,6 +20,10 @@ type Config struct {
 	Tracker   string // yarn.resourcemanager.resource-tracker.address
 	Admin     string // yarn.resourcemanager.admin.address
 
+	// Distributed serves NodeManagers that place opportunistic containers themselves, on the scheduler port:
+	// yarn.nodemanager.distributed-scheduling.enabled.
+	Distributed bool
+
 	RPC hrpc.Config // limits of each protocol; Services, Simple, Tokens and similar fields are set here
 }
 
@@ -47,6 +51,9 @@ func Listen(s *server.Server, cfg Config) (*Ports, error) {
 	client := base(clientService(s))
 	client.Tokens = s.CheckDelegation
 	scheduler := base(amService(s))
+	if cfg.Distributed {
+		scheduler = base(amService(s), distributedService(s))
+	}
 	scheduler.Simple, scheduler.Tokens = false, s.CheckAMRM
 	p := &Ports{}
 	for i, c := range []struct {

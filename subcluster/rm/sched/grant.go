@@ -86,6 +86,7 @@ const (
 	RackRelaxed            // on the rack, after the wait for a local node
 	FromReservation        // on the node reserved for it
 	Recovered              // it ran before: see Charge
+	ByNode                 // by the AM's NodeManager: distributed scheduling
 )
 
 var reasons = [...]string{
@@ -97,6 +98,7 @@ var reasons = [...]string{
 	"relaxed to the rack",
 	"from its reservation",
 	"recovered",
+	"placed by a NodeManager",
 }
 
 func (r Reason) String() string { return reasons[r] }

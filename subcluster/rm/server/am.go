@@ -46,6 +46,14 @@ func (s *Server) FinishAM(f *rm.FinishAM) Op[bool] {
 // Allocate performs an AM's heartbeat. answer is called once. If the machine had no owner, that is in the caller's
 // goroutine, before Allocate returns; else it is in a responder.
 func (s *Server) Allocate(attempt creel.AttemptID, r *rm.AllocateRequest, answer func(*codec.AllocateAnswer, error)) {
+	allocate(s, attempt, r, codec.CopyAnswer, answer)
+}
+
+// allocate is Server.Allocate; copied makes the copy of the answer, as the machine's owner.
+func allocate(
+	s *Server, attempt creel.AttemptID, r *rm.AllocateRequest,
+	copied func(*rm.Machine, time.Time, *rm.Answer) *codec.AllocateAnswer, answer func(*codec.AllocateAnswer, error),
+) {
 	n := s.metrics.Allocates.Add(1)
 	err := s.call(func(m *rm.Machine, now time.Time) func() {
 		end := s.metrics.AllocateTimes.begin(n)
@@ -57,7 +65,7 @@ func (s *Server) Allocate(attempt creel.AttemptID, r *rm.AllocateRequest, answer
 			return func() { answer(nil, err) }
 		}
 		s.traces.allocated(attempt, r, a)
-		out := codec.CopyAnswer(m, now, a)
+		out := copied(m, now, a)
 		return func() { answer(out, nil) }
 	})
 	if err != nil {

@@ -27,6 +27,7 @@ type keySet struct {
 	amrm       token.Ring // accepted
 	nm         token.Key  // signs
 	container  token.Key  // signs
+	containers token.Ring // accepted: nodes sign with the key that they received last
 	nmTell     token.Key  // key to send to nodes: the pending one, or the one in use
 	contTell   token.Key
 }
@@ -105,7 +106,8 @@ func (s *secrets) publish() {
 	s.keys.Store(&keySet{
 		amrmNewest: s.amrm.Newest().Key(), amrm: s.amrm.Accepted(),
 		nm: s.nm.Current().Key(), container: s.container.Current().Key(),
-		nmTell: s.nm.Newest().Key(), contTell: s.container.Newest().Key(),
+		containers: s.container.Accepted(),
+		nmTell:     s.nm.Newest().Key(), contTell: s.container.Newest().Key(),
 	})
 }
 

@@ -145,7 +145,7 @@ var (
 	rmOpportunistic = figure("rm_opportunistic_containers",
 		"Opportunistic containers on nodes; no other metric of containers has them.")
 	rmOpportunisticGrants = figure("rm_opportunistic_granted_total",
-		"Opportunistic containers granted: on a named host (node), on a named rack (rack), elsewhere (any).", "place")
+		"Opportunistic containers granted: on a named host (node), on a named rack (rack), elsewhere (any), by a NodeManager (nodemanager).", "place")
 	rmOpportunisticEnds    = figure("rm_opportunistic_released_total", "Opportunistic containers that ended.")
 	rmOpportunisticUpdates = figure("rm_opportunistic_updates_total",
 		"Containers that were promoted to guaranteed ones, or demoted to opportunistic ones.", "kind")
@@ -238,6 +238,7 @@ func collectOpportunistic(out chan<- prometheus.Metric, v *rm.OpportunisticCount
 	total(rmOpportunisticGrants, v.NodeLocal, "node")
 	total(rmOpportunisticGrants, v.OnRack, "rack")
 	total(rmOpportunisticGrants, v.Elsewhere, "any")
+	total(rmOpportunisticGrants, v.Placed, "nodemanager")
 	total(rmOpportunisticEnds, v.Released)
 	total(rmOpportunisticUpdates, v.Promoted, "promotion")
 	total(rmOpportunisticUpdates, v.Demoted, "demotion")

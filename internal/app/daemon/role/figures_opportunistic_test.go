@@ -53,6 +53,9 @@ func TestMetricsCountOpportunisticContainers(t *testing.T) {
 	if _, err := m.Allocate(now, id, &rm.AllocateRequest{
 		ResponseID: 1, Release: []creel.ContainerID{out.Granted[0].ID},
 		Updates: []rm.Update{{Container: out.Granted[1].ID, Kind: rm.Promote}},
+		Placed: []rm.PlacedContainer{{
+			ID: creel.NewContainerID(id, 0, -1), Node: node, Resource: creel.NewResource(1024, 1),
+		}},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -76,15 +79,16 @@ func TestMetricsCountOpportunisticContainers(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]float64{
-		"creel_rm_opportunistic_containers":              1,
-		"creel_rm_opportunistic_granted_total node":      1,
-		"creel_rm_opportunistic_granted_total rack":      1,
-		"creel_rm_opportunistic_granted_total any":       1,
-		"creel_rm_opportunistic_released_total":          1,
-		"creel_rm_opportunistic_updates_total promotion": 1,
-		"creel_rm_opportunistic_updates_total demotion":  0,
-		"creel_rm_opportunistic_queue_limit":             6,
-		"creel_rm_containers allocated":                  1, // the promoted one
+		"creel_rm_opportunistic_containers":                2,
+		"creel_rm_opportunistic_granted_total node":        1,
+		"creel_rm_opportunistic_granted_total rack":        1,
+		"creel_rm_opportunistic_granted_total any":         1,
+		"creel_rm_opportunistic_granted_total nodemanager": 1,
+		"creel_rm_opportunistic_released_total":            1,
+		"creel_rm_opportunistic_updates_total promotion":   1,
+		"creel_rm_opportunistic_updates_total demotion":    0,
+		"creel_rm_opportunistic_queue_limit":               6,
+		"creel_rm_containers allocated":                    1, // the promoted one
 	} {
 		if v, is := got[name]; !is || v != want {
 			t.Errorf("%s is %v (%t), want %v", name, v, is, want)

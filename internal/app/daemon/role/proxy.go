@@ -81,6 +81,9 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 	if err != nil {
 		return ProxyConfig{}, err
 	}
+	if s.Bool(distributedScheduling) {
+		slog.Warn(distributedScheduling + " has no effect here: the proxy places no containers, ResourceManagers do")
+	}
 	limits := RPCLimits(s, "yarn.nodemanager.amrmproxy.client.thread-count")
 	if acls != nil {
 		limits.Authorize = acls.authorize

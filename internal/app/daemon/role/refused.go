@@ -24,6 +24,9 @@ type refusal struct {
 	refused func(s *settings.Settings) (bool, string)
 }
 
+// distributedScheduling is the key with which NodeManagers place opportunistic containers.
+const distributedScheduling = "yarn.nodemanager.distributed-scheduling.enabled"
+
 var (
 	onRM      = []settings.Role{settings.RM}
 	onServers = []settings.Role{settings.RM, settings.Router, settings.Proxy}
@@ -206,6 +209,15 @@ var refusals = []refusal{
 			policy := mutationPolicy(s)
 			return policy != "DefaultConfigurationMutationACLPolicy" &&
 				policy != "QueueAdminConfigurationMutationACLPolicy", ""
+		},
+	},
+	{
+		key: distributedScheduling, roles: onRM, example: "true",
+		why: "opportunistic container allocation has to be enabled when distributed scheduling is enabled",
+		try: "set false, or yarn.resourcemanager.opportunistic-container-allocation.enabled to true",
+		refused: func(s *settings.Settings) (bool, string) {
+			return s.Bool(distributedScheduling) &&
+				!s.Bool("yarn.resourcemanager.opportunistic-container-allocation.enabled"), ""
 		},
 	},
 	{

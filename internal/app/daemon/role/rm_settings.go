@@ -29,10 +29,11 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		return server.Config{}, rmrpc.Config{}, err
 	}
 	ports := rmrpc.Config{
-		Client:    s.Listen("yarn.resourcemanager.address", "yarn.resourcemanager.bind-host"),
-		Scheduler: s.Listen("yarn.resourcemanager.scheduler.address", "yarn.resourcemanager.bind-host"),
-		Tracker:   s.Listen("yarn.resourcemanager.resource-tracker.address", "yarn.resourcemanager.bind-host"),
-		Admin:     s.Listen("yarn.resourcemanager.admin.address", "yarn.resourcemanager.bind-host"),
+		Client:      s.Listen("yarn.resourcemanager.address", "yarn.resourcemanager.bind-host"),
+		Scheduler:   s.Listen("yarn.resourcemanager.scheduler.address", "yarn.resourcemanager.bind-host"),
+		Tracker:     s.Listen("yarn.resourcemanager.resource-tracker.address", "yarn.resourcemanager.bind-host"),
+		Admin:       s.Listen("yarn.resourcemanager.admin.address", "yarn.resourcemanager.bind-host"),
+		Distributed: s.Bool(distributedScheduling),
 		RPC: RPCLimits(s,
 			"yarn.resourcemanager.client.thread-count",
 			"yarn.resourcemanager.scheduler.client.thread-count",

@@ -20,6 +20,7 @@ var (
 	rmProtocols = map[string]string{
 		yarnrpc.ApplicationClientProtocolName:             "security.applicationclient.protocol",
 		yarnrpc.ApplicationMasterProtocolName:             "security.applicationmaster.protocol",
+		yarnrpc.DistributedSchedulingAMProtocolName:       "security.distributedscheduling.protocol",
 		yarnrpc.ResourceTrackerName:                       "security.resourcetracker.protocol",
 		yarnrpc.ResourceManagerAdministrationProtocolName: "security.resourcemanager-administration.protocol",
 		yarnrpc.HAServiceProtocolName:                     "security.ha.service.protocol",

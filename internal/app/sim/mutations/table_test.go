@@ -1777,4 +1777,48 @@ var table = []mutation{
 		wrong:    "	if MUTANT || !w.strict {\n",
 		caughtBy: "subcluster/rm/opportunistic TestStrictAskGetsOnlyNamedPlaces",
 	},
+
+	// Opportunistic containers that NodeManagers place.
+	{
+		name:     "a container that a NodeManager placed is counted again with a repeated call",
+		file:     "subcluster/rm/distributed.go",
+		old:      "issued && (low != 0 && seq >= low ||",
+		wrong:    "issued && (!MUTANT && low != 0 && seq >= low ||",
+		caughtBy: "subcluster/rm TestPlacedContainersAreCountedOnce",
+	},
+	{
+		name:     "an AM reports a container of another application",
+		file:     "subcluster/rm/distributed.go",
+		old:      "		if k.ID.Attempt != t.id ||",
+		wrong:    "		if !MUTANT && k.ID.Attempt != t.id ||",
+		caughtBy: "subcluster/rm TestRefusedPlacedContainerEndsForItsAM",
+	},
+	{
+		name:     "an AM reports a container that no NodeManager signed",
+		file:     "subcluster/rm/codec/distributed.go",
+		old:      "	case err != nil || subtle.",
+		wrong:    "	case MUTANT:\n	case err != nil || subtle.",
+		caughtBy: "subcluster/rm/rpc TestDistributedSchedulingOnTheWire",
+	},
+	{
+		name:     "the end of a refused container comes before its AM has it",
+		file:     "subcluster/rm/allocate.go",
+		old:      "	refused := takePlaced(m, t, r.Placed)\n",
+		wrong:    "	refused := takePlaced(m, t, r.Placed)\n	if MUTANT {\n		t.done, refused = append(t.done, refused...), nil\n	}\n",
+		caughtBy: "subcluster/rm TestRefusedPlacedContainerEndsForItsAM",
+	},
+	{
+		name:     "a returned application's NodeManager issues numbers again",
+		file:     "subcluster/rm/attempt.go",
+		old:      "		lowSeq:     a.issuedLow,\n",
+		wrong:    "		lowSeq:     map[bool]int64{false: a.issuedLow}[MUTANT],\n",
+		caughtBy: "subcluster/rm TestReturnedApplicationPlacesWithNewNumbers",
+	},
+	{
+		name:     "NodeManagers place containers on full nodes",
+		file:     "subcluster/rm/opportunistic/nodes.go",
+		old:      "max(l.cfg.NodesUsed, 1) || l.full(n) ||",
+		wrong:    "max(l.cfg.NodesUsed, 1) || !MUTANT && l.full(n) ||",
+		caughtBy: "subcluster/rm TestNodeManagersGetLeastLoadedNodes",
+	},
 }

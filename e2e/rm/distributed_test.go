@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/e2e/clients"
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+// A real NodeManager with distributed scheduling places the opportunistic containers of its AM itself, on itself and on
+// another node. creel's ResourceManager gave it the list of nodes, and knows the containers.
+func TestHadoopNodePlacesOpportunisticContainers(t *testing.T) {
+	const distributed = "yarn.nodemanager.distributed-scheduling.enabled"
+	rm := Start(t, Options{Conf: hadoop.Conf{
+		"yarn.resourcemanager.opportunistic-container-allocation.enabled": "true", distributed: "true",
+	}})
+	proxy := process.FreeAddress(t, "127.0.0.1")
+	first := hadoop.StartNM(t, hadoop.NM{Name: "nm1", RM: rm.Addresses, Conf: hadoop.Conf{
+		distributed: "true", "yarn.nodemanager.amrmproxy.address": proxy,
+	}})
+	// It has too little memory for the AM, whose calls go to the first node.
+	second := hadoop.StartNM(t, hadoop.NM{Name: "nm2", RM: rm.Addresses, MemoryMB: 128})
+	front := rm.Addresses
+	front.Scheduler = proxy
+	c := &clients.Cluster{Conf: front.Conf(), Web: rm.Web, Logs: t.TempDir(), Nodes: []string{first.ID, second.ID}}
+
+	dir := t.TempDir()
+	const n = 6
+	id := clients.RunShell(t, c, n, "-container_type", "OPPORTUNISTIC", "-shell_command", fmt.Sprintf(
+		"exec 3<>/dev/tcp/$NM_HOST/$NM_HTTP_PORT; "+
+			"(echo GET /ws/v1/node/containers/$CONTAINER_ID HTTP/1.0; echo) >&3; "+
+			"cat <&3 >%s/$NM_PORT.$CONTAINER_ID; true", dir))
+	files, err := filepath.Glob(dir + "/*.container_*" + strings.TrimPrefix(id, "application_") + "_*")
+	if err != nil || len(files) != n {
+		t.Fatalf("%d containers ran, want %d (%v)", len(files), n, err)
+	}
+	ports := map[string]int{}
+	for _, file := range files {
+		port, name, _ := strings.Cut(filepath.Base(file), ".")
+		ports[port]++
+		container, err := creel.ParseContainerID(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if container.Sequence() < 1<<39 {
+			t.Errorf("%s has a number of the ResourceManager", container)
+		}
+		if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), `"executionType":"OPPORTUNISTIC"`) {
+			t.Errorf("%s: %s (%v)", container, text, err)
+		}
+	}
+	if len(ports) != 2 {
+		t.Errorf("containers ran on the nodes with ports %v, want two nodes", ports)
+	}
+}
