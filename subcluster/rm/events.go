@@ -194,11 +194,17 @@ type NodeReport struct {
 	HealthTime   time.Time
 	Containers   []ContainerStatus // live ones, and finished ones not yet acknowledged
 	KeepAlive    []creel.ApplicationID
-	Increased    []creel.ContainerID // acknowledged increases
-	Logs         []LogReport         // not sent before by the node
+	Increased    []ContainerSize // acknowledged increases
+	Logs         []LogReport     // not sent before by the node
 	Reported     NodeProperties
 	// Utilization as measured by the node; nil = not in this report.
 	Utilization *NodeUse
+}
+
+// ContainerSize is the size that a node has given to a container.
+type ContainerSize struct {
+	ID       creel.ContainerID
+	Resource creel.Resource
 }
 
 // LogReport is a node's progress with the logs of an application.

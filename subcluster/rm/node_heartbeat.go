@@ -49,9 +49,9 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	for i := range r.Containers {
 		m.reported(n, &r.Containers[i])
 	}
-	for _, id := range r.Increased {
-		if c := m.container(id); c != nil && c.node == n {
-			m.increased(c)
+	for i := range r.Increased {
+		if c := m.container(r.Increased[i].ID); c != nil && c.node == n {
+			m.increased(c, m.sizes.Vec(r.Increased[i].Resource))
 		}
 	}
 	m.opportunistic.heard(n)

@@ -238,9 +238,10 @@ func (m *Machine) updated(t *attempt, c *container, kind UpdateKind) {
 	m.news(t)
 }
 
-// increased runs when the node has applied a new size.
-func (m *Machine) increased(c *container) {
-	if c.rare().from != nil {
+// increased runs when the node has applied a new size. Another size than the container's is a former increase, which
+// was rolled back before its acknowledgement arrived: the present one can still fail.
+func (m *Machine) increased(c *container, to amounts.Vec) {
+	if c.rare().from != nil && to.Is(&m.sizeOf(c).V) {
 		c.extra.from = nil
 		m.stop(&c.extra.timer)
 	}

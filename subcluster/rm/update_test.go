@@ -4,6 +4,7 @@ package rm
 
 import (
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel"
 )
@@ -62,4 +63,34 @@ func TestAnIncreaseOfAFormerVersionIsRefused(t *testing.T) {
 		t.Fatalf("updated %+v, refused %+v", out.Updated, out.UpdateErrors)
 	}
 	w.audit()
+}
+
+// The acknowledgement of an increase comes late: the increase was rolled back, and there is another one by then.
+func TestLateAcknowledgementConfirmsNoLaterIncrease(t *testing.T) {
+	for applied, want := range map[int64]int64{4096: 2048, 3072: 3072} {
+		const expiry = 10 * time.Second
+		w := newWorld(t, func(c *Config) { c.ContainerExpiry = expiry })
+		n := w.node("n1", 4096, 8, "")
+		id := w.unmanaged("u", "default")
+		c := w.asks(id, ask(1, "*", 2048, 1, 1)).Granted[0].ID
+		w.heartbeat(n, ContainerStatus{ID: c, State: creel.ContainerRunning})
+		expire := func() (mb int64) {
+			w.now = w.now.Add(expiry)
+			w.m.Tick(w.now)
+			w.pump()
+			return w.m.sizeOf(w.m.container(c)).V.Memory
+		}
+		w.increase(id, c, 0, 4096)
+		if mb := expire(); mb != 2048 {
+			t.Fatalf("%d MiB: the increase is not rolled back", mb)
+		}
+		w.increase(id, c, w.m.container(c).rare().version, 3072)
+		w.m.NodeHeartbeat(w.now, &NodeReport{
+			ID: n, ResponseID: w.responses[n], Increased: []ContainerSize{{c, creel.NewResource(applied, 1)}},
+		})
+		if mb := expire(); mb != want {
+			t.Errorf("after the acknowledgement of %d MiB it has %d, want %d", applied, mb, want)
+		}
+		w.audit()
+	}
 }

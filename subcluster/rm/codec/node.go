@@ -77,7 +77,9 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 		out.KeepAlive = append(out.KeepAlive, pb.ToApplicationID(a))
 	}
 	for _, c := range s.GetIncreasedContainers() {
-		out.Increased = append(out.Increased, pb.ToContainerID(c.GetId()))
+		out.Increased = append(out.Increased, rm.ContainerSize{
+			ID: pb.ToContainerID(c.GetId()), Resource: pb.ToResource(c.GetResource()),
+		})
 	}
 	u, all, o := s.GetContainersUtilization(), s.GetNodeUtilization(), s.GetOpportunisticContainersStatus()
 	if u != nil || all != nil || o != nil {
