@@ -89,12 +89,7 @@ func appList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if by != nil {
-				slices.SortStableFunc(apps, by)
-			}
-			if q.limit > 0 { // after the sort, so that the last ones are left out
-				apps = apps[:min(q.limit, len(apps))]
-			}
+			apps = q.first(apps, by)
 			if q.queue != "" && len(apps) == 0 {
 				if err := f.queueThere(c.Context(), q.queue); err != nil {
 					return err
@@ -135,8 +130,12 @@ func appState(text string) (string, error) {
 
 // apps reads the pages of a router's list, or YARN's list of a server without pages. The header names missing members.
 func (f *clientFlags) apps(ctx context.Context, by appQuery) ([]rest.AppRow, http.Header, error) {
-	q := url.Values{"limit": {"1000"}, "user": {by.user}, "queue": {by.queue}, "type": {by.kind}, "q": {by.name},
-		"state": {strings.Join(by.states, ",")}, "tag": {strings.Join(by.tags, ",")}}
+	most := 1000
+	if by.limit > 0 && by.since == 0 && by.name == "" {
+		most = min(most, by.limit)
+	}
+	q := url.Values{"limit": {strconv.Itoa(most)}, "sort": {by.order}, "user": {by.user}, "queue": {by.queue},
+		"type": {by.kind}, "q": {by.name}, "state": {strings.Join(by.states, ",")}, "tag": {strings.Join(by.tags, ",")}}
 	since := int64(0)
 	if by.since > 0 {
 		since = time.Now().Add(-by.since).UnixMilli()
@@ -164,7 +163,7 @@ func (f *clientFlags) apps(ctx context.Context, by appQuery) ([]rest.AppRow, htt
 			}
 			seen[a.ID] = true
 		}
-		enough := by.order == "state" && by.limit > 0 && len(all) >= by.limit
+		enough := by.limit > 0 && len(all) >= by.limit
 		if page.Next != "" && !enough {
 			q.Set("cursor", page.Next)
 			continue
@@ -175,6 +174,18 @@ func (f *clientFlags) apps(ctx context.Context, by appQuery) ([]rest.AppRow, htt
 		}
 		return all, head, nil
 	}
+}
+
+// first returns the first applications of an order, nil for the server's. Routers have sorted them, ResourceManagers
+// have not.
+func (q appQuery) first(apps []rest.AppRow, by func(a, b rest.AppRow) int) []rest.AppRow {
+	if by != nil {
+		slices.SortStableFunc(apps, by)
+	}
+	if q.limit > 0 {
+		apps = apps[:min(q.limit, len(apps))]
+	}
+	return apps
 }
 
 // yarnApps reads the list of a ResourceManager, which has neither homes nor reasons.

@@ -91,16 +91,12 @@ func (f *clientFlags) top(
 	doc.Queues = leaves(doc.Queues)
 	slices.SortStableFunc(doc.Queues, func(a, b queueDoc) int { return cmp.Compare(b.Used, a.Used) })
 	doc.Queues = doc.Queues[:min(q.limit, len(doc.Queues))]
-	limit := q.limit
-	q.limit, q.states = 0, []string{"running", "waiting"}
+	q.states = []string{"running", "waiting"}
 	apps, head, err := f.apps(ctx, q)
 	if err != nil {
 		return doc, err
 	}
-	if by != nil {
-		slices.SortStableFunc(apps, by)
-	}
-	doc.Applications, doc.Missing = apps[:min(limit, len(apps))], head.Values("X-Missing-SubClusters")
+	doc.Applications, doc.Missing = q.first(apps, by), head.Values("X-Missing-SubClusters")
 	return doc, nil
 }
 

@@ -17,7 +17,7 @@ var appsPage = pages.Page{
 		line := "creel app list"
 		for _, f := range [][2]string{
 			{"state", "--state"}, {"queue", "--queue"}, {"user", "--of"}, {"type", "--type"},
-			{"q", "--name"}, {"tag", "--tag"},
+			{"q", "--name"}, {"tag", "--tag"}, {"sort", "--sort"},
 		} {
 			if v := c.Query(f[0]); v != "" {
 				line += " " + f[1] + " " + pages.ShellWord(v)
@@ -46,8 +46,27 @@ func (*apps) States() []string {
 // Groupings returns the fields by which applications can be grouped.
 func (*apps) Groupings() []string { return []string{"queue", "user", "state", "home", "type", "tag"} }
 
+// Orders returns the orders of the list besides the default one.
+func (*apps) Orders() []string {
+	return []string{"memory", "containers", "started", "name", "user", "queue"}
+}
+
+// Order describes the order of the list.
+func (a *apps) Order() string {
+	switch by := a.Filter["sort"]; by {
+	case "", "state":
+		return "Running first, newest first"
+	case "memory", "containers":
+		return "Most " + by + " first"
+	case "started":
+		return "Newest first"
+	default:
+		return "By " + by
+	}
+}
+
 // appFilters are the list's parameters in the API.
-var appFilters = []string{"q", "state", "queue", "user", "type", "home", "outcome", "tag", "group"}
+var appFilters = []string{"q", "state", "queue", "user", "type", "home", "outcome", "tag", "group", "sort"}
 
 func loadApps(c *pages.Call) (any, error) {
 	a := apps{Filter: map[string]string{}}

@@ -263,7 +263,9 @@ type appFilter struct {
 	exact       [4]string // user, type, home, outcome
 	tags        []string  // any one matches; in lower case as in YARN; none: all match
 	search      string
-	after       *AppRow // the row before the page, from the cursor
+	sort        string
+	order       appOrder
+	after       *placed // the row before the page, from the cursor
 	limit       int
 	fields      []string
 	group       func(a *AppRow) []string
@@ -292,6 +294,12 @@ func readAppFilter(q url.Values) (f appFilter, err error) {
 		exact:  [4]string{q.Get("user"), q.Get("type"), q.Get("home"), q.Get("outcome")},
 		search: strings.ToLower(strings.TrimSpace(q.Get("q"))),
 		limit:  50,
+		sort:   cmp.Or(q.Get("sort"), "state"),
+	}
+	var known bool
+	if f.order, known = appOrders[f.sort]; !known {
+		return f, invalid("applications cannot be sorted by "+strconv.Quote(f.sort),
+			"state, started, name, user, queue, memory or containers")
 	}
 	for s := range strings.SplitSeq(q.Get("tag"), ",") {
 		if s = strings.TrimSpace(s); s != "" {
@@ -320,29 +328,11 @@ func readAppFilter(q url.Values) (f appFilter, err error) {
 		f.fields = strings.Split(text, ",")
 	}
 	if text := q.Get("cursor"); text != "" {
-		if f.after, err = parseCursor(text); err != nil {
+		if f.after, err = parseCursor(text, f.order); err != nil {
 			return f, err
 		}
 	}
 	return f, nil
-}
-
-func parseCursor(text string) (*AppRow, error) {
-	bad := invalid("invalid cursor", "leave it out to start again")
-	number, id, _ := strings.Cut(text, ".")
-	rank, err := strconv.Atoi(number)
-	if err != nil || rank < 0 || rank > 2 {
-		return nil, bad
-	}
-	a := &AppRow{rank: rank}
-	if a.id, err = creel.ParseApplicationID(id); err != nil {
-		return nil, bad
-	}
-	return a, nil
-}
-
-func cursorAt(a *AppRow) string {
-	return strconv.Itoa(a.rank) + "." + a.ID
 }
 
 // place finds the start time of the cursor's application. The cursor does not contain it, since not all viewers may
@@ -351,11 +341,11 @@ func (f *appFilter) place(rows []*AppRow) error {
 	if f.after == nil {
 		return nil
 	}
-	i := slices.IndexFunc(rows, func(a *AppRow) bool { return a.id == f.after.id })
+	i := slices.IndexFunc(rows, func(a *AppRow) bool { return a.id == f.after.row.id })
 	if i < 0 {
 		return invalid("the cursor's application is no longer known", "leave it out to start again")
 	}
-	f.after.Started = rows[i].Started
+	f.after.row.Started = rows[i].Started
 	return nil
 }
 
@@ -397,15 +387,6 @@ func (a *AppRow) isIn(state string) bool {
 	return strings.EqualFold(a.State, state)
 }
 
-// behind reports whether a row comes after the cursor's row.
-func (f *appFilter) behind(a *AppRow) bool {
-	if f.after == nil {
-		return true
-	}
-	c := f.after
-	return cmp.Or(cmp.Compare(c.rank, a.rank), cmp.Compare(a.Started, c.Started), a.id.Compare(c.id)) < 0
-}
-
 // listApps serves a page of the federation's applications.
 func (h *Handler) listApps(w http.ResponseWriter, r *http.Request) {
 	f, err := readAppFilter(r.URL.Query())
@@ -424,10 +405,10 @@ func (h *Handler) listApps(w http.ResponseWriter, r *http.Request) {
 	}
 	now := time.Now()
 	doc := AppsDoc{
-		Applications: []json.RawMessage{}, Missing: missingOf(parts, now), AgeSeconds: ageOf(parts, now),
+		Missing: missingOf(parts, now), AgeSeconds: ageOf(parts, now),
 	}
 	groups := map[string]*AppGroup{}
-	var last *AppRow
+	page := firstRows{limit: f.limit}
 	for _, a := range rows {
 		if !f.keeps(a) {
 			continue
@@ -445,27 +426,13 @@ func (h *Handler) listApps(w http.ResponseWriter, r *http.Request) {
 				groups[key].add(a, seen, now)
 			}
 		}
-		switch {
-		case !f.behind(a) || doc.Next != "":
-		case len(doc.Applications) == f.limit:
-			doc.Next = cursorAt(last) // only the id: the start time may be guarded
-		default:
-			last = a
-			if !seen {
-				a = guarded(a)
-			}
-			row := *a
-			if !a.at.IsZero() {
-				row.AgeSeconds = time.Since(a.at).Round(100 * time.Millisecond).Seconds()
-			}
-			row.WaitsSeconds = a.waitsFor(now)
-			raw, err := selectFields(&row, f.fields)
-			if err != nil {
-				problemOf(w, err)
-				return
-			}
-			doc.Applications = append(doc.Applications, raw)
+		if p := f.placeOf(a, seen); f.after == nil || f.after.compare(&p) < 0 {
+			page.add(p)
 		}
+	}
+	if doc.Applications, doc.Next, err = f.encode(&page, now); err != nil {
+		problemOf(w, err)
+		return
 	}
 	for _, g := range groups {
 		doc.Groups = append(doc.Groups, *g)
@@ -476,6 +443,29 @@ func (h *Handler) listApps(w http.ResponseWriter, r *http.Request) {
 	})
 	doc.Groups = doc.Groups[:min(len(doc.Groups), maxAppPage)]
 	answerTagged(w, r, doc)
+}
+
+// encode returns the rows of a page, and the cursor of the next one, "" if there is none.
+func (f *appFilter) encode(g *firstRows, now time.Time) (out []json.RawMessage, next string, err error) {
+	rows, more := g.end()
+	out = make([]json.RawMessage, len(rows))
+	for i, p := range rows {
+		row := *p.row
+		if !p.seen {
+			row = *guarded(p.row)
+		}
+		if !row.at.IsZero() {
+			row.AgeSeconds = time.Since(row.at).Round(100 * time.Millisecond).Seconds()
+		}
+		row.WaitsSeconds = row.waitsFor(now)
+		if out[i], err = selectFields(&row, f.fields); err != nil {
+			return nil, "", err
+		}
+	}
+	if more {
+		next = rows[len(rows)-1].cursor(f.order)
+	}
+	return out, next, nil
 }
 
 // selectFields encodes a row, or its requested fields.

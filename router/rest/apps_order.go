@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"cmp"
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/creelrm/creel"
+)
+
+// appOrder is an order of the list of applications. Exactly one function is set. Equal ones are sorted newest first.
+type appOrder struct {
+	text   func(a *AppRow) string // ascending
+	number func(a *AppRow) int64  // descending
+}
+
+// appOrders are the orders by their name in a query. A list without one has the order "state".
+var appOrders = map[string]appOrder{
+	"state":      {number: func(a *AppRow) int64 { return -int64(a.rank) }},
+	"started":    {number: func(*AppRow) int64 { return 0 }},
+	"name":       {text: func(a *AppRow) string { return a.Name }},
+	"user":       {text: func(a *AppRow) string { return a.User }},
+	"queue":      {text: func(a *AppRow) string { return a.Queue }},
+	"memory":     {number: func(a *AppRow) int64 { return a.MemoryMB }},
+	"containers": {number: func(a *AppRow) int64 { return a.Containers }},
+}
+
+// placed is an application with its place in an order.
+type placed struct {
+	row    *AppRow // complete, also if the viewer may not see all of it
+	seen   bool    // the viewer may see all of it
+	text   string
+	number int64
+}
+
+// guardedNumbers are the orders by a number that only permitted viewers may know. To others it is 0.
+var guardedNumbers = []string{"memory", "containers"}
+
+func (f *appFilter) placeOf(a *AppRow, seen bool) placed {
+	p := placed{row: a, seen: seen}
+	switch {
+	case f.order.text != nil:
+		p.text = f.order.text(a)
+	case seen || !slices.Contains(guardedNumbers, f.sort):
+		p.number = f.order.number(a)
+	}
+	return p
+}
+
+func (p *placed) compare(q *placed) int {
+	return cmp.Or(strings.Compare(p.text, q.text), cmp.Compare(q.number, p.number),
+		cmp.Compare(q.row.Started, p.row.Started), q.row.id.Compare(p.row.id))
+}
+
+// cursor names the place. It does not contain the start time, which the viewer may not know.
+func (p *placed) cursor(by appOrder) string {
+	key := strconv.FormatInt(p.number, 10)
+	if by.text != nil {
+		key = base64.RawURLEncoding.EncodeToString([]byte(p.text))
+	}
+	return key + "." + p.row.ID
+}
+
+func parseCursor(text string, by appOrder) (*placed, error) {
+	bad := invalid("invalid cursor", "leave it out to start again, and sort all pages alike")
+	key, id, _ := strings.Cut(text, ".")
+	p := &placed{row: &AppRow{}}
+	var err error
+	if by.text != nil {
+		var b []byte
+		b, err = base64.RawURLEncoding.DecodeString(key)
+		p.text = string(b)
+	} else {
+		p.number, err = strconv.ParseInt(key, 10, 64)
+	}
+	if err != nil {
+		return nil, bad
+	}
+	if p.row.id, err = creel.ParseApplicationID(id); err != nil {
+		return nil, bad
+	}
+	return p, nil
+}
+
+// firstRows collects the first rows of an order, and one more.
+type firstRows struct {
+	limit  int
+	rows   []placed
+	sorted bool // rows has limit+1 rows in order: only a smaller one belongs to the page
+}
+
+func (g *firstRows) add(p placed) {
+	if g.sorted && p.compare(&g.rows[g.limit]) >= 0 {
+		return
+	}
+	g.rows = append(g.rows, p)
+	if g.sorted = false; len(g.rows) > 2*g.limit+1 {
+		g.cut()
+	}
+}
+
+func (g *firstRows) cut() {
+	slices.SortFunc(g.rows, func(p, q placed) int { return p.compare(&q) })
+	if g.sorted = len(g.rows) > g.limit; g.sorted {
+		g.rows = g.rows[:g.limit+1]
+	}
+}
+
+// end returns the page's rows, and whether there is a next page.
+func (g *firstRows) end() (rows []placed, more bool) {
+	g.cut()
+	return g.rows[:min(len(g.rows), g.limit)], len(g.rows) > g.limit
+}
