@@ -142,12 +142,15 @@ func (j *Judge) Summarize(now time.Time, view *subcluster.View, apps Tally, brok
 	case len(short) > 0:
 		text, remedy := j.explain(now, short)
 		found(Bad, remedy, "%s", text)
+		if j.isOver() {
+			s.Holder = j.over.queue
+		}
 	case len(suspect) > 0:
 		found(Warn, list, "%s silent.", areNames(suspect))
 	case refused != "":
 		found(Warn, repair, "%s.", refused)
 	case len(draining) > 0:
-		found(Warn, "", "%s draining.", areNames(draining))
+		found(Warn, "creel subcluster undrain "+string(draining[0])+" ends a drain", "%s draining.", areNames(draining))
 	case apps.Known && apps.Waiting > apps.Running && (apps.Oldest == 0 || apps.Oldest >= ShortAfter):
 		found(Warn, "creel app list --state waiting shows the reasons", "More applications wait than run.")
 	case known == 1:
@@ -181,12 +184,12 @@ func (j *Judge) isOver() bool { return j.over.used-j.over.guaranteed > shortBy*j
 // holder describes the queue that is furthest above its guarantee, and a remedy for a queue that waits for its room.
 func (j *Judge) holder(waits creel.QueuePath) (text, remedy string) {
 	text = fmt.Sprintf("%s holds %s, entitled to %s", j.over.queue, percent(j.over.used), percent(j.over.guaranteed))
-	remedy = "creel queue preempt " + string(waits) + " shows the containers that preemption takes back"
-	if len(j.off) > 0 {
-		text += "; preemption is off at " + names(j.off)
-		remedy = "set yarn.resourcemanager.scheduler.monitor.enable there, or give " + string(j.over.queue) + " a maximum"
+	remedy = "creel app list --queue " + string(j.over.queue) + " --sort memory shows what holds it; "
+	if len(j.off) == 0 {
+		return text, remedy + "preemption takes back what " + string(waits) + " lacks"
 	}
-	return text, remedy
+	return text + "; preemption is off at " + names(j.off), remedy + "kill one, give " + string(j.over.queue) +
+		" a maximum, or set yarn.resourcemanager.scheduler.monitor.enable there"
 }
 
 // Holder explains why a queue gets no more of nodes that are full: by the use and the guarantee of the queue that holds

@@ -53,9 +53,10 @@ func TestQueueBelowItsGuaranteeHeadsTheSummary(t *testing.T) {
 			queueView(98, 1, 50), 6 * time.Minute, router.Bad,
 			"root.research has 1.0 % of its guaranteed 40.0 % for 6 min; root.prod holds 98.0 %, entitled to 60.0 %. " +
 				"19 applications run on 0 nodes, 151 waiting, the oldest for 6 min, most for queue_limit in root.research.",
-			"creel queue preempt root.research",
+			"creel app list --queue root.prod --sort memory shows what holds it; preemption takes back what root.research lacks",
 		},
-		"preemption off": {off, time.Minute, router.Bad, "entitled to 60.0 %; preemption is off at a.", "monitor.enable"},
+		"preemption off": {off, time.Minute, router.Bad, "entitled to 60.0 %; preemption is off at a.",
+			"kill one, give root.prod a maximum, or set yarn.resourcemanager.scheduler.monitor.enable there"},
 		"held by a limit": {
 			queueView(30, 1, 50), time.Minute, router.Bad, "No queue is above its guarantee", "creel app why",
 		},
@@ -123,7 +124,7 @@ func TestHolderOfTheRoomIsNamed(t *testing.T) {
 		"held by another": {
 			queueView(98, 1, 50), "root.research",
 			"The nodes are full: root.prod holds 98.0 %, entitled to 60.0 %; root.research has 1.0 % of its guaranteed 40.0 %.",
-			"creel queue preempt root.research",
+			"creel app list --queue root.prod --sort memory shows what holds it; preemption takes back what root.research lacks",
 		},
 		"entitled to no more": {
 			queueView(70, 40, 50), "root.research",

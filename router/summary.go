@@ -14,9 +14,10 @@ import (
 // Without lists these.
 type Summary struct {
 	State    Health
-	Sentence string         // the worst finding with its cause, and the numbers of applications
-	Remedy   string         // "" if there is nothing to do
-	Members  map[string]int // by state
+	Sentence string          // the worst finding with its cause, and the numbers of applications
+	Remedy   string          // "" if there is nothing to do
+	Holder   creel.QueuePath // queue that holds the room of the queue in Sentence; "" for other findings
+	Members  map[string]int  // by state
 	Sum      subcluster.ClusterMetrics
 	Without  []UncountedMember
 }

@@ -20,9 +20,10 @@ type OverviewDoc struct {
 	State    router.Health             `json:"state"`
 	Sentence string                    `json:"sentence"` // the worst finding and its cause
 	Remedy   string                    `json:"remedy,omitempty"`
-	Short    []ShortDoc                `json:"short"`          // queues below their guarantee, the worst first
-	Apps     *AppCounts                `json:"apps,omitempty"` // omitted if no member sent its applications
-	Members  map[string]int            `json:"members"`        // by state
+	Holder   creel.QueuePath           `json:"holder,omitempty"` // queue that holds the room of the first one in Short
+	Short    []ShortDoc                `json:"short"`            // queues below their guarantee, the worst first
+	Apps     *AppCounts                `json:"apps,omitempty"`   // omitted if no member sent its applications
+	Members  map[string]int            `json:"members"`          // by state
 	Sum      subcluster.ClusterMetrics `json:"sum"`
 	Without  []LeftDoc                 `json:"without"` // members that are not in the sums
 	Rates    []RateDoc                 `json:"rates"`   // of the last ten minutes, oldest first
@@ -145,8 +146,8 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	}
 	s := h.server.Summary(apps, breaches(r.Context(), h)...)
 	doc := OverviewDoc{
-		State: s.State, Sentence: s.Sentence, Remedy: s.Remedy, Members: s.Members, Sum: s.Sum, Without: []LeftDoc{},
-		StepS: history.Step.Seconds(), Waiting: []WaitGroup{}, Events: []EventDoc{},
+		State: s.State, Sentence: s.Sentence, Remedy: s.Remedy, Holder: s.Holder, Members: s.Members, Sum: s.Sum,
+		Without: []LeftDoc{}, StepS: history.Step.Seconds(), Waiting: []WaitGroup{}, Events: []EventDoc{},
 		Missing: []missing{}, Short: []ShortDoc{},
 	}
 	for _, q := range h.server.Short() {
