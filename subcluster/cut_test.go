@@ -66,7 +66,7 @@ func TestPartialLoadMatchesWhole(t *testing.T) {
 						}
 						if size > 0 {
 							most, each := creel.NewResource(9, 2), creel.NewResource(4, 1)
-							row.Most, row.EachUser = &most, &each
+							row.Most, row.EachUser, row.Opportunistic = &most, &each, each
 							row.Users = []subcluster.UserLoad{{User: "ann", Used: each, Pending: most, Most: each}}
 						}
 						l.Queues = append(l.Queues, row)

@@ -182,6 +182,8 @@ type QueueLoad struct {
 	// lists users with pending asks that a limit delays; it may list others too.
 	EachUser *creel.Resource
 	Users    []UserLoad
+	// Opportunistic is the use of opportunistic containers, which no other field has; on all nodes, whatever the label.
+	Opportunistic creel.Resource
 }
 
 // UserLoad is a user's usage and pending asks in a queue of one member, as part of its Used and Pending. Most is the
@@ -311,6 +313,8 @@ type queueJSON struct {
 	Most     *resourceJSON `json:"most,omitempty"`
 	EachUser *resourceJSON `json:"eachUser,omitempty"`
 	Users    []userJSON    `json:"users,omitempty"`
+
+	Opportunistic *resourceJSON `json:"opportunistic,omitempty"`
 }
 
 type userJSON struct {
@@ -337,6 +341,9 @@ func (q *QueueLoad) form() queueJSON {
 	for _, u := range q.Users {
 		j.Users = append(j.Users, userJSON{u.User, toJSON(u.Used), toJSON(u.Pending), toJSON(u.Most)})
 	}
+	if !q.Opportunistic.IsZero() {
+		j.Opportunistic = optional(&q.Opportunistic)
+	}
 	return j
 }
 
@@ -357,6 +364,9 @@ func (j *queueJSON) queue() (QueueLoad, error) {
 		Queue: path, Label: j.Label, Capacity: j.Capacity.resource(), Used: j.Used.resource(),
 		Pending: j.Pending.resource(), Free: j.Free.resource(), AppsPending: j.AppsPending, AppsRunning: j.AppsRunning,
 		UAMs: j.UAMs, Planned: optional(j.Planned), Most: optional(j.Most), EachUser: optional(j.EachUser),
+	}
+	if j.Opportunistic != nil {
+		q.Opportunistic = j.Opportunistic.resource()
 	}
 	for _, u := range j.Users {
 		q.Users = append(q.Users, UserLoad{u.User, u.Used.resource(), u.Pending.resource(), u.Most.resource()})

@@ -3,8 +3,10 @@
 package subcluster
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/creelrm/creel"
 )
@@ -85,6 +87,47 @@ type AppWait struct {
 	Containers  int32               `json:"containers"`          // running here
 	Diagnostics string              `json:"diagnostics,omitempty"`
 	Wait        *Wait               `json:"wait,omitempty"` // nil: it does not wait
+	// Opportunistic has its opportunistic containers here, which are among Containers; nil: none.
+	Opportunistic *Opportunistic `json:"opportunistic,omitempty"`
+}
+
+// Opportunistic is an application's opportunistic containers in one member, and those that wait in queues of nodes.
+type Opportunistic struct {
+	Containers int32 `json:"containers"`
+	Waiting    int32 `json:"waiting"`
+	Asked      int32 `json:"asked,omitempty"` // for which no node's queue is short enough
+	// Nodes are the nodes with waiting containers, the longest wait first; at most ten of NodesWaiting.
+	Nodes        []NodeWait `json:"nodes,omitempty"`
+	NodesWaiting int        `json:"nodes_waiting,omitempty"`
+}
+
+// namedNodes limits the nodes in a sentence.
+const namedNodes = 3
+
+// Sentence returns the same as text: the number of containers, the nodes at which they wait, and for how long.
+func (o *Opportunistic) Sentence() string {
+	text := fmt.Sprintf("%d opportunistic containers", o.Containers)
+	if o.Asked > 0 {
+		text += fmt.Sprintf(" and %d more asked for", o.Asked)
+	}
+	if o.Waiting == 0 {
+		return text + "."
+	}
+	var at []string
+	for _, n := range o.Nodes[:min(len(o.Nodes), namedNodes)] {
+		at = append(at, fmt.Sprintf("%d at %s for up to %.0f s", n.Waiting, n.Node, n.Longest))
+	}
+	if more := o.NodesWaiting - len(at); more > 0 {
+		at = append(at, fmt.Sprintf("others at %d more nodes", more))
+	}
+	return text + fmt.Sprintf("; %d of them wait in queues: %s.", o.Waiting, strings.Join(at, ", "))
+}
+
+// NodeWait is a node with waiting opportunistic containers of an application.
+type NodeWait struct {
+	Node    string  `json:"node"`
+	Waiting int32   `json:"waiting"`
+	Longest float64 `json:"longest_s"` // seconds of the longest wait
 }
 
 // AppLine is an application in a list of one member: an item of /api/v1/apps of creel's ResourceManager, and the
@@ -143,6 +186,12 @@ type NodeLine struct {
 	FreeMB     int64  `json:"free_mb"`
 	UsedVCores int64  `json:"used_vcores"`
 	FreeVCores int64  `json:"free_vcores"`
+	// Queued opportunistic containers wait there. Opportunistic ones run on the resources lent to them: what
+	// guaranteed containers do not use. Memory is in GB, as nodes report it.
+	Queued        int64 `json:"queued,omitempty"`
+	Opportunistic int64 `json:"opportunistic,omitempty"`
+	LentMB        int64 `json:"lent_mb,omitempty"`
+	LentVCores    int64 `json:"lent_vcores,omitempty"`
 }
 
 // CodeDiagnostics is the code of a wait that a member reports only as a sentence, like Hadoop's ResourceManager.

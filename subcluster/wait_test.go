@@ -33,3 +33,20 @@ func TestBindingUnitsOfALimit(t *testing.T) {
 		}
 	}
 }
+
+func TestSentenceNamesNodesWithLongestWaits(t *testing.T) {
+	o := Opportunistic{Containers: 9}
+	if got := o.Sentence(); got != "9 opportunistic containers." {
+		t.Error(got)
+	}
+	o.Asked, o.Waiting, o.NodesWaiting = 2, 7, 5
+	for _, node := range []string{"a:1", "b:1", "c:1", "d:1"} {
+		o.Nodes = append(o.Nodes, NodeWait{node, 1, 40.4})
+	}
+	o.Nodes[0].Waiting = 3
+	const want = "9 opportunistic containers and 2 more asked for; 7 of them wait in queues: " +
+		"3 at a:1 for up to 40 s, 1 at b:1 for up to 40 s, 1 at c:1 for up to 40 s, others at 2 more nodes."
+	if got := o.Sentence(); got != want {
+		t.Error(got)
+	}
+}

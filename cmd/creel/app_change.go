@@ -328,7 +328,7 @@ func nodeShow() *cobra.Command {
 		n := doc.Node
 		return printOne(c.OutOrStdout(), f.printer, n, n.ID, func(w io.Writer) error {
 			for _, col := range nodeColumns {
-				fmt.Fprintf(w, "%-12s %s\n", strings.ToLower(col.title), col.text(n))
+				fmt.Fprintf(w, "%-13s %s\n", strings.ToLower(col.title), col.text(n))
 			}
 			return nil
 		})

@@ -31,7 +31,12 @@ type nodeDoc struct {
 	UsedCores    int64  `json:"usedVirtualCores"`
 	AvailCores   int64  `json:"availableVirtualCores"`
 	HealthReport string `json:"healthReport"`
-	raw          json.RawMessage
+	// Opportunistic containers run on resources that guaranteed containers do not use, or are queued.
+	Queued        int64 `json:"numQueuedContainers"`
+	Opportunistic int64 `json:"numRunningOpportContainers"`
+	LentGB        int64 `json:"usedMemoryOpportGB"`
+	LentCores     int64 `json:"usedVirtualCoresOpport"`
+	raw           json.RawMessage
 }
 
 func (n *nodeDoc) UnmarshalJSON(b []byte) error {
@@ -54,6 +59,10 @@ var nodeColumns = []column[nodeDoc]{
 	{"CONTAINERS", false, func(n nodeDoc) string { return strconv.FormatInt(n.Containers, 10) }},
 	{"USED-MB", false, func(n nodeDoc) string { return strconv.FormatInt(n.UsedMB, 10) }},
 	{"FREE-MB", false, func(n nodeDoc) string { return strconv.FormatInt(n.AvailMB, 10) }},
+	{"QUEUED", false, func(n nodeDoc) string { return strconv.FormatInt(n.Queued, 10) }},
+	{"OPPORTUNISTIC", false, func(n nodeDoc) string { return strconv.FormatInt(n.Opportunistic, 10) }},
+	{"LENT-MB", true, func(n nodeDoc) string { return strconv.FormatInt(n.LentGB<<10, 10) }},
+	{"LENT-VCORES", true, func(n nodeDoc) string { return strconv.FormatInt(n.LentCores, 10) }},
 	{"USED-VCORES", true, func(n nodeDoc) string { return strconv.FormatInt(n.UsedCores, 10) }},
 	{"FREE-VCORES", true, func(n nodeDoc) string { return strconv.FormatInt(n.AvailCores, 10) }},
 	{"WEB", true, func(n nodeDoc) string { return n.HTTP }},
@@ -88,6 +97,7 @@ func (f *clientFlags) nodeList(ctx context.Context, q url.Values) ([]nodeDoc, ht
 				ID: n.ID, State: n.State, Rack: n.Rack, Subcluster: string(n.Member), HTTP: n.Web,
 				Containers: n.Containers, UsedMB: n.UsedMB, AvailMB: n.FreeMB, UsedCores: n.UsedVCores,
 				AvailCores: n.FreeVCores, HealthReport: n.Health, raw: raw,
+				Queued: n.Queued, Opportunistic: n.Opportunistic, LentGB: n.LentMB >> 10, LentCores: n.LentVCores,
 			})
 		}
 		for _, m := range doc.Missing {
@@ -147,7 +157,11 @@ type queueDoc struct {
 	UsedMB      float64 `json:"used_mb"`
 	UsedVCores  float64 `json:"used_vcores"`
 	Apps        float64 `json:"applications"`
-	Containers  float64 `json:"containers"`
+	Containers  float64 `json:"containers"` // guaranteed ones
+
+	Opportunistic       float64 `json:"opportunistic_containers"`
+	OpportunisticMB     float64 `json:"opportunistic_mb"`
+	OpportunisticVCores float64 `json:"opportunistic_vcores"`
 }
 
 // flatten lists a scheduler document's queues, parents before children.
@@ -178,6 +192,10 @@ func flatten(path string, q map[string]any, out []queueDoc) []queueDoc {
 		),
 		Apps:       num("numApplications", "numActiveApps"),
 		Containers: num("numContainers", "allocatedContainers"),
+
+		Opportunistic:       num("opportunisticContainers"),
+		OpportunisticMB:     num("opportunisticMemoryMB"),
+		OpportunisticVCores: num("opportunisticVCores"),
 	}
 	d.State, _ = q["state"].(string)
 	if used, ok := q["resourcesUsed"].(map[string]any); ok {
@@ -229,6 +247,9 @@ var queueColumns = []column[queueDoc]{
 	{"USED-VCORES", true, wholeOf(func(q queueDoc) float64 { return q.UsedVCores })},
 	{"APPS", false, wholeOf(func(q queueDoc) float64 { return q.Apps })},
 	{"CONTAINERS", false, wholeOf(func(q queueDoc) float64 { return q.Containers })},
+	{"OPPORTUNISTIC", false, wholeOf(func(q queueDoc) float64 { return q.Opportunistic })},
+	{"OPPORTUNISTIC-MB", true, wholeOf(func(q queueDoc) float64 { return q.OpportunisticMB })},
+	{"OPPORTUNISTIC-VCORES", true, wholeOf(func(q queueDoc) float64 { return q.OpportunisticVCores })},
 }
 
 func queueCommand() *cobra.Command {

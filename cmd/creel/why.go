@@ -28,12 +28,15 @@ func (f *clientFlags) why(ctx context.Context, id creel.ApplicationID) (whyDoc, 
 		whyDoc
 		Wait       *subcluster.Wait `json:"wait"`
 		Containers int32            `json:"containers"`
+		// Opportunistic has the opportunistic ones among them.
+		Opportunistic *subcluster.Opportunistic `json:"opportunistic"`
 	}
 	_, err := f.call(ctx, http.MethodGet, "/api/v1/apps/"+id.String()+"/why", nil, nil, &doc)
 	if err == nil && doc.Home == "" && doc.Waits == nil {
 		doc.Note = "this is a ResourceManager: it knows nothing of the federation"
 		doc.Waits = []rest.MemberWait{{Home: true, AppWait: subcluster.AppWait{
 			Application: id, State: doc.State, Queue: doc.Queue, Containers: doc.Containers, Wait: doc.Wait,
+			Opportunistic: doc.Opportunistic,
 		}}}
 		doc.Explain(nil)
 	}
@@ -112,6 +115,8 @@ func (d whyDoc) write(w io.Writer, wide bool) {
 			fmt.Fprintf(w, "%s does not say: %s\n", m.Member, m.Error)
 		case cause == "" && i == 0 && m.Diagnostics != "":
 			fmt.Fprintln(w, strings.TrimSpace(m.Diagnostics))
+		case cause == "" && i == 0 && m.Opportunistic != nil && m.Opportunistic.Asked > 0:
+			fmt.Fprintln(w, "no node has a queue that is short enough for its opportunistic containers")
 		case cause == "" && i == 0 && m.State == creel.AppRunning.String():
 			fmt.Fprintln(w, "it waits for nothing: it has all it asked for")
 		}
@@ -121,6 +126,7 @@ func (d whyDoc) write(w io.Writer, wide bool) {
 		}
 	}
 	writeParts(w, d.Waits, wide)
+	writeOpportunistic(w, d.Waits)
 	for i, t := range d.Tries {
 		fmt.Fprintf(w, "try %d: %s, %s", i+1, t.Member, t.Verdict)
 		if t.Claimed {

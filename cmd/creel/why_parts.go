@@ -51,6 +51,19 @@ func writeParts(w io.Writer, parts []rest.MemberWait, wide bool) {
 	_ = t.Flush()
 }
 
+// writeOpportunistic writes a line for each member with opportunistic containers of the application.
+func writeOpportunistic(w io.Writer, parts []rest.MemberWait) {
+	for i := range parts {
+		if o := parts[i].Opportunistic; o != nil {
+			at := ""
+			if parts[i].Member != "" {
+				at = string(parts[i].Member) + ": "
+			}
+			fmt.Fprintf(w, "%s%s\n", at, o.Sentence())
+		}
+	}
+}
+
 // partRow returns the cells of one member's part, without its name.
 func partRow(m *rest.MemberWait) string {
 	cells := []string{cmp.Or(m.State, "-"), strconv.Itoa(int(m.Containers)), "-", "-", "-"}

@@ -46,3 +46,34 @@ func TestWhyFoldsMembersAndMarksTheLimit(t *testing.T) {
 		t.Errorf("the wide form leaves a member out:\n%s", b.String())
 	}
 }
+
+// A line for each member has its opportunistic containers. An application with all guaranteed containers and a missing
+// opportunistic one waits.
+func TestWhyListsOpportunisticContainers(t *testing.T) {
+	d := whyDoc{rest.WhyDoc{State: "RUNNING", Home: "sc-1", Queue: "root.a", Waits: []rest.MemberWait{{
+		Member: "sc-1", Home: true, AppWait: subcluster.AppWait{State: "RUNNING", Queue: "root.a", Containers: 4,
+			Opportunistic: &subcluster.Opportunistic{Containers: 3, Waiting: 2, Asked: 1, NodesWaiting: 1,
+				Nodes: []subcluster.NodeWait{{Node: "n1:1", Waiting: 2, Longest: 12}}}},
+	}}}}
+	var b strings.Builder
+	d.write(&b, false)
+	_, out, _ := strings.Cut(b.String(), "\n")
+	const want = "no node has a queue that is short enough for its opportunistic containers\n" +
+		"sc-1: 3 opportunistic containers and 1 more asked for; 2 of them wait in queues: " +
+		"2 at n1:1 for up to 12 s.\n"
+	if out != want {
+		t.Errorf("it prints\n%s\nwant\n%s", out, want)
+	}
+}
+
+// Both schedulers' documents have a queue's containers of both kinds.
+func TestQueueRowHasBothKindsOfContainers(t *testing.T) {
+	for _, count := range []string{"numContainers", "allocatedContainers"} {
+		list := flattened(map[string]any{"queueName": "root", count: 5.0,
+			"opportunisticContainers": 3.0, "opportunisticMemoryMB": 3072.0, "opportunisticVCores": 4.0})
+		if len(list) != 1 || list[0].Containers != 5 || list[0].Opportunistic != 3 ||
+			list[0].OpportunisticMB != 3072 || list[0].OpportunisticVCores != 4 {
+			t.Errorf("%s: %+v", count, list)
+		}
+	}
+}

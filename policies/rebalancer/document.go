@@ -259,15 +259,23 @@ type QueueUse struct {
 	Waiting        int64   `json:"waiting"`
 	// OldestWait is the age of the oldest wait in seconds; omitted if it is unknown.
 	OldestWait float64 `json:"oldest_wait_s,omitempty"`
+	// Opportunistic is the use of opportunistic containers, which is not part of Used.
+	Opportunistic        Amounts `json:"opportunistic,omitempty"`
+	OpportunisticPercent float64 `json:"opportunistic_percent,omitempty"`
 }
 
 // useOf describes a queue's load as parts of the total.
 func useOf(load *subcluster.QueueLoad, total creel.Resource) QueueUse {
 	waiting, running := load.UAMs.TakenFrom(load.AppsPending, load.AppsRunning)
-	return QueueUse{
+	use := QueueUse{
 		Used: amountsOf(load.Used), UsedPercent: 100 * Share(load.Used, total),
 		PendingPercent: 100 * Share(load.Pending, total), Running: running, Waiting: waiting,
 	}
+	if !load.Opportunistic.IsZero() {
+		use.Opportunistic = amountsOf(load.Opportunistic)
+		use.OpportunisticPercent = 100 * Share(load.Opportunistic, total)
+	}
+	return use
 }
 
 // Amounts is a resource in the form of documents: memory in MB, vCores, and further types by name. Unbounded types
@@ -363,6 +371,7 @@ func compare(view *subcluster.View, t *Tree) []QueueState {
 				}
 				s.Use[m.ID] = useOf(load, m.Load.Metrics.Total())
 				all.Used, all.Pending = all.Used.Add(load.Used), all.Pending.Add(load.Pending)
+				all.Opportunistic = all.Opportunistic.Add(load.Opportunistic)
 				waiting, running := load.UAMs.TakenFrom(load.AppsPending, load.AppsRunning)
 				all.AppsPending, all.AppsRunning = all.AppsPending+waiting, all.AppsRunning+running
 			}

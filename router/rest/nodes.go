@@ -70,6 +70,14 @@ func nodeRow(raw []byte, from creel.SubclusterID) *NodeRow {
 			n.UsedVCores = rawjson.Whole(v)
 		case "availableVirtualCores":
 			n.FreeVCores = rawjson.Whole(v)
+		case "numQueuedContainers":
+			n.Queued = rawjson.Whole(v)
+		case "numRunningOpportContainers":
+			n.Opportunistic = rawjson.Whole(v)
+		case "usedMemoryOpportGB":
+			n.LentMB = rawjson.Whole(v) << 10
+		case "usedVirtualCoresOpport":
+			n.LentVCores = rawjson.Whole(v)
 		}
 		return true
 	})

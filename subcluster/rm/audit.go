@@ -86,6 +86,9 @@ func (c *auditor) node(n *node) int32 {
 			free.add(m, k)
 			continue
 		}
+		if k.rare().queued > 0 {
+			c.fail("guaranteed container %s waits in the queue of opportunistic ones", k.id())
+		}
 		used.Add(&m.sizeOf(k).V)
 	}
 	c.opportunistic(n, &free)

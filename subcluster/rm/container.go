@@ -4,6 +4,7 @@ package rm
 
 import (
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
@@ -75,6 +76,7 @@ type containerExtra struct {
 	sched.GrantExtra               // of its ask; after a restart only the label
 	from             *amounts.Size // size before an increase that its node has not applied yet
 	timer            *timer
+	queued           int64   // ms since which it waits in its node's queue; 0: it does not
 	growing          *growth // an increase that waits for free resources
 
 	victim     *sched.Victim // it is under notice; see preempt.go
@@ -256,6 +258,25 @@ func (o *opportunities) detach(c *container) {
 	o.charge(c, -1)
 }
 
+// waits records whether a container waits in its node's queue.
+func (o *opportunities) waits(c *container, waiting bool) {
+	if since := c.rare().queued; waiting && since == 0 {
+		c.more().queued = o.m.ms()
+		o.counts.Waiting++
+	} else if !waiting && since > 0 {
+		c.extra.queued = 0
+		o.counts.Waiting--
+	}
+}
+
+// ended counts a container that ended.
+func (o *opportunities) ended(exit int32, diagnostics string) {
+	o.counts.Released++
+	if exit == opportunistic.ExitKilled {
+		o.counts.Killed[opportunistic.KillOf(diagnostics)]++
+	}
+}
+
 // complete ends a container, once: its node and queue get its resources back, and its owner, if any, gets the
 // completion.
 func (m *Machine) complete(c *container, s containerState, exit int32, diagnostics string, message any) {
@@ -277,8 +298,9 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 		m.sched.Tags().Count(&t.app.App, &n.Node, x.tags, -1)
 	}
 	if c.uncharged() {
+		m.opportunistic.waits(c, false)
 		m.opportunistic.detach(c)
-		m.opportunistic.counts.Released++
+		m.opportunistic.ended(exit, diagnostics)
 	} else {
 		m.sched.Release(&t.app.App, &n.Node, size)
 		m.count.containers--

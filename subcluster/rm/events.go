@@ -222,6 +222,8 @@ type ContainerStatus struct {
 	ExitStatus  int32
 	Diagnostics string
 	Message     any // the server's message, passed on with the completion
+	// Waiting is set for an opportunistic container that waits in its node's queue, or is paused.
+	Waiting bool
 }
 
 // NodeUse is a node's measured use: ResourceUtilizationProto and the state of opportunistic containers.

@@ -189,13 +189,15 @@ type opportunities struct {
 // OpportunisticCounts are totals of opportunistic containers.
 type OpportunisticCounts struct {
 	Containers        int32 // now
+	Waiting           int32 // of these, containers in queues of nodes
 	Granted, Released int64
 	NodeLocal, OnRack int64 // grants on a named host, and on a named rack
 	Elsewhere         int64 // other grants
 	Placed            int64 // grants by NodeManagers
 	Promoted, Demoted int64
-	Waits             waitstats.Histogram // from ask to grant
-	Limit             QueueLimit          // of each node's queue
+	Killed            [opportunistic.Kills]int64 // by nodes, among Released
+	Waits             waitstats.Histogram        // from ask to grant
+	Limit             QueueLimit                 // of each node's queue
 }
 
 func newOpportunities(m *Machine) *opportunities {

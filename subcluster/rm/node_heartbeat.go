@@ -157,6 +157,9 @@ func (m *Machine) reported(n *node, s *ContainerStatus) {
 		}
 	default:
 		m.seenRunning(c)
+		if c.uncharged() {
+			m.opportunistic.waits(c, s.Waiting)
+		}
 	}
 }
 

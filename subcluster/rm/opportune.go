@@ -131,6 +131,7 @@ func (o *opportunities) resize(c *container, to *amounts.Size) {
 
 // promote makes a container guaranteed, for which the scheduler has charged.
 func (o *opportunities) promote(c *container) {
+	o.waits(c, false)
 	o.detach(c)
 	o.counts.Promoted++
 	c.setExecution(creel.Guaranteed)

@@ -110,6 +110,73 @@ func TestUseOverTimeHasOpportunisticContainers(t *testing.T) {
 	}
 }
 
+// The report of an application has its containers in queues of nodes, each since the first heartbeat with it, until it
+// runs, ends or is promoted. The queue's row has all its opportunistic containers.
+func TestReportHasWaitingContainers(t *testing.T) {
+	w := newWorld(t, opportune)
+	n := w.node("n1", 4096, 4, "")
+	w.queue(n, 0, 9)
+	id := w.unmanaged("u", "default")
+	granted := w.asks(id, opportuneAsk(1, 5)).Granted
+	w.allocate(id, AllocateRequest{})
+	report := func(waiting ...bool) {
+		var list []ContainerStatus
+		for i, q := range waiting {
+			list = append(list, ContainerStatus{ID: granted[i].ID, State: creel.ContainerRunning, Waiting: q})
+		}
+		w.heartbeat(n, list...)
+	}
+	want := func(containers, waiting int32, longest time.Duration) {
+		t.Helper()
+		v, all := OpportunisticOf(w.m, id.Application), w.m.opportunistic.counts.Waiting
+		if v == nil || v.Containers != containers || v.Waiting != waiting || all != waiting {
+			t.Fatalf("%+v, all waiting %d; want %d containers, %d waiting", v, all, containers, waiting)
+		}
+		if waiting > 0 && (len(v.Nodes) != 1 || v.Nodes[0].Node != n || w.now.Sub(v.Nodes[0].Since) != longest) {
+			t.Errorf("%+v, want %s for %s", v.Nodes, n, longest)
+		}
+		q, _ := w.m.Queue("root.default")
+		root, _ := w.m.Queue("root")
+		if q.OpportunisticContainers != containers || q.Opportunistic.MemoryMB != 1024*int64(containers) ||
+			root.OpportunisticContainers != containers {
+			t.Errorf("queue %d of %v, root %d", q.OpportunisticContainers, q.Opportunistic, root.OpportunisticContainers)
+		}
+		w.audit()
+	}
+	want(5, 0, 0)
+	report(false, true, true, true)
+	w.now = w.now.Add(7 * time.Second)
+	report(false, true, true, true, true)
+	want(5, 4, 7*time.Second)
+	w.allocate(id, AllocateRequest{Updates: []Update{{Container: granted[1].ID, Kind: Promote}}})
+	want(4, 3, 7*time.Second)
+	w.heartbeat(n,
+		ContainerStatus{ID: granted[2].ID, State: creel.ContainerComplete, ExitStatus: -108,
+			Diagnostics: "Opportunistic container queue is full.\n"},
+		ContainerStatus{ID: granted[3].ID, State: creel.ContainerRunning})
+	want(3, 1, 0)
+	if got := w.m.opportunistic.counts.Killed; got != [opportunistic.Kills]int64{opportunistic.QueueFull: 1} {
+		t.Errorf("killed %v", got)
+	}
+	w.release(id, granted[4].ID)
+	want(2, 0, 0)
+}
+
+// An application that waits only for a short queue says so.
+func TestWhyNamesOpportunisticAsks(t *testing.T) {
+	w := newWorld(t, opportune)
+	w.queue(w.node("n1", 4096, 4, ""), 3, 3)
+	id := w.unmanaged("u", "default")
+	w.asks(id, opportuneAsk(1, 5))
+	if y, _ := w.m.Why(id.Application); y.Text !=
+		"It asks for 5 opportunistic containers, for which no node's queue is short enough." {
+		t.Error(y.Text)
+	}
+	if v := OpportunisticOf(w.m, id.Application); v == nil || v.Asked != 5 || v.Containers != 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
 // Preemption takes nothing from opportunistic containers, and a demoted victim is none any more.
 func TestOpportunisticContainersAreNoVictims(t *testing.T) {
 	w := newWorld(t, opportune)

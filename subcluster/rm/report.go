@@ -9,6 +9,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
 // App returns an application; ok is false if there is none.
@@ -313,13 +314,14 @@ func (m *Machine) Queue(name string) (QueueView, bool) {
 	if q == nil {
 		return QueueView{}, false
 	}
-	return m.queueView(q), true
+	return m.queueView(q, m.opportunistic.use()), true
 }
 
 // Queues calls yield for each queue, parents first, until it returns false.
 func (m *Machine) Queues(yield func(QueueView) bool) {
+	use := m.opportunistic.use()
 	for _, q := range m.sched.Tree().Queues() {
-		if !yield(m.queueView(q)) {
+		if !yield(m.queueView(q, use)) {
 			return
 		}
 	}
@@ -351,8 +353,8 @@ func (m *Machine) RunningTimes(bounds []time.Duration) map[creel.QueuePath][]int
 	return all
 }
 
-func (m *Machine) queueView(q *sched.Queue) QueueView {
-	return QueueView{
+func (m *Machine) queueView(q *sched.Queue, use queueUse) QueueView {
+	v := QueueView{
 		QueueView:     m.sched.Explain().View(q),
 		AppsSubmitted: q.Ended.Submitted,
 		AppsCompleted: q.Ended.Completed,
@@ -360,6 +362,8 @@ func (m *Machine) queueView(q *sched.Queue) QueueView {
 		AppsKilled:    q.Ended.Killed,
 		UAMs:          q.UAMs,
 	}
+	v.OpportunisticContainers, v.Opportunistic = use.of(q, m.sizes)
+	return v
 }
 
 // Spec is the specification of the queues. It must not be changed.
@@ -404,4 +408,37 @@ func (m *Machine) Cluster() ClusterView {
 		v.Nodes[creel.NodeState(n.state)]++
 	}
 	return v
+}
+
+// queueUse sums opportunistic containers by queue, over each queue's descendants.
+type queueUse map[*sched.Queue]opportunisticUse
+
+// use returns the sums; nil if no opportunistic containers are allocated.
+func (o *opportunities) use() queueUse {
+	if o == nil || o.counts.Containers == 0 {
+		return nil
+	}
+	all := queueUse{}
+	for _, a := range o.m.apps {
+		u := a.opportunisticUse(0)
+		if u.containers == 0 || !a.InQueue() {
+			continue
+		}
+		for q := a.Queue(); q != nil; q = q.Parent() {
+			sum := all[q]
+			sum.containers += u.containers
+			sum.used.Add(&u.used)
+			all[q] = sum
+		}
+	}
+	return all
+}
+
+// of returns the sum of one queue.
+func (u queueUse) of(q *sched.Queue, sizes *amounts.Sizes) (int32, creel.Resource) {
+	sum, has := u[q]
+	if !has {
+		return 0, creel.Resource{}
+	}
+	return sum.containers, sizes.Resource(&sum.used)
 }

@@ -24,7 +24,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 			}
 			b = fmt.Appendf(
 				b,
-				"  container %s owner=%s size=%v state=%s execution=%d version=%d created=%d reason=%d notice=%v\n",
+				"  container %s owner=%s size=%v state=%s execution=%d version=%d created=%d queued=%d reason=%d notice=%v\n",
 				c.id(),
 				c.owner().id,
 				m.sizeOf(c).V,
@@ -32,6 +32,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 				c.execution,
 				c.rare().version,
 				c.created,
+				c.rare().queued,
 				c.reason,
 				c.rare().victim != nil,
 			)

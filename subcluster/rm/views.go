@@ -170,6 +170,9 @@ type NodeView struct {
 // QueueView is the scheduler's view of a queue, with counts of its applications.
 type QueueView struct {
 	sched.QueueView
+	// Opportunistic containers of its applications count in no other field.
+	OpportunisticContainers                              int32
+	Opportunistic                                        creel.Resource
 	AppsSubmitted, AppsCompleted, AppsFailed, AppsKilled int64
 	UAMs                                                 sched.AppCounts // among them
 }

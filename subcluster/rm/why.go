@@ -42,6 +42,9 @@ func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 		w.Try = "look at the AM's log; it has " + m.cfg.AMExpiry.String() + " from its launch to register"
 	default:
 		w.Text = "Nothing: it has all it asked for."
+		if n := m.opportunistic.asked(a.current); n > 0 {
+			w.Text = fmt.Sprintf("It asks for %d opportunistic containers, for which no node's queue is short enough.", n)
+		}
 	}
 	if !a.state.ended() {
 		w.Text = strings.TrimSpace(w.Text + m.whyPreempted(a) + m.whyBudget(a) + m.whyPlanned(a))

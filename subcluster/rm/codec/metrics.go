@@ -113,6 +113,7 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 		of := &load.Queues[len(load.Queues)-1]
 		of.AppsPending, of.AppsRunning = int64(q.PendingApps), int64(q.ActiveApps)
 		of.UAMs.Pending, of.UAMs.Running = uams.LiveIn(q.Path)
+		of.Opportunistic = q.Opportunistic
 		for i := range q.Partitions {
 			p := &q.Partitions[i]
 			idle := p.Guaranteed.Sub(p.Used).Sub(p.Reserved) // for the root: everything

@@ -68,6 +68,8 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 		told := rm.ContainerStatus{ID: pb.ToContainerID(c.GetContainerId()), State: creel.ContainerState(c.GetState())}
 		if told.State == creel.ContainerComplete { // the machine uses the other fields only for completed containers
 			told.ExitStatus, told.Diagnostics, told.Message = c.GetExitStatus(), c.GetDiagnostics(), c
+		} else {
+			told.Waiting = waits(c)
 		}
 		out.Containers = append(out.Containers, told)
 	}
@@ -94,6 +96,15 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 		}
 		out.Utilization = use
 	}
+}
+
+// waits reports whether a live container is opportunistic and has no process that runs.
+func waits(c *pb.ContainerStatusProto) bool {
+	if c.GetExecutionType() != pb.ExecutionTypeProto_OPPORTUNISTIC || c.ContainerSubState == nil {
+		return false
+	}
+	s := c.GetContainerSubState()
+	return s == pb.ContainerSubStateProto_CSS_SCHEDULED || s == pb.ContainerSubStateProto_CSS_PAUSED
 }
 
 // logReports parses a node's progress with logs.

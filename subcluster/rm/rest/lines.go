@@ -242,6 +242,9 @@ func (h *Handler) nodeLines(w http.ResponseWriter, r *http.Request) {
 			ID: n.ID.String(), Rack: n.Rack, State: n.State.String(), Web: n.HTTPAddress, Health: n.HealthReport,
 			Label: n.Label, Containers: int64(n.Containers), UsedMB: n.Used.MemoryMB, UsedVCores: n.Used.VCores,
 		}
+		u := &n.Utilization
+		line.Queued, line.Opportunistic = int64(u.OpportunisticQueued), int64(u.OpportunisticRunning)
+		line.LentMB, line.LentVCores = u.OpportunisticMB<<10, int64(u.OpportunisticVCores)
 		if n.State.Usable() {
 			free := n.Total.Sub(n.Used)
 			line.FreeMB, line.FreeVCores = free.MemoryMB, free.VCores

@@ -85,6 +85,19 @@ func (h *Handler) vector(w *writer, q *sched.QueueView) {
 	})
 }
 
+// containers counts a queue's containers. Hadoop has no fields for the opportunistic ones, so these are only written if
+// there are any.
+func containers(w *writer, q *rm.QueueView) {
+	w.Int("allocatedContainers", int64(q.Containers))
+	w.Int("reservedContainers", int64(q.ReservedContainers))
+	w.Int("pendingContainers", int64(q.PendingContainers)+int64(q.InLineContainers))
+	if q.OpportunisticContainers > 0 {
+		w.Int("opportunisticContainers", int64(q.OpportunisticContainers))
+		w.Int("opportunisticMemoryMB", q.Opportunistic.MemoryMB)
+		w.Int("opportunisticVCores", q.Opportunistic.VCores)
+	}
+}
+
 // acls writes a queue's access lists.
 func acls(w *writer, q *rm.QueueView) {
 	list := []struct{ kind, acl string }{
@@ -392,9 +405,7 @@ func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueueP
 	h.resource(w, "resourcesUsed", q.Used)
 	w.Bool("hideReservationQueues", false)
 	w.Texts("nodeLabels", q.Labels)
-	w.Int("allocatedContainers", int64(q.Containers))
-	w.Int("reservedContainers", int64(q.ReservedContainers))
-	w.Int("pendingContainers", int64(q.PendingContainers)+int64(q.InLineContainers))
+	containers(w, q)
 	h.capacities(w, q, all, b)
 	w.Object("resources", func(w *writer) {
 		parts := usesOf(q)
@@ -575,9 +586,7 @@ func (h *Handler) fairQueue(
 	h.resource(w, "clusterResources", total)
 	h.resource(w, "reservedResources", q.Reserved)
 	h.resource(w, "maxContainerAllocation", q.MaxAllocation)
-	w.Int("allocatedContainers", int64(q.Containers))
-	w.Int("reservedContainers", int64(q.ReservedContainers))
-	w.Int("pendingContainers", int64(q.PendingContainers)+int64(q.InLineContainers))
+	containers(w, q)
 	w.Text("queueName", string(q.Path))
 	w.Text("schedulingPolicy", fairPolicy(q))
 	w.Bool("preemptable", preemptable(q, all))

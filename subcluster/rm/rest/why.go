@@ -20,7 +20,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	doc := subcluster.AppWait{Application: id}
-	err = h.ask(r, func(m *rm.Machine, _ time.Time) error {
+	err = h.ask(r, func(m *rm.Machine, now time.Time) error {
 		a, ok := m.App(id)
 		if !ok {
 			return noApp(id)
@@ -31,6 +31,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 		y, _ := m.Why(id)
 		doc.State, doc.Queue, doc.User, doc.Diagnostics = a.State.String(), a.Queue, a.User, a.Diagnostics
 		doc.Unmanaged, doc.Containers = a.Unmanaged, a.Containers
+		doc.Opportunistic = opportunisticOf(rm.OpportunisticOf(m, id), now)
 		if y.Limit != sched.LimitNone {
 			doc.Wait = waitOf(y)
 		}
@@ -41,6 +42,25 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.sendDocument(w, r, doc)
+}
+
+// maxNodesWaiting limits the nodes in an answer.
+const maxNodesWaiting = 10
+
+// opportunisticOf writes an application's opportunistic containers; nil for none.
+func opportunisticOf(v *rm.OpportunisticView, now time.Time) *subcluster.Opportunistic {
+	if v == nil {
+		return nil
+	}
+	out := &subcluster.Opportunistic{
+		Containers: v.Containers, Asked: v.Asked, Waiting: v.Waiting, NodesWaiting: len(v.Nodes),
+	}
+	for _, n := range v.Nodes[:min(len(v.Nodes), maxNodesWaiting)] {
+		out.Nodes = append(out.Nodes, subcluster.NodeWait{
+			Node: n.Node.String(), Waiting: n.Containers, Longest: max(now.Sub(n.Since), 0).Seconds(),
+		})
+	}
+	return out
 }
 
 // waitOf writes a reason with the fields of its kind.

@@ -218,7 +218,7 @@ func (b *heartbeat) merge(before []runningStatus) {
 		}
 		left--
 		all[i] = all[left]
-		if all[i].State == creel.ContainerRunning {
+		if all[i].State == creel.ContainerRunning && !all[i].Waiting { // those in queues are few, and change soon
 			k.id = all[i].ID
 		}
 	}

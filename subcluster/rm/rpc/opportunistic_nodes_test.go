@@ -5,12 +5,14 @@ package rpc_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/nm/queue"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
+	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 )
 
@@ -53,7 +55,7 @@ func TestOpportunisticContainersWaitAtTheirNode(t *testing.T) {
 	c.nodes(1, func(n *nmrpc.Config) {
 		n.Total, n.Queue = creel.NewResource(4096, 8), queue.Config{Length: 12}
 	})
-	_, amrm := c.launchUnmanaged("bob", nil)
+	app, amrm := c.launchUnmanaged("bob", nil)
 	ctx, a := t.Context(), &caller{t: t, am: c.amClient(amrm), ended: map[creel.ContainerID]*pb.ContainerStatusProto{}}
 	must(a.am.RegisterApplicationMaster(ctx, &pb.RegisterApplicationMasterRequestProto{}))
 	asks := ask(1, 1024, 6)
@@ -102,6 +104,20 @@ func TestOpportunisticContainersWaitAtTheirNode(t *testing.T) {
 			pb.ContainerSubStateProto_CSS_RUNNING, pb.ContainerSubStateProto_CSS_SCHEDULED,
 		}[i/4], opp)
 	}
+	report := func(waiting int32, killed int64) {
+		t.Helper()
+		c.until("the ResourceManager's report has the queue", func() (is bool) {
+			if err := c.s.Query(ctx, func(m *rm.Machine, _ time.Time) {
+				all, _ := m.Opportunistic()
+				v := rm.OpportunisticOf(m, app)
+				is = v != nil && v.Waiting == waiting && all.Killed[opportunistic.ForRoom] == killed
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return is
+		})
+	}
+	report(2, 0)
 	// The ResourceManager has a free node.
 	a.allocate(&pb.AllocateRequestProto{Ask: ask(2, 1024, 1)})
 	c.until("a guaranteed container is granted", func() bool {
@@ -132,6 +148,7 @@ func TestOpportunisticContainersWaitAtTheirNode(t *testing.T) {
 	is(4, pb.ContainerSubStateProto_CSS_RUNNING, guaranteed)
 	is(5, pb.ContainerSubStateProto_CSS_SCHEDULED, opp)
 	is(0, pb.ContainerSubStateProto_CSS_RUNNING, opp)
+	report(1, 2)
 	if len(a.ended) != 2 {
 		t.Errorf("%d containers have ended", len(a.ended))
 	}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched"
+)
+
+// OpportunisticView is an application's opportunistic containers.
+type OpportunisticView struct {
+	Containers int32
+	Resource   creel.Resource
+	Asked      int32      // containers asked for and not granted
+	Waiting    int32      // of Containers, those in queues of nodes
+	Nodes      []NodeWait // with waiting containers, the longest wait first
+}
+
+// NodeWait is a node with waiting containers of an application.
+type NodeWait struct {
+	Node       creel.NodeID
+	Containers int32
+	Since      time.Time // of the longest wait
+}
+
+// OpportunisticOf returns an application's opportunistic containers; nil if it has none and asks for none.
+func OpportunisticOf(m *Machine, id creel.ApplicationID) *OpportunisticView {
+	a := m.apps[id]
+	if a == nil || m.opportunistic == nil {
+		return nil
+	}
+	use := a.opportunisticUse(0)
+	v := &OpportunisticView{
+		Containers: use.containers, Resource: m.sizes.Resource(&use.used), Asked: m.opportunistic.asked(a.current),
+	}
+	if v.Containers == 0 && v.Asked == 0 {
+		return nil
+	}
+	at := map[*node]int{}
+	for _, t := range a.attempts {
+		for c := range t.live.All() {
+			since := c.rare().queued
+			if since == 0 {
+				continue
+			}
+			i, known := at[c.node]
+			if !known {
+				i = len(v.Nodes)
+				at[c.node], v.Nodes = i, append(v.Nodes, NodeWait{Node: c.node.ID(), Since: instant(since * 1e6)})
+			}
+			n := &v.Nodes[i]
+			n.Containers++
+			if since := instant(since * 1e6); since.Before(n.Since) {
+				n.Since = since
+			}
+			v.Waiting++
+		}
+	}
+	slices.SortFunc(v.Nodes, func(a, b NodeWait) int {
+		return cmp.Or(a.Since.Compare(b.Since), a.Node.Compare(b.Node))
+	})
+	return v
+}
+
+// asked counts an attempt's outstanding asks.
+func (o *opportunities) asked(t *attempt) (n int32) {
+	for _, k := range o.asksOf(t) {
+		if k.ResourceName == sched.AnyPlace {
+			n += k.Count
+		}
+	}
+	return n
+}
