@@ -1710,9 +1710,16 @@ var table = []mutation{
 	{
 		name:     "an opportunistic container that ends gives its queue resources back",
 		file:     "subcluster/rm/container.go",
-		old:      "	if c.uncharged() {\n		m.opportunistic.detach(c)\n",
-		wrong:    "	if MUTANT && c.uncharged() {\n		m.opportunistic.detach(c)\n		m.sched.Release(&t.app.App, &n.Node, size)\n	} else if c.uncharged() {\n		m.opportunistic.detach(c)\n",
+		old:      "	if c.uncharged() {\n		m.opportunistic.waits(c, false)\n",
+		wrong:    "	if MUTANT && c.uncharged() {\n		m.opportunistic.detach(c)\n		m.sched.Release(&t.app.App, &n.Node, size)\n	} else if c.uncharged() {\n		m.opportunistic.waits(c, false)\n",
 		caughtBy: "subcluster/rm TestScenarios",
+	},
+	{
+		name:     "a promoted container still waits in the report",
+		file:     "subcluster/rm/opportune.go",
+		old:      "	o.waits(c, false)\n",
+		wrong:    "	o.waits(c, MUTANT && c.rare().queued > 0)\n",
+		caughtBy: "subcluster/rm TestReportHasWaitingContainers",
 	},
 	{
 		name:     "a demoted container keeps its queue's resources",
