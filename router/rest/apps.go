@@ -64,9 +64,14 @@ func rankOf(a *AppRow) int {
 // group has the name of each rank, which filters accept as a state.
 var group = [...]string{"running", "waiting", "ended"}
 
-// appRow reads an application of YARN's list, which has no codes.
-func appRow(raw []byte, from creel.SubclusterID) *AppRow {
+// rowNow is appRow for a list that has just arrived.
+func rowNow(raw []byte, from creel.SubclusterID) *AppRow { return appRow(raw, from, time.Now()) }
+
+// appRow reads an application of YARN's list at the given time. The list has no codes, and no asks of applications that
+// run: only those without an AM wait, since their start.
+func appRow(raw []byte, from creel.SubclusterID, now time.Time) *AppRow {
 	a := &AppRow{Home: from, from: from}
+	elapsed := int64(-1) // ms since its start, by its home's clock
 	rawjson.EachField(raw, func(name, v []byte) bool {
 		switch string(name) {
 		case "id":
@@ -87,6 +92,8 @@ func appRow(raw []byte, from creel.SubclusterID) *AppRow {
 			a.Started = rawjson.Whole(v)
 		case "finishedTime":
 			a.Finished = rawjson.Whole(v)
+		case "elapsedTime":
+			elapsed = rawjson.Whole(v)
 		case "runningContainers":
 			a.Containers = max(rawjson.Whole(v), 0)
 		case "allocatedMB":
@@ -111,6 +118,9 @@ func appRow(raw []byte, from creel.SubclusterID) *AppRow {
 		a.ID, a.id = app.String(), app
 	}
 	a.rank = rankOf(a)
+	if a.rank == 1 && elapsed >= 0 {
+		a.waits = now.Add(-time.Duration(min(elapsed, longestWait)) * time.Millisecond)
+	}
 	if a.rank != 1 || a.WaitsText == "" {
 		a.WaitsText = ""
 	} else {
@@ -127,13 +137,13 @@ func listApplications(s *server.Server) func(ctx context.Context, who string) []
 	return func(ctx context.Context, who string) []router.Part[[]*AppRow] {
 		return server.Ask(ctx, s, func(ctx context.Context, m *remote.Member) ([]*AppRow, error) {
 			if m.ByAgent() {
-				return readList(ctx, m, yarns+"&"+who, "apps", "app", appRow)
+				return readList(ctx, m, yarns+"&"+who, "apps", "app", rowNow)
 			}
 			head := http.Header{"Accept": {"application/json"}}
 			doc, _, err := m.Web(ctx, remote.List, http.MethodGet, "/api/v1/apps?"+who, "", head, nil)
 			var refused *remote.StatusError
 			if errors.As(err, &refused) && refused.Code == http.StatusNotFound {
-				return readList(ctx, m, yarns+"&"+who, "apps", "app", appRow)
+				return readList(ctx, m, yarns+"&"+who, "apps", "app", rowNow)
 			}
 			if err != nil {
 				return nil, err

@@ -218,8 +218,8 @@ func TestMemberWithoutCodesReportsDiagnostics(t *testing.T) {
 				return
 			}
 			io.WriteString(w, `{"apps":{"app":[{"id":"application_2_0001","state":"ACCEPTED","queue":"root.a","startedTime":3,`+
-				`"diagnostics":"User's AM resource limit exceeded."},{"id":"application_2_0002","state":"FINISHED",`+
-				`"queue":"root.a","startedTime":1,"diagnostics":"done"}]}}`)
+				`"elapsedTime":3600000,"diagnostics":"User's AM resource limit exceeded."},{"id":"application_2_0002",`+
+				`"state":"FINISHED","queue":"root.a","startedTime":1,"elapsedTime":9000000,"diagnostics":"done"}]}}`)
 		})
 	var doc rest.AppsDoc
 	fetch(t, web.URL+"/api/v1/apps", &doc)
@@ -228,6 +228,10 @@ func TestMemberWithoutCodesReportsDiagnostics(t *testing.T) {
 		if err := json.Unmarshal(raw, &rows[i]); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if a := rows[1]; a.WaitsSeconds < 3600 || a.WaitsSeconds > 3900 || rows[3].WaitsSeconds != 0 {
+		t.Errorf("Hadoop's application without an AM has waited for %v s, and one that ended for %v", a.WaitsSeconds,
+			rows[3].WaitsSeconds)
 	}
 	for i, want := range [4][4]string{
 		{"application_1_0002", "no_node_has_room", "root.a", ""},

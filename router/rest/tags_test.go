@@ -6,13 +6,15 @@ import (
 	"net/url"
 	"slices"
 	"testing"
+	"time"
 )
 
 // A row has its application's tags, and a list by tags has those with one of them, however
 // they are written.
 func TestListsAreFilteredByTags(t *testing.T) {
-	a := appRow([]byte(`{"id":"application_1_0001","state":"RUNNING","applicationTags":"team:etl,prod"}`), "sc-a")
-	none := appRow([]byte(`{"id":"application_1_0002","state":"RUNNING","applicationTags":""}`), "sc-a")
+	row := func(raw string) *AppRow { return appRow([]byte(raw), "sc-a", time.Time{}) }
+	a := row(`{"id":"application_1_0001","state":"RUNNING","applicationTags":"team:etl,prod"}`)
+	none := row(`{"id":"application_1_0002","state":"RUNNING","applicationTags":""}`)
 	if !slices.Equal(a.Tags, []string{"team:etl", "prod"}) || none.Tags != nil {
 		t.Errorf("tags are %q and %q", a.Tags, none.Tags)
 	}

@@ -21,7 +21,7 @@ var (
 	fedApplications = figure("applications", "Applications of a leaf queue in all members, each at its home. One that "+
 		"has no AM or asks that are not granted is waiting, others are running.", "queue", "state")
 	fedOldestWait = figure("applications_oldest_wait_seconds", "Age of the oldest wait of a leaf queue's "+
-		"applications; 0 if none waits. Members running Hadoop's ResourceManager do not report it.", "queue")
+		"applications; 0 if none waits. Of Hadoop's ResourceManagers it has those without an AM.", "queue")
 )
 
 // addApplications adds the task that keeps the list of applications, its metrics, and its part of the history.
