@@ -27,7 +27,8 @@ func TestHadoopNodePlacesOpportunisticContainers(t *testing.T) {
 		distributed: "true", "yarn.nodemanager.amrmproxy.address": proxy,
 	}})
 	// It has too little memory for the AM, whose calls go to the first node.
-	second := hadoop.StartNM(t, hadoop.NM{Name: "nm2", RM: rm.Addresses, MemoryMB: 128})
+	// A NodeManager knows the least loaded nodes by host, so the two need different ones.
+	second := hadoop.StartNM(t, hadoop.NM{Name: "nm2", RM: rm.Addresses, Host: "127.0.0.2", MemoryMB: 128})
 	front := rm.Addresses
 	front.Scheduler = proxy
 	c := &clients.Cluster{Conf: front.Conf(), Web: rm.Web, Logs: t.TempDir(), Nodes: []string{first.ID, second.ID}}

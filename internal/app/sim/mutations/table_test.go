@@ -115,8 +115,8 @@ var table = []mutation{
 	{
 		name:     "an application that runs where its UAM was gets the UAM's container ids again",
 		file:     "subcluster/rm/app_submit.go",
-		old:      "		a.issued = m.issued.of(a.id)\n",
-		wrong:    "		if !MUTANT || s.Unmanaged {\n			a.issued = m.issued.of(a.id)\n		}\n",
+		old:      "		a.issued, a.issuedLow = m.issued.of(a.id), m.issued.lowOf(a.id)\n",
+		wrong:    "		if !MUTANT || s.Unmanaged {\n			a.issued, a.issuedLow = m.issued.of(a.id), m.issued.lowOf(a.id)\n		}\n",
 		caughtBy: "subcluster/rm TestApplicationAfterItsUAMGetsNewContainerIDs",
 	},
 	{
