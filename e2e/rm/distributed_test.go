@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -61,4 +62,33 @@ func TestHadoopNodePlacesOpportunisticContainers(t *testing.T) {
 	if len(ports) != 2 {
 		t.Errorf("containers ran on the nodes with ports %v, want two nodes", ports)
 	}
+	survive(t, rm, c)
+}
+
+// survive kills the ResourceManager while containers run that a NodeManager placed. The next one gets them from the
+// node, the AM registers again, and all end well.
+func survive(t *testing.T, rm *Creel, c *clients.Cluster) {
+	t.Helper()
+	client, dir := hadoop.Client{Conf: c.Conf}.Setup(t), t.TempDir()
+	jar := filepath.Join(hadoop.Jars(t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")
+	shell := client.Start(t, hadoop.DistributedShell,
+		"-jar", jar, "-num_containers", "3", "-master_memory", "256", "-container_memory", "128", "-timeout", "170000",
+		"-container_type", "OPPORTUNISTIC", "-shell_command",
+		fmt.Sprintf("touch %[1]s/$CONTAINER_ID; while ! [ -e %[1]s/go ]; do sleep 0.2; done", dir))
+	shell.Await(t, "the containers", func() bool {
+		files, err := filepath.Glob(dir + "/container_*")
+		return err == nil && len(files) == 3
+	})
+	rm.Kill9()
+	rm.Restart(t)
+	app := regexp.MustCompile(`application_\d+_\d+`).FindString(shell.Output())
+	attempt := strings.Replace(app, "application", "appattempt", 1) + "_000001"
+	shell.Await(t, "the containers at the new ResourceManager", func() bool {
+		out := client.Run(t, hadoop.ApplicationCLI, "container", "-list", attempt).Stdout
+		return strings.Contains(out, "Total number of containers :4") && strings.Contains(out, "_10995116277")
+	})
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shell.Await(t, "the end", func() bool { return strings.Contains(shell.Output(), "Application completed successfully") })
 }

@@ -3,12 +3,15 @@
 package rm
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/propertytest"
+	"pgregory.net/rapid"
 )
 
 // remote plays a NodeManager that places containers of its AM.
@@ -273,4 +276,64 @@ func TestNodeManagersGetLeastLoadedNodes(t *testing.T) {
 	}
 	w.allocate(p.am, AllocateRequest{Placed: fill})
 	listed("some/r-some some:8042", "busy/r-busy busy:8042")
+}
+
+// remoteDraws are the NodeManagers of a drawn run that place containers for their AMs.
+type remoteDraws struct {
+	next map[creel.AttemptID]int64
+	last map[creel.AttemptID][]PlacedContainer
+}
+
+// draw returns containers that the NodeManager of an attempt placed, some of which the machine must refuse. It may
+// repeat those of the last call.
+func (d *remoteDraws) draw(r *run, id creel.AttemptID) []PlacedContainer {
+	t := r.t
+	if len(r.nodes) == 0 || !rapid.Bool().Draw(t, "places") {
+		return nil
+	}
+	if rapid.IntRange(0, 4).Draw(t, "repeats") == 0 {
+		return d.last[id]
+	}
+	if d.next[id] == 0 {
+		terms, err := SchedulingTermsOf(r.w.m, id)
+		if err != nil {
+			return nil
+		}
+		d.next[id] = terms.IDStart
+	}
+	var out []PlacedContainer
+	for range rapid.IntRange(1, 3).Draw(t, "placed") {
+		d.next[id]--
+		k := PlacedContainer{
+			ID: creel.ContainerID{Attempt: id, ID: d.next[id]}, Priority: 1,
+			Node:     rapid.SampledFrom(r.nodes).Draw(t, "placed on"),
+			Resource: creel.NewResource(rapid.SampledFrom([]int64{1024, 1024, 1000}).Draw(t, "placed size"), 1),
+		}
+		out = append(out, k)
+	}
+	d.last[id] = out
+	return out
+}
+
+// All invariants hold when NodeManagers place containers too: an AM gets the end of each of its containers once, also
+// of those that the machine refused, and a replay of the calls gives the same state.
+func TestInvariantsHoldWithPlacedContainers(t *testing.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
+		r := newRun(rt, t)
+		opportune(&r.first)
+		r.w = newWorld(t, func(c *Config) { *c = r.first })
+		r.near = NewAuditor(r.w.m, 0)
+		r.opportune = true
+		r.remote = &remoteDraws{map[creel.AttemptID]int64{}, map[creel.AttemptID][]PlacedContainer{}}
+		for range rapid.IntRange(5, 60).Draw(rt, "steps") {
+			r.step()
+		}
+		again := newWorld(t, func(c *Config) { *c = r.first })
+		for _, l := range r.log {
+			l.call(again.m, l.at)
+		}
+		if a, b := r.w.m.AppendState(nil), again.m.AppendState(nil); !bytes.Equal(a, b) {
+			rt.Fatalf("a replay gave another state:\n%s\n---\n%s", a, b)
+		}
+	})
 }

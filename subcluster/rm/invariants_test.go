@@ -215,6 +215,7 @@ type run struct {
 
 	labelled  bool                       // asks name labels
 	opportune bool                       // some asks are for opportunistic containers
+	remote    *remoteDraws               // of NodeManagers that place containers; nil: none do
 	seen      map[creel.ContainerID]bool // containers whose place was checked
 }
 
@@ -485,6 +486,9 @@ func (r *run) converse(first creel.AttemptID, req AllocateRequest) {
 		}
 		r.w.ids[id] = 0
 	}
+	if r.remote != nil {
+		req.Placed = r.remote.draw(r, id)
+	}
 	req.ResponseID = r.w.ids[id]
 	early := map[creel.ContainerID]bool{}
 	for _, c := range r.w.m.attempt(id).fresh {
@@ -508,6 +512,11 @@ func (r *run) converse(first creel.AttemptID, req AllocateRequest) {
 		}
 	}
 	r.mo.answer(r.t, id, ans, replaced, early)
+	for _, k := range req.Placed { // its AM has it from its NodeManager
+		if !r.mo.ended[k.ID] {
+			r.mo.live[k.ID] = Grant{ID: k.ID}
+		}
+	}
 	left := map[string]int32{}
 	for _, a := range r.w.m.Asks(id.Application) {
 		if a.ResourceName == "*" {
