@@ -52,8 +52,8 @@ func (l *Map[T]) Get(id int64) *T {
 	return l.older[id] // also for this epoch: after a restart numbers return in any order
 }
 
-// Put adds a value under an unused number. A number far from the others is stored in the Go map. Only a node that
-// registers with existing containers can bring such a number.
+// Put adds a value under an unused number. A number far from the others is stored in the Go map. A node that
+// registers with existing containers can bring such a number, and a NodeManager that issues numbers itself.
 func (l *Map[T]) Put(id int64, c *T) {
 	l.n++
 	if l.n == 1 && len(l.older) == 0 {

@@ -37,7 +37,7 @@ func fillRequired(m protoreflect.Message) {
 // exception, and no method claims success for a feature that is off. The list of responses is in testdata: a method
 // without a line, or with another response, fails.
 func TestEveryMethodAnswers(t *testing.T) {
-	c := start(t, config())
+	c := start(t, distributed())
 	c.nodes(1, nil)
 	_, amrm := c.launchUnmanaged("bob", nil)
 	am := c.amClient(amrm)
@@ -50,6 +50,7 @@ func TestEveryMethodAnswers(t *testing.T) {
 	}{
 		{"client", c.as("root")},
 		{"AM", am},
+		{"NodeManager for an AM", c.distributedClient(amrm)},
 		{"tracker", yarnrpc.NewResourceTrackerClient(c.client, c.s.Addresses().Tracker, hrpc.Login{User: "yarn"})},
 		{"admin", c.admin("root")},
 		{"ha", yarnrpc.NewHAServiceProtocolClient(c.client, c.s.Addresses().Admin, hrpc.Login{User: "root"})},

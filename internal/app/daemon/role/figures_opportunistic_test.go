@@ -136,3 +136,23 @@ func TestOpportunisticSettingsAreRead(t *testing.T) {
 		t.Error("a largest limit below the least one was accepted")
 	}
 }
+
+// The ResourceManager serves NodeManagers that place containers only if the setting asks for it, and refuses it without
+// opportunistic allocation.
+func TestDistributedSchedulingIsServedBySetting(t *testing.T) {
+	const opportunistic = "yarn.resourcemanager.opportunistic-container-allocation.enabled"
+	for _, c := range []struct {
+		defines       []string
+		serves, fails bool
+	}{
+		{nil, false, false},
+		{[]string{opportunistic + "=true"}, false, false},
+		{[]string{opportunistic + "=true", distributedScheduling + "=true"}, true, false},
+		{[]string{distributedScheduling + "=true"}, false, true},
+	} {
+		config, err := RMSettings(minimal(t, c.defines...), nil)
+		if (err != nil) != c.fails || config.Ports.Distributed != c.serves {
+			t.Errorf("%q: serves %v, error %v", c.defines, config.Ports.Distributed, err)
+		}
+	}
+}
