@@ -1808,6 +1808,13 @@ var table = []mutation{
 		caughtBy: "subcluster/rm/rpc TestDistributedSchedulingOnTheWire",
 	},
 	{
+		name:     "a container that a NodeManager signed with the next key is not taken",
+		file:     "subcluster/rm/server/secrets.go",
+		old:      "		containers: s.container.Accepted(),\n",
+		wrong:    "		containers: map[bool]token.Ring{true: {s.container.Current().Key()}, false: s.container.Accepted()}[MUTANT],\n",
+		caughtBy: "subcluster/rm/server TestPlacedContainersAreTakenWhileKeysRoll",
+	},
+	{
 		name:     "the end of a refused container comes before its AM has it",
 		file:     "subcluster/rm/allocate.go",
 		old:      "	refused := takePlaced(m, t, r.Placed)\n",
