@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 )
 
 func figure(name, help string, by ...string) *prometheus.Desc {
@@ -147,6 +148,11 @@ var (
 	rmOpportunisticGrants = figure("rm_opportunistic_granted_total",
 		"Opportunistic containers granted: on a named host (node), on a named rack (rack), elsewhere (any), by a NodeManager (nodemanager).", "place")
 	rmOpportunisticEnds    = figure("rm_opportunistic_released_total", "Opportunistic containers that ended.")
+	rmOpportunisticWaiting = figure("rm_opportunistic_waiting_containers",
+		"Opportunistic containers that wait in queues of nodes, or are paused there.")
+	rmOpportunisticKills = figure("rm_opportunistic_killed_total",
+		"Opportunistic containers that nodes killed: for guaranteed ones (room), at a full queue (queue_full), "+
+			"above a lowered limit (queue_limit).", "reason")
 	rmOpportunisticUpdates = figure("rm_opportunistic_updates_total",
 		"Containers that were promoted to guaranteed ones, or demoted to opportunistic ones.", "kind")
 	rmOpportunisticLimit = figure("rm_opportunistic_queue_limit",
@@ -160,6 +166,7 @@ func (subclusterFigures) Describe(out chan<- *prometheus.Desc) {
 		rmApplications, rmNodes, rmContainers, rmMemory, rmVCores, rmQueueMemory, rmQueueApps, rmWaits,
 		rmQueueLost, rmQueueLostMemory, rmQueueLostCores,
 		rmOpportunistic, rmOpportunisticGrants, rmOpportunisticEnds, rmOpportunisticUpdates, rmOpportunisticLimit,
+		rmOpportunisticWaiting, rmOpportunisticKills,
 	} {
 		out <- d
 	}
@@ -174,10 +181,10 @@ func (f subclusterFigures) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	var cluster rm.ClusterView
 	var queues []rm.QueueView
-	var opportunistic rm.OpportunisticCounts
+	var lent rm.OpportunisticCounts
 	if f.query(ctx, func(m *rm.Machine, _ time.Time) {
 		cluster = m.Cluster()
-		opportunistic, _ = m.Opportunistic()
+		lent, _ = m.Opportunistic()
 		for q := range m.Queues {
 			queues = append(queues, q)
 		}
@@ -203,7 +210,7 @@ func (f subclusterFigures) Collect(out chan<- prometheus.Metric) {
 		gauge(rmContainers, float64(n), state)
 	}
 	out <- waitMetric(rmWaits, &cluster.Waits)
-	collectOpportunistic(out, &opportunistic)
+	collectOpportunistic(out, &lent)
 	for kind, r := range map[string]creel.Resource{
 		"total": cluster.Total, "used": cluster.Used, "reserved": cluster.Reserved, "pending": cluster.Pending,
 	} {
@@ -234,6 +241,10 @@ func collectOpportunistic(out chan<- prometheus.Metric, v *rm.OpportunisticCount
 		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
 	}
 	out <- prometheus.MustNewConstMetric(rmOpportunistic, prometheus.GaugeValue, float64(v.Containers))
+	out <- prometheus.MustNewConstMetric(rmOpportunisticWaiting, prometheus.GaugeValue, float64(v.Waiting))
+	for i, n := range v.Killed {
+		total(rmOpportunisticKills, n, opportunistic.Kill(i).String())
+	}
 	out <- prometheus.MustNewConstMetric(rmOpportunisticLimit, prometheus.GaugeValue, float64(v.Limit.Length))
 	total(rmOpportunisticGrants, v.NodeLocal, "node")
 	total(rmOpportunisticGrants, v.OnRack, "rack")

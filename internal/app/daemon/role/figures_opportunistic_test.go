@@ -50,6 +50,7 @@ func TestMetricsCountOpportunisticContainers(t *testing.T) {
 	if err != nil || len(out.Granted) != 3 {
 		t.Fatal(len(out.Granted), err)
 	}
+	third := out.Granted[2].ID // the answer's memory is reused
 	if _, err := m.Allocate(now, id, &rm.AllocateRequest{
 		ResponseID: 1, Release: []creel.ContainerID{out.Granted[0].ID},
 		Updates: []rm.Update{{Container: out.Granted[1].ID, Kind: rm.Promote}},
@@ -59,6 +60,11 @@ func TestMetricsCountOpportunisticContainers(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	m.NodeHeartbeat(now, &rm.NodeReport{ID: node, ResponseID: 1, Containers: []rm.ContainerStatus{
+		{ID: creel.NewContainerID(id, 0, -1), State: creel.ContainerRunning, Waiting: true},
+		{ID: third, State: creel.ContainerComplete, ExitStatus: opportunistic.ExitKilled,
+			Diagnostics: "Container Killed to make room for Guaranteed Container.\n"},
+	}})
 	r := prometheus.NewRegistry()
 	r.MustRegister(newSubclusterFigures(func(_ context.Context, f func(*rm.Machine, time.Time)) error {
 		f(m, now)
@@ -79,12 +85,16 @@ func TestMetricsCountOpportunisticContainers(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]float64{
-		"creel_rm_opportunistic_containers":                2,
+		"creel_rm_opportunistic_containers":                1,
+		"creel_rm_opportunistic_waiting_containers":        1,
+		"creel_rm_opportunistic_killed_total room":         1,
+		"creel_rm_opportunistic_killed_total queue_full":   0,
+		"creel_rm_opportunistic_killed_total queue_limit":  0,
 		"creel_rm_opportunistic_granted_total node":        1,
 		"creel_rm_opportunistic_granted_total rack":        1,
 		"creel_rm_opportunistic_granted_total any":         1,
 		"creel_rm_opportunistic_granted_total nodemanager": 1,
-		"creel_rm_opportunistic_released_total":            1,
+		"creel_rm_opportunistic_released_total":            2,
 		"creel_rm_opportunistic_updates_total promotion":   1,
 		"creel_rm_opportunistic_updates_total demotion":    0,
 		"creel_rm_opportunistic_queue_limit":               6,
