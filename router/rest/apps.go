@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -273,7 +274,8 @@ type appFilter struct {
 	exact       [4]string // user, type, home, outcome
 	tags        []string  // any one matches; in lower case as in YARN; none: all match
 	search      string
-	sort        string
+	waits       [2]string // code, and queue with the limit
+	sort        string    // a name of appOrders
 	order       appOrder
 	after       *placed // the row before the page, from the cursor
 	limit       int
@@ -303,13 +305,17 @@ func readAppFilter(q url.Values) (f appFilter, err error) {
 		queue:  q.Get("queue"),
 		exact:  [4]string{q.Get("user"), q.Get("type"), q.Get("home"), q.Get("outcome")},
 		search: strings.ToLower(strings.TrimSpace(q.Get("q"))),
+		waits:  [2]string{q.Get("waits_for"), q.Get("waits_in")},
 		limit:  50,
-		sort:   cmp.Or(q.Get("sort"), "state"),
 	}
-	var known bool
+	var known, reverse bool
+	f.sort, reverse = strings.CutPrefix(cmp.Or(q.Get("sort"), "state"), "-")
 	if f.order, known = appOrders[f.sort]; !known {
 		return f, invalid("applications cannot be sorted by "+strconv.Quote(f.sort),
-			"state, started, name, user, queue, memory or containers")
+			strings.Join(slices.Sorted(maps.Keys(appOrders)), ", "))
+	}
+	if reverse {
+		f.order = f.order.reversed(f.sort)
 	}
 	for s := range strings.SplitSeq(q.Get("tag"), ",") {
 		if s = strings.TrimSpace(s); s != "" {
@@ -374,6 +380,11 @@ func (f *appFilter) keeps(a *AppRow) bool {
 	}
 	for i, is := range [...]string{a.User, a.Type, string(a.Home), a.Outcome} {
 		if f.exact[i] != "" && f.exact[i] != is {
+			return false
+		}
+	}
+	for i, is := range [...]string{a.Waits, a.WaitsIn} {
+		if f.waits[i] != "" && f.waits[i] != is {
 			return false
 		}
 	}

@@ -16,6 +16,19 @@ import (
 type appOrder struct {
 	text   func(a *AppRow) string // ascending
 	number func(a *AppRow) int64  // descending
+	down   bool                   // texts are descending
+}
+
+// reversed returns the other direction of an order, which a query has as "-" before the name.
+func (o appOrder) reversed(name string) appOrder {
+	o.down = true
+	switch number := o.number; {
+	case name == "started":
+		o.number = func(a *AppRow) int64 { return -a.Started }
+	case number != nil:
+		o.number = func(a *AppRow) int64 { return -number(a) }
+	}
+	return o
 }
 
 // appOrders are the orders by their name in a query. A list without one has the order "state".
@@ -27,6 +40,12 @@ var appOrders = map[string]appOrder{
 	"queue":      {text: func(a *AppRow) string { return a.Queue }},
 	"memory":     {number: func(a *AppRow) int64 { return a.MemoryMB }},
 	"containers": {number: func(a *AppRow) int64 { return a.Containers }},
+	"id":         {text: func(a *AppRow) string { return a.ID }},
+	"yarn_state": {text: func(a *AppRow) string { return a.State }},
+	"outcome":    {text: func(a *AppRow) string { return a.Outcome }},
+	"home":       {text: func(a *AppRow) string { return string(a.Home) }},
+	"members":    {number: func(a *AppRow) int64 { return int64(len(a.Elsewhere)) }},
+	"waits_for":  {text: func(a *AppRow) string { return a.Waits }},
 }
 
 // placed is an application with its place in an order.
@@ -34,14 +53,15 @@ type placed struct {
 	row    *AppRow // complete, also if the viewer may not see all of it
 	seen   bool    // the viewer may see all of it
 	text   string
+	down   bool // texts are descending
 	number int64
 }
 
 // guardedNumbers are the orders by a number that only permitted viewers may know. To others it is 0.
-var guardedNumbers = []string{"memory", "containers"}
+var guardedNumbers = []string{"memory", "containers", "started"}
 
 func (f *appFilter) placeOf(a *AppRow, seen bool) placed {
-	p := placed{row: a, seen: seen}
+	p := placed{row: a, seen: seen, down: f.order.down}
 	switch {
 	case f.order.text != nil:
 		p.text = f.order.text(a)
@@ -52,7 +72,11 @@ func (f *appFilter) placeOf(a *AppRow, seen bool) placed {
 }
 
 func (p *placed) compare(q *placed) int {
-	return cmp.Or(strings.Compare(p.text, q.text), cmp.Compare(q.number, p.number),
+	x, y := p.text, q.text
+	if p.down {
+		x, y = y, x
+	}
+	return cmp.Or(strings.Compare(x, y), cmp.Compare(q.number, p.number),
 		cmp.Compare(q.row.Started, p.row.Started), q.row.id.Compare(p.row.id))
 }
 
@@ -68,7 +92,7 @@ func (p *placed) cursor(by appOrder) string {
 func parseCursor(text string, by appOrder) (*placed, error) {
 	bad := invalid("invalid cursor", "leave it out to start again, and sort all pages alike")
 	key, id, _ := strings.Cut(text, ".")
-	p := &placed{row: &AppRow{}}
+	p := &placed{row: &AppRow{}, down: by.down}
 	var err error
 	if by.text != nil {
 		var b []byte

@@ -157,6 +157,12 @@ func TestViewersShareMemberChanges(t *testing.T) {
 			t.Errorf("%s sees %+v, counts %+v", user, rows, doc.Matching)
 		}
 	}
+	// The order by a guarded field does not reveal it.
+	var sorted rest.AppsDoc
+	fetch(t, web.URL+"/api/v1/apps?sort=containers&fields=id&user.name=mallory", &sorted)
+	if len(sorted.Applications) == 3 && string(sorted.Applications[0]) != `{"id":"application_1_0002"}` {
+		t.Errorf("mallory learns from their order which has more containers: %s", sorted.Applications)
+	}
 	for user, wants := range map[string]bool{"zoe": true, "yan": true, "mallory": false, "": false} {
 		doc, rows := list(user)
 		listed := slices.ContainsFunc(rows, func(a rest.AppRow) bool { return a.ID == "application_1_0004" })

@@ -38,9 +38,7 @@ func mergeNodes(parts []listShare[*NodeRow]) (rows []*NodeRow) {
 			rows = append(rows, n)
 		}
 	}
-	slices.SortFunc(rows, func(a, b *NodeRow) int {
-		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(rows, byMember)
 	return rows
 }
 
@@ -106,6 +104,10 @@ func pageLimit(r *http.Request) (int64, error) {
 func (h *Handler) listNodes(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, err := pageLimit(r)
+	var order func(a, b *NodeRow) int
+	if err == nil {
+		order, err = orderOf(q, nodeOrders)
+	}
 	var all []*NodeRow
 	var parts []listShare[*NodeRow]
 	if err == nil {
@@ -122,42 +124,55 @@ func (h *Handler) listNodes(w http.ResponseWriter, r *http.Request) {
 		parts = slices.DeleteFunc(slices.Clone(parts), func(p listShare[*NodeRow]) bool { return p.Member != only })
 	}
 	doc.Missing = missingOf(parts, now)
-	var rows []*NodeRow
+	page := sheet[NodeRow]{limit: int(limit)}
+	after, err := afterNode(q.Get("cursor"), all)
+	if err != nil {
+		problemOf(w, err)
+		return
+	}
+	behind := func(n *NodeRow) bool { return after == nil || byMember(after, n) < 0 }
+	if order != nil {
+		page.order = func(a, b *NodeRow) int { return cmp.Or(order(a, b), byMember(a, b)) }
+		behind = func(n *NodeRow) bool { return after == nil || page.order(after, n) < 0 }
+	}
 	for _, n := range all {
 		if only != "" && n.Member != only ||
 			search != "" && !strings.Contains(strings.ToLower(n.ID+" "+n.Rack), search) {
 			continue
 		}
-		if doc.States[n.State]++; state == "" || n.State == state {
-			rows = append(rows, n)
+		if doc.States[n.State]++; state != "" && n.State != state {
+			continue
+		}
+		if doc.Matching++; behind(n) {
+			page.add(n)
 		}
 	}
-	doc.Matching = int64(len(rows))
-	from := 0
-	if after, id, ok := strings.Cut(q.Get("cursor"), "/"); ok {
-		from, _ = slices.BinarySearchFunc(rows, nil, func(a *NodeRow, _ any) int {
-			if cmp.Or(cmp.Compare(string(a.Member), after), cmp.Compare(a.ID, id)) <= 0 {
-				return -1
-			}
-			return 1
-		})
-	} else if q.Get("cursor") != "" {
-		problemOf(
-			w,
-			invalid("the cursor "+strconv.Quote(q.Get("cursor"))+" is invalid", "leave it out to start again"),
-		)
-		return
-	}
-	for _, n := range rows[from:min(from+int(limit), len(rows))] {
+	for _, n := range page.rows {
 		row := *n
 		if !n.at.IsZero() {
 			row.AgeSeconds = now.Sub(n.at).Round(100 * time.Millisecond).Seconds()
 		}
 		doc.Nodes = append(doc.Nodes, row)
 	}
-	if from+len(doc.Nodes) < len(rows) {
+	if page.more {
 		last := doc.Nodes[len(doc.Nodes)-1]
 		doc.Next = string(last.Member) + "/" + last.ID
 	}
 	answerTagged(w, r, doc)
+}
+
+// afterNode returns the node of a cursor, nil without a cursor. A node that has left has only its place by member and id.
+func afterNode(cursor string, all []*NodeRow) (*NodeRow, error) {
+	if cursor == "" {
+		return nil, nil
+	}
+	member, id, ok := strings.Cut(cursor, "/")
+	if !ok {
+		return nil, invalid("the cursor "+strconv.Quote(cursor)+" is invalid", "leave it out to start again")
+	}
+	n := &NodeRow{NodeLine: subcluster.NodeLine{ID: id}, Member: creel.SubclusterID(member)}
+	if at, known := slices.BinarySearchFunc(all, n, byMember); known {
+		return all[at], nil
+	}
+	return n, nil
 }
