@@ -65,7 +65,7 @@ func TestTheResourceManagersPages(t *testing.T) {
 		}
 		for _, a := range told {
 			if !slices.ContainsFunc(rows, func(r []string) bool {
-				return r[0] == a.ID && r[1] == a.Name && r[2] == a.User && r[3] == a.Queue && r[5] == a.State
+				return r[9] == a.ID && r[0] == a.Name && r[1] == a.State && r[2] == a.User && r[3] == a.Queue
 			}) {
 				t.Errorf("%s: %+v is not in %q", state, a, rows)
 			}
@@ -77,7 +77,7 @@ func TestTheResourceManagersPages(t *testing.T) {
 	b.open(base + "/cluster/apps")
 	b.axe("its applications")
 	b.open(base + "/cluster/apps?q=" + runs.String())
-	if rows := b.rows("#apps"); len(rows) != 1 || rows[0][0] != runs.String() || rows[0][7] != "4" {
+	if rows := b.rows("#apps"); len(rows) != 1 || rows[0][9] != runs.String() || rows[0][6] != "4" {
 		t.Errorf("the search finds %q", rows)
 	}
 
@@ -134,7 +134,7 @@ func TestTheResourceManagersPages(t *testing.T) {
 		"/cluster/app/" + waits.String():                  "/apps/" + waits.String(),
 		"/cluster/appattempt/" + attempts[0].AppAttemptID: "/apps/" + runs.String(),
 		"/cluster/apps/RUNNING":                           "/apps?state=RUNNING",
-		"/cluster/nodes":                                  "/members",
+		"/cluster/nodes":                                  "/nodes",
 		"/cluster/scheduler":                              "/queues",
 		"/cluster":                                        "/",
 	} {

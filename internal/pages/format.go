@@ -20,10 +20,11 @@ var functions = template.FuncMap{
 	"percent": percent,
 	"share":   Share,
 	"age":     Age,
-	"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05") },
-	"stamp":   Stamp,
-	"millis":  func(ms any) (string, error) { n, err := whole(ms); return Stamp(time.UnixMilli(n)), err },
+	"at":      At,
+	"millis":  func(ms any) (template.HTML, error) { n, err := whole(ms); return At(time.UnixMilli(n)), err },
+	"since":   func(age float64) template.HTML { return Since(time.Now(), age) },
 	"bar":     NewBar,
+	"count":   func(n int64, to string) count { return count{n, to} },
 	"mark":    mark,
 	"add":     func(a, b int64) int64 { return a + b },
 	"hundred": func(v float64) float64 { return 100 * v },
@@ -109,6 +110,32 @@ func Stamp(t time.Time) string {
 		return "–"
 	}
 	return t.UTC().Format("2006-01-02 15:04:05")
+}
+
+// instantLayout is the form of instants in datetime.
+const instantLayout = "2006-01-02T15:04:05.000Z"
+
+// At returns a time as an element: the exact instant, which the script times.js replaces by its distance from now and
+// leaves in the title. So the text of a live part changes only with its data. "–" is no time.
+func At(t time.Time) template.HTML { return instant(t, Stamp(t)) }
+
+// Since returns the time of an event that happened some seconds before now.
+func Since(now time.Time, age float64) template.HTML {
+	return instant(now.Add(-time.Duration(age*float64(time.Second))).Truncate(time.Second), Age(age)+" ago")
+}
+
+func instant(t time.Time, text string) template.HTML {
+	if t.IsZero() || t.UnixMilli() <= 0 {
+		return template.HTML("–")
+	}
+	return template.HTML(`<time datetime="` + t.UTC().Format(instantLayout) + `" title="` + Stamp(t) + ` UTC">` + text +
+		`</time>`)
+}
+
+// count is a number of things, and the address of their list; "" if there is none.
+type count struct {
+	N  int64
+	To string
 }
 
 // mark returns the class and the sign of a state: colour is never the only difference.

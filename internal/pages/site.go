@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
@@ -135,6 +136,7 @@ type shell struct {
 	User                 string
 	Search               string
 	Here                 string // path and query, for the stream
+	Now                  string // the time when the page was rendered, to which its script relates times
 	Site                 *Config
 	Data                 any
 }
@@ -189,7 +191,7 @@ func (d *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 func (d *Site) write(w http.ResponseWriter, status int, name string, s shell) {
 	var body bytes.Buffer
-	s.Site = &d.conf
+	s.Site, s.Now = &d.conf, time.Now().UTC().Format(instantLayout)
 	if err := d.layout[name].ExecuteTemplate(&body, "layout.html", s); err != nil {
 		http.Error(w, "the page cannot be rendered: "+err.Error(), http.StatusInternalServerError)
 		return

@@ -34,7 +34,8 @@ type app struct {
 	Parts      []rest.MemberWait // its home, and the members with its UAMs
 }
 
-func (a *app) PageTitle() string { return a.ID.String() }
+// PageTitle is the application's name; without one its id.
+func (a *app) PageTitle() string { return cmp.Or(a.Report.Name, a.ID.String()) }
 
 // Tabs returns the tabs of its pages.
 func (a *app) Tabs() []tab { return tabsOf("/apps/", a.ID.String(), "Application", false) }
@@ -59,9 +60,12 @@ func loadApp(c *pages.Call) (any, error) {
 			return nil, err
 		}
 		a.Why.Note = err.Error()
-		a.Why.Home = homeOf(c, id)
+		a.Why.Home = rowOf(c, id).Home
 	}
 	a.Application, _ = c.Application(id.String()) // the page shows its Problem
+	if a.Report.Name == "" {
+		a.Report.Name = rowOf(c, id).Name
+	}
 	for _, w := range a.Why.Waits {
 		if w.Home || w.Containers > 0 || w.Wait != nil || w.Error != "" {
 			a.Parts = append(a.Parts, w)
@@ -72,15 +76,15 @@ func loadApp(c *pages.Call) (any, error) {
 	return &a, nil
 }
 
-// homeOf returns an application's home from the list, which all users may see.
-func homeOf(c *pages.Call, id creel.ApplicationID) creel.SubclusterID {
+// rowOf returns an application's row of the list, which all users may see; an empty one without it.
+func rowOf(c *pages.Call, id creel.ApplicationID) (row rest.AppRow) {
 	var list struct {
 		Apps []rest.AppRow `json:"apps"`
 	}
 	if c.Get(pages.WithQuery("/api/v1/apps", "q", id.String(), "limit", "1"), &list) != nil || len(list.Apps) == 0 {
-		return ""
+		return row
 	}
-	return list.Apps[0].Home
+	return list.Apps[0]
 }
 
 // place selects the decision in force, and sorts the best candidates first.

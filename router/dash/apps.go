@@ -5,6 +5,7 @@ package dash
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/creelrm/creel/internal/pages"
@@ -17,15 +18,21 @@ var appsPage = pages.Page{
 		line := "creel app list"
 		for _, f := range [][2]string{
 			{"state", "--state"}, {"queue", "--queue"}, {"user", "--of"}, {"type", "--type"},
-			{"q", "--name"}, {"tag", "--tag"}, {"sort", "--sort"},
+			{"q", "--name"}, {"tag", "--tag"},
 		} {
 			if v := c.Query(f[0]); v != "" {
 				line += " " + f[1] + " " + pages.ShellWord(v)
 			}
 		}
+		if v := c.Query("sort"); slices.Contains(commandOrders, v) {
+			line += " --sort " + v
+		}
 		return line
 	},
 }
+
+// commandOrders are the orders that the command has, too.
+var commandOrders = []string{"state", "started", "name", "user", "queue", "memory", "containers"}
 
 // apps is a page of the list.
 type apps struct {
@@ -34,8 +41,34 @@ type apps struct {
 	Filter     map[string]string
 	Next, From string
 	Members    []string // members that do not answer, as text
-	// GroupLinks has for each group the address of the list of its applications.
-	GroupLinks []string
+	// Kept are the filters that the form has no field for.
+	Kept       [][2]string
+	Order      pages.Order
+	CountLinks stateLinks
+	// GroupLinks has for each group the addresses of the lists of its applications.
+	GroupLinks []stateLinks
+}
+
+// stateLinks are the addresses of lists of applications: all, and by state. "" if no filter makes the list.
+type stateLinks struct{ All, Running, Waiting, Ended string }
+
+// linksOf returns the lists of applications that match some filters.
+func linksOf(filters []string) stateLinks {
+	var kept []string
+	states := true
+	for i := 0; i < len(filters); i += 2 {
+		if filters[i] != "group" {
+			kept = append(kept, filters[i], filters[i+1])
+		}
+		states = states && filters[i] != "state"
+	}
+	with := func(state string) string {
+		if !states {
+			return ""
+		}
+		return pages.WithQuery("/apps", append(slices.Clone(kept), "state", state)...)
+	}
+	return stateLinks{pages.WithQuery("/apps", kept...), with("running"), with("waiting"), with("ended")}
 }
 
 // States returns the states for the filter.
@@ -46,27 +79,31 @@ func (*apps) States() []string {
 // Groupings returns the fields by which applications can be grouped.
 func (*apps) Groupings() []string { return []string{"queue", "user", "state", "home", "type", "tag"} }
 
-// Orders returns the orders of the list besides the default one.
-func (*apps) Orders() []string {
-	return []string{"memory", "containers", "started", "name", "user", "queue"}
-}
-
-// Order describes the order of the list.
-func (a *apps) Order() string {
-	switch by := a.Filter["sort"]; by {
+// Title describes the order of the list.
+func (a *apps) Title() string {
+	name, reverse := strings.CutPrefix(a.Order.Value(), "-")
+	title := "By " + strings.NewReplacer("_", " ", "yarn ", "").Replace(name)
+	switch name {
 	case "", "state":
-		return "Running first, newest first"
-	case "memory", "containers":
-		return "Most " + by + " first"
+		title = "Running first, newest first"
+	case "memory", "containers", "members":
+		title = "Most " + name + " first"
 	case "started":
-		return "Newest first"
-	default:
-		return "By " + by
+		title = "Newest first"
 	}
+	if reverse {
+		title += ", reversed"
+	}
+	return title
 }
 
 // appFilters are the list's parameters in the API.
-var appFilters = []string{"q", "state", "queue", "user", "type", "home", "outcome", "tag", "group", "sort"}
+var appFilters = []string{
+	"q", "state", "queue", "user", "type", "home", "outcome", "tag", "group", "waits_for", "waits_in",
+}
+
+// formFilters are those of the page's form.
+var formFilters = []string{"q", "state", "queue", "user", "home", "tag", "group"}
 
 func loadApps(c *pages.Call) (any, error) {
 	a := apps{Filter: map[string]string{}}
@@ -76,7 +113,15 @@ func loadApps(c *pages.Call) (any, error) {
 		if v := strings.TrimSpace(c.Query(name)); v != "" {
 			a.Filter[name] = v
 			kept = append(kept, name, v)
+			if !slices.Contains(formFilters, name) {
+				a.Kept = append(a.Kept, [2]string{name, v})
+			}
 		}
+	}
+	a.CountLinks, a.Order = linksOf(kept), pages.NewOrder(c, "/apps", kept...)
+	if sort := a.Order.Value(); sort != "" {
+		kept = append(kept, "sort", sort)
+		a.Kept = append(a.Kept, [2]string{"sort", sort})
 	}
 	pairs = append(append(pairs, kept...), "cursor", c.Query("cursor"))
 	if err := c.Get(pages.WithQuery("/api/v1/apps", pairs...), &a.AppsDoc); err != nil {
@@ -103,7 +148,11 @@ func loadApps(c *pages.Call) (any, error) {
 				of = append(of, kept[i], kept[i+1])
 			}
 		}
-		a.GroupLinks = append(a.GroupLinks, pages.WithQuery("/apps", append(of, by, g.Key)...))
+		links := stateLinks{}
+		if g.Key != "" {
+			links = linksOf(append(of, by, g.Key))
+		}
+		a.GroupLinks = append(a.GroupLinks, links)
 	}
 	for _, m := range a.Missing {
 		text := fmt.Sprintf("%s does not answer (%s)", m.Member, m.Reason)

@@ -34,6 +34,8 @@ func New(api http.Handler, begin func(ctx context.Context) context.Context, graf
 		Functions: template.FuncMap{
 			"amounts":     amounts,
 			"queuelink":   queueLink,
+			"nodeslink":   func(member any, state string) string { return nodesLink(fmt.Sprint(member), state) },
+			"appslink":    appsLink,
 			"subjectlink": subjectLink,
 			"userlink":    func(user string) string { return pages.WithQuery("/events", "user", user) },
 			"short":       short,
@@ -44,7 +46,7 @@ func New(api http.Handler, begin func(ctx context.Context) context.Context, graf
 			"pathqueue": func(q any) string { return fmt.Sprint(q) },
 		},
 		Pages: []pages.Page{
-			overviewPage, appsPage, appPage, queuesPage, membersPage, memberPage,
+			overviewPage, appsPage, appPage, queuesPage, membersPage, memberPage, nodesPage,
 			policiesPage, policyPage, rebalancerPage, operationsPage,
 			eventsPage, appEventsPage, memberEventsPage, queueEventsPage,
 		},
@@ -53,6 +55,7 @@ func New(api http.Handler, begin func(ctx context.Context) context.Context, graf
 			{Path: "/apps", Title: "Applications", Section: "apps"},
 			{Path: "/queues", Title: "Queues", Section: "queues"},
 			{Path: "/members", Title: "Members", Section: "members"},
+			{Path: "/nodes", Title: "Nodes", Section: "nodes"},
 			{Path: "/policies", Title: "Policies", Section: "policies"},
 			{Path: "/rebalancer", Title: "Rebalancer", Section: "rebalancer"},
 			{Path: "/events", Title: "Events", Section: "events"},
@@ -61,7 +64,7 @@ func New(api http.Handler, begin func(ctx context.Context) context.Context, graf
 		// Targets of links that YARN's tools derive from a ResourceManager's web address; for clients that is the
 		// router's.
 		Other: map[string]func(*pages.Call) string{
-			"/cluster": to("/"), "/cluster/apps": to("/apps"), "/cluster/nodes": to("/members"),
+			"/cluster": to("/"), "/cluster/apps": to("/apps"), "/cluster/nodes": to("/nodes"),
 			"/cluster/scheduler": to("/queues"), "/cluster/app/{id}": app,
 			"/cluster/apps/{state}": func(c *pages.Call) string {
 				return pages.WithQuery("/apps", "state", c.Param("state"))
@@ -75,6 +78,15 @@ func New(api http.Handler, begin func(ctx context.Context) context.Context, graf
 		conf.Nav = append(conf.Nav, pages.Link{Path: grafana, Title: "Grafana", Section: "grafana"})
 	}
 	return pages.New(conf)
+}
+
+// appsLink returns the list of applications with some filters, as names and values.
+func appsLink(pairs ...any) string {
+	var text []string
+	for _, p := range pairs {
+		text = append(text, fmt.Sprint(p))
+	}
+	return pages.WithQuery("/apps", text...)
 }
 
 // hostPath returns the path of the call that drains a member's host.

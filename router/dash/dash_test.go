@@ -61,12 +61,12 @@ func TestEveryPageIsRenderedAndGuarded(t *testing.T) {
 		"/": "All 2 members are well", "/apps": "Running first", "/apps?group=queue&state=waiting": "By queue",
 		"/apps/" + id + "?user.name=alice": "Policy <b>", "/queues": "root.default",
 		"/queues?queue=root.default": "Its applications",
-		"/members":                   "sc-a", "/members/sc-a": "Nodes", "/policies": "Queues without",
+		"/members":                   "sc-a", "/members/sc-a": "Nodes", "/nodes?member=sc-a": "RUNNING", "/policies": "Queues without",
 		"/policies/root.default": "No document applies",
 		"/policies/*":            "Policy of *", "/rebalancer": "No rebalancer", "/operations": "Readiness",
 		"/events": "No event matches", "/events?kind=plan&since=24h": "No event matches",
 		"/members/sc-a/events": "Events of sc-a", "/queues/root.default/events": "Events of root.default",
-		"/apps/" + id + "/events": "Events of application",
+		"/apps/" + id + "/events": "Events of &lt;script&gt;",
 	} {
 		resp, body := get(t, web+path)
 		if resp.StatusCode != http.StatusOK || !strings.Contains(body, says) ||
@@ -99,7 +99,7 @@ func TestEveryPageIsRenderedAndGuarded(t *testing.T) {
 		}
 	}
 	for from, to := range map[string]string{
-		"/cluster": "/", "/cluster/app/" + id: "/apps/" + id, "/cluster/apps/RUNNING": "/apps", "/cluster/nodes": "/members",
+		"/cluster": "/", "/cluster/app/" + id: "/apps/" + id, "/cluster/apps/RUNNING": "/apps", "/cluster/nodes": "/nodes",
 	} {
 		if resp, _ := get(t, web+from); resp.Request.URL.Path != to || resp.StatusCode != http.StatusOK {
 			t.Errorf("%s leads to %s, %s", from, resp.Request.URL, resp.Status)
@@ -163,7 +163,7 @@ func TestOperationsListsTheDaemonsOfTheFederation(t *testing.T) {
 			}
 		}
 	}
-	sum := []string{`>proxy</a> 60`, `>router</a> 2`, `>rebalancer</a> 1`}
+	sum := []string{`?kind=proxy">60</a>`, `?kind=router">2</a>`, `?kind=rebalancer">1</a>`}
 	page("/operations", append(slices.Clone(sum),
 		`<th scope="row">p00</th>`, `<th scope="row">p49</th>`, `50 of 63 are here`, `Their versions differ`,
 		`href="http://p00.example:8099/readyz?verbose"`, `proxy p00.example:8049`, `h&lt;1&gt;`,

@@ -3,6 +3,7 @@
 package dash
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -51,6 +52,9 @@ func eventsOf(under, section, title string) pages.Page {
 				return nil, err
 			}
 			e.Fixed, e.Tabs = c.Param("id"), tabsOf(under, c.Param("id"), title, true)
+			if id, err := creel.ParseApplicationID(e.Fixed); err == nil {
+				e.Name = rowOf(c, id).Name
+			}
 			return e, nil
 		},
 		Command: eventsLine,
@@ -62,6 +66,7 @@ type eventList struct {
 	rest.EventsDoc
 	Tabs  []tab
 	Fixed string // the page's only subject; "": the viewer chooses
+	Name  string // of an application that is the page's only subject; "" if it has none
 	// The filters.
 	Subject, Kind, User, Since string
 	Newest, Older              string // addresses of other pages; "" if there is none
@@ -69,7 +74,7 @@ type eventList struct {
 
 func (e *eventList) PageTitle() string {
 	if e.Fixed != "" {
-		return "Events of " + e.Fixed
+		return "Events of " + cmp.Or(e.Name, e.Fixed)
 	}
 	return "Events"
 }

@@ -3,6 +3,7 @@
 package dash
 
 import (
+	"net/url"
 	"strconv"
 
 	"github.com/creelrm/creel/internal/pages"
@@ -41,23 +42,16 @@ func loadMembers(c *pages.Call) (any, error) {
 // member is the page of one member, with a part of its nodes.
 type member struct {
 	rest.SubclusterDoc
-	Frozen string
-	Nodes  rest.NodesDoc
-	// NodesProblem is the reason why the page has no nodes.
-	NodesProblem string
-	Next         string
-	State, Find  string // filters
-	Drained      []subcluster.HostDoc
-	Heat         heat // of all nodes
+	Frozen  string
+	Nodes   *nodeList
+	Drained []subcluster.HostDoc
+	Heat    heat // of all nodes
 }
 
 func (m *member) PageTitle() string { return string(m.ID) }
 
 // Tabs returns the tabs of its pages.
 func (m *member) Tabs() []tab { return tabsOf("/members/", string(m.ID), "Member", false) }
-
-// DrainsHosts reports whether its hosts can be drained by calls: Hadoop's ResourceManagers read files.
-func (m *member) DrainsHosts() bool { return !(&subcluster.Member{Version: m.Version}).ByAgent() }
 
 // Lost reports whether its metrics are out of date and not in the sums.
 func (m *member) Lost() bool {
@@ -70,7 +64,7 @@ func loadMember(c *pages.Call) (any, error) {
 	if err := c.Get("/api/v1/subclusters", &all); err != nil {
 		return nil, err
 	}
-	m := member{Frozen: all.Frozen, State: c.Query("state"), Find: c.Query("q")}
+	m := member{Frozen: all.Frozen}
 	found := false
 	for _, s := range all.Subclusters {
 		if string(s.ID) == id {
@@ -80,14 +74,11 @@ func loadMember(c *pages.Call) (any, error) {
 	if !found {
 		return nil, pages.Missing("There is no member "+id, "It never registered, or was removed.")
 	}
-	here := "/members/" + id
-	err := c.Get(pages.WithQuery("/api/v1/nodes", "subcluster", id, "state", m.State, "q", m.Find, "limit", "50",
-		"cursor", c.Query("cursor")), &m.Nodes)
-	if p, ok := err.(*pages.Problem); ok {
-		m.NodesProblem = p.Error()
-	} else if err != nil {
+	var err error
+	if m.Nodes, err = readNodes(c, "/members/"+url.PathEscape(id), id); err != nil {
 		return nil, err
 	}
+	m.Nodes.Drains = drainsHosts(m.Version)
 	var drained rest.HostsDoc
 	if err := c.Get(pages.WithQuery("/api/v1/drains", "subcluster", id), &drained); err == nil {
 		m.Drained = drained.Hosts // others than administrators see none where ACLs are checked
@@ -96,9 +87,6 @@ func loadMember(c *pages.Call) (any, error) {
 	err = c.Get(pages.WithQuery("/api/v1/nodes", "subcluster", id, "limit", strconv.Itoa(heatNodes)), &nodes)
 	if err == nil {
 		m.Heat = newHeat(&nodes)
-	}
-	if m.Nodes.Next != "" {
-		m.Next = pages.WithQuery(here, "state", m.State, "q", m.Find, "cursor", m.Nodes.Next)
 	}
 	return &m, nil
 }

@@ -5,7 +5,6 @@ package dash
 import (
 	"maps"
 	"net/http"
-	"time"
 
 	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/router/rest"
@@ -31,7 +30,6 @@ type operations struct {
 	CutOff         []rest.SubclusterDoc // members that this router does not call now
 	Known          int
 	Events         []rest.EventDoc
-	Up             string
 }
 
 func loadOperations(c *pages.Call) (any, error) {
@@ -64,7 +62,6 @@ func loadOperations(c *pages.Call) (any, error) {
 			o.CutOff = append(o.CutOff, m)
 		}
 	}
-	o.Up = pages.Age(time.Since(o.Started).Seconds())
 	return &o, nil
 }
 

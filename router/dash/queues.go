@@ -28,6 +28,14 @@ type queueNode struct {
 	PerUnit []queuePart // by member
 }
 
+// PageTitle is the name of the open queue.
+func (q *queues) PageTitle() string {
+	if q.Known {
+		return "Queue " + q.Open
+	}
+	return "Queues"
+}
+
 // queuePart is a queue in one member, in percent of the member.
 type queuePart struct {
 	Member creel.SubclusterID

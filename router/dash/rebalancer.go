@@ -57,7 +57,7 @@ func loadRebalancer(c *pages.Call) (any, error) {
 	plan := p.Plan
 	switch {
 	case p.Paused != nil:
-		p.Sentence = "Plans are paused by " + p.Paused.By + " since " + pages.Stamp(p.Paused.At)
+		p.Sentence = "Plans are paused by " + p.Paused.By
 		if p.Paused.Reason != "" {
 			p.Sentence += ": " + p.Paused.Reason
 		}

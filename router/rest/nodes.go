@@ -161,7 +161,8 @@ func (h *Handler) listNodes(w http.ResponseWriter, r *http.Request) {
 	answerTagged(w, r, doc)
 }
 
-// afterNode returns the node of a cursor, nil without a cursor. A node that has left has only its place by member and id.
+// afterNode returns the node of a cursor, nil without a cursor. A node that has left has only its place by member and
+// id.
 func afterNode(cursor string, all []*NodeRow) (*NodeRow, error) {
 	if cursor == "" {
 		return nil, nil

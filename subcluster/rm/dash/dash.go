@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/pages"
@@ -34,6 +33,7 @@ func New(api http.Handler) *pages.Site {
 	return pages.New(pages.Config{
 		API: api, Templates: files, Home: "/cluster", Search: "/cluster/apps", Problem: "creel node list",
 		Functions: template.FuncMap{
+			"appslink":  func(name, value string) string { return pages.WithQuery("/cluster/apps", name, value) },
 			"queuelink": func(q string) string { return pages.WithQuery("/cluster/apps", "queue", q) },
 		},
 		Pages: []pages.Page{clusterPage, appsPage, list, appPage, queuesPage, nodesPage, one},
@@ -73,7 +73,6 @@ type cluster struct {
 	Leaves   []queue
 	More     int // hidden queues
 	Newest   []subcluster.AppLine
-	Up       string
 }
 
 type info struct {
@@ -106,7 +105,6 @@ func loadCluster(c *pages.Call) (any, error) {
 		return nil, err
 	}
 	p.Metrics, p.Info, p.Newest = metrics.Metrics, about.Info, newest.Apps
-	p.Up = pages.Age(time.Since(time.UnixMilli(int64(p.Info.Started))).Seconds())
 	for _, q := range all {
 		if q.Leaf {
 			p.Leaves = append(p.Leaves, q)
@@ -227,8 +225,8 @@ type app struct {
 	Logs     rest.LogsDoc
 }
 
-// PageTitle is the application's id.
-func (a *app) PageTitle() string { return a.ID }
+// PageTitle is the application's name; without one its id.
+func (a *app) PageTitle() string { return cmp.Or(a.Report.Name, a.ID) }
 
 func loadApp(c *pages.Call) (any, error) {
 	id, err := creel.ParseApplicationID(c.Param("id"))

@@ -4,6 +4,9 @@
 // between two comments, and is swapped when the router says that it has changed.
 // The router has escaped what is in it, and its policy lets no script in a page run.
 
+import { dress } from "./tables.js";
+import { tell } from "./times.js";
+
 const status = document.getElementById("status");
 
 // The two comments of a part.
@@ -40,9 +43,14 @@ function swap(name, html) {
   const whole = document.createElement("template");
   whole.innerHTML = html;
   at[0].after(whole.content);
+  dress();
+  tell();
   for (const e of document.querySelectorAll(".wide")) e.scrollLeft = scrolled.get(e.getAttribute("aria-label")) ?? e.scrollLeft;
   if (focus) document.querySelector(focus)?.focus({ preventScroll: true });
 }
+
+dress();
+tell();
 
 let source = null;
 let since = null;
