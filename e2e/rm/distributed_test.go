@@ -22,6 +22,7 @@ func TestHadoopNodePlacesOpportunisticContainers(t *testing.T) {
 	const distributed = "yarn.nodemanager.distributed-scheduling.enabled"
 	rm := Start(t, Options{Conf: hadoop.Conf{
 		"yarn.resourcemanager.opportunistic-container-allocation.enabled": "true", distributed: "true",
+		"yarn.scheduler.minimum-allocation-mb": "32",
 	}})
 	proxy := process.FreeAddress(t, "127.0.0.1")
 	first := hadoop.StartNM(t, hadoop.NM{Name: "nm1", RM: rm.Addresses, Conf: hadoop.Conf{
@@ -66,13 +67,14 @@ func TestHadoopNodePlacesOpportunisticContainers(t *testing.T) {
 }
 
 // survive kills the ResourceManager while containers run that a NodeManager placed. The next one gets them from the
-// node, the AM registers again, and all end well.
+// node, the AM registers again, and all end well. Each node has room for all three containers: one in a queue would
+// wait for the end of those that run.
 func survive(t *testing.T, rm *Creel, c *clients.Cluster) {
 	t.Helper()
 	client, dir := hadoop.Client{Conf: c.Conf}.Setup(t), t.TempDir()
 	jar := filepath.Join(hadoop.Jars(t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")
 	shell := client.Start(t, hadoop.DistributedShell,
-		"-jar", jar, "-num_containers", "3", "-master_memory", "256", "-container_memory", "128", "-timeout", "170000",
+		"-jar", jar, "-num_containers", "3", "-master_memory", "256", "-container_memory", "32", "-timeout", "170000",
 		"-container_type", "OPPORTUNISTIC", "-shell_command",
 		fmt.Sprintf("touch %[1]s/$CONTAINER_ID; while ! [ -e %[1]s/go ]; do sleep 0.2; done", dir))
 	shell.Await(t, "the containers", func() bool {
