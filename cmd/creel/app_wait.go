@@ -100,7 +100,7 @@ with a state of YARN. An application that has finished was running, too.`,
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), timeout)
 		defer cancel()
-		// The first questions do not end with the timeout: a short one still tells what the applications do.
+		// The first round ignores the timeout, so that its error can name the state of an application.
 		for asked := c.Context(); ; asked = ctx {
 			over, err := w.round(asked, c)
 			if over || err != nil {

@@ -60,8 +60,8 @@ func readNodes(c *pages.Call, here, member string) (*nodeList, error) {
 	return l, nil
 }
 
-// nodesLink returns the list of the running nodes of a member, or of all members for "".
-func nodesLink(member string, state string) string {
+// nodesLink returns the address of the list of nodes of a member in a state; "" is every member, or every state.
+func nodesLink(member, state string) string {
 	return pages.WithQuery("/nodes", "member", member, "state", state)
 }
 
