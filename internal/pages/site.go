@@ -189,6 +189,9 @@ func (d *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
 	})
 }
 
+// noDigest is in the layout, where write puts the digest of a page's live parts.
+const noDigest = `data-parts=""`
+
 func (d *Site) write(w http.ResponseWriter, status int, name string, s shell) {
 	var body bytes.Buffer
 	s.Site, s.Now = &d.conf, time.Now().UTC().Format(instantLayout)
@@ -199,7 +202,8 @@ func (d *Site) write(w http.ResponseWriter, status int, name string, s shell) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Add("Vary", "Cookie")
 	w.WriteHeader(status)
-	w.Write(body.Bytes()) // an error here means that the client disconnected
+	html := bytes.Replace(body.Bytes(), []byte(noDigest), []byte(`data-parts="`+digest(cut(body.Bytes()))+`"`), 1)
+	w.Write(html) // an error here means that the client disconnected
 }
 
 // WithQuery returns a path with the non-empty parts of a query.

@@ -4,10 +4,15 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"time"
 )
 
@@ -23,7 +28,9 @@ const (
 const every = time.Second
 
 // stream updates one page. Each second it renders the page named by ?at=, in the name of the stream's viewer, and sends
-// the changed parts. All streams share the requests to members (see router/rest).
+// the changed parts. The browser tells the digest of the parts that it shows, by ?had= or, when it connects again, by
+// the last event's id; at another digest the first round sends all parts. All streams share the requests to members
+// (see router/rest).
 func (d *Site) stream(w http.ResponseWriter, r *http.Request) {
 	at, err := url.Parse(r.URL.Query().Get("at"))
 	if err != nil || at.Scheme != "" || at.Host != "" || len(at.Path) == 0 || at.Path[0] != '/' {
@@ -40,6 +47,7 @@ func (d *Site) stream(w http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(w)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	had := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("had"))
 	var before map[string]string
 	for {
 		now, status, err := d.parts(r, at)
@@ -47,8 +55,9 @@ func (d *Site) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		var b bytes.Buffer
+		all := before == nil && had != digest(now)
 		for name, html := range now {
-			if was, there := before[name]; before != nil && there && was != html {
+			if was, there := before[name]; all || there && was != html {
 				line, _ := json.Marshal(map[string]string{"part": name, "html": html}) // texts: no error
 				fmt.Fprintf(&b, "event: part\ndata: %s\n\n", line)
 			}
@@ -59,7 +68,7 @@ func (d *Site) stream(w http.ResponseWriter, r *http.Request) {
 		for name, html := range now {
 			before[name] = html
 		}
-		fmt.Fprintf(&b, "event: alive\ndata: %d\n\n", status)
+		fmt.Fprintf(&b, "event: alive\nid: %s\ndata: %d\n\n", digest(before), status)
 		if _, err := w.Write(b.Bytes()); err != nil || out.Flush() != nil {
 			return
 		}
@@ -101,4 +110,13 @@ func cut(html []byte) map[string]string {
 		out[string(name)] = string(inner)
 		html = rest
 	}
+}
+
+// digest identifies the live parts of a page.
+func digest(parts map[string]string) string {
+	h := fnv.New64a()
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		fmt.Fprintf(h, "%s %d %s", name, len(parts[name]), parts[name])
+	}
+	return strconv.FormatUint(h.Sum64(), 16)
 }

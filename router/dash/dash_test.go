@@ -3,10 +3,12 @@
 package dash_test
 
 import (
+	"bufio"
 	"fmt"
 	"html"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -127,6 +129,52 @@ func TestStreamSendsChanges(t *testing.T) {
 	}
 	if !strings.Contains(heard.String(), `event: part`) || !strings.Contains(heard.String(), `"part":"apps"`) {
 		t.Errorf("heard\n%s", heard.String())
+	}
+}
+
+// A page changes after it was sent, and before its stream begins or begins again: the stream's first round has the
+// change. It has nothing if the page is as it was.
+func TestStreamBeginsWhereThePageEnds(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2, Routers: 1})
+	web := "http://" + f.Routers[0].Web
+	shown := func(path string) (body, digest string) {
+		_, body = get(t, web+path)
+		m := regexp.MustCompile(`data-parts="([0-9a-f]+)"`).FindStringSubmatch(body)
+		if m == nil {
+			t.Fatalf("%s has no digest:\n%s", path, body)
+		}
+		return body, m[1]
+	}
+	// first is the first round of a stream.
+	first := func(path, had, last string) string {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			web+"/dash/stream?"+url.Values{"at": {path}, "had": {had}}.Encode(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Last-Event-ID", last)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var heard strings.Builder
+		for lines := bufio.NewScanner(resp.Body); lines.Scan() && !strings.HasPrefix(lines.Text(), "data: 200"); {
+			heard.WriteString(lines.Text() + "\n")
+		}
+		return heard.String()
+	}
+	_, before := shown("/apps?q=hello")
+	id := submit(t, f, "hello")
+	f.Until("the page has the application", func() bool { body, _ := shown("/apps?q=hello"); return strings.Contains(body, id) })
+	for _, by := range [][2]string{{before, ""}, {"", before}, {"", ""}} {
+		if got := first("/apps?q=hello", by[0], by[1]); !strings.Contains(got, "event: part") || !strings.Contains(got, id) {
+			t.Errorf("after %q the first round is\n%s", by, got)
+		}
+	}
+	_, same := shown("/policies")
+	if got := first("/policies", same, ""); strings.Contains(got, "event: part") || !strings.Contains(got, "id: "+same) {
+		t.Errorf("nothing has changed, and the first round is\n%s", got)
 	}
 }
 

@@ -67,15 +67,17 @@ function lost() {
 }
 
 let last = 0;
+let had = document.body.dataset.parts; // the digest of the parts that the page shows
 
 function listen() {
   if (source || document.hidden) return;
-  source = new EventSource("/dash/stream?at=" + encodeURIComponent(document.body.dataset.here));
+  source = new EventSource("/dash/stream?at=" + encodeURIComponent(document.body.dataset.here) + "&had=" + had);
   source.addEventListener("part", (e) => {
     const part = JSON.parse(e.data);
     swap(part.part, part.html);
   });
-  source.addEventListener("alive", () => {
+  source.addEventListener("alive", (e) => {
+    had = e.lastEventId || had;
     since = null;
     last = Date.now();
     if (status.dataset.state !== "live") say("live", "live");
