@@ -38,13 +38,19 @@ const shortBy = 0.05
 // Judge finds the queues that have less than their guarantee while they ask for more. Like Memory it is pure and has
 // no lock. It looks at the nodes without a label.
 type Judge struct {
-	short  map[creel.QueuePath]time.Time // since when
-	found  []ShortQueue                  // the worst first
-	leaves []queueShare                  // of the last view
-	over   queueShare                    // the queue that is furthest above its guarantee
-	off    []creel.SubclusterID          // members without preemption
+	short  map[creel.QueuePath]shortQueue
+	found  []ShortQueue         // the worst first
+	leaves []queueShare         // of the last view
+	over   queueShare           // the queue that is furthest above its guarantee
+	off    []creel.SubclusterID // members without preemption
 
 	refusals map[creel.SubclusterID][]Refusal // of trials
+}
+
+// shortQueue is what the Judge remembers of a queue that is short.
+type shortQueue struct {
+	since time.Time
+	used  float64 // at the last observation
 }
 
 // ShortQueue is a queue that has less than its guarantee and asks for more. Used and Guaranteed are parts of the
@@ -67,20 +73,21 @@ func (j *Judge) Observe(now time.Time, view *subcluster.View) {
 			j.off = append(j.off, m.ID)
 		}
 	}
-	short := map[creel.QueuePath]time.Time{}
+	short := map[creel.QueuePath]shortQueue{}
 	for _, q := range j.leaves {
 		if q.used-q.guaranteed > j.over.used-j.over.guaranteed {
 			j.over = q
 		}
-		if min(q.guaranteed-q.used, q.pending) <= shortBy*q.guaranteed {
+		if q.guaranteed-q.used <= shortBy*q.guaranteed || q.pending <= 0 {
 			continue
 		}
-		since, known := j.short[q.queue]
-		if !known {
-			since = now
+		before, known := j.short[q.queue]
+		// Few asks that are granted at once are no lack, though there are some at each observation.
+		if !known || q.pending <= shortBy*q.guaranteed && q.used > before.used {
+			before.since = now
 		}
-		short[q.queue] = since
-		j.found = append(j.found, ShortQueue{q.queue, q.used, q.guaranteed, since})
+		short[q.queue] = shortQueue{before.since, q.used}
+		j.found = append(j.found, ShortQueue{q.queue, q.used, q.guaranteed, before.since})
 	}
 	j.short = short
 	slices.SortStableFunc(j.found, func(a, b ShortQueue) int {

@@ -97,6 +97,20 @@ func TestQueueThatGotItsGuaranteeStartsANewWait(t *testing.T) {
 	}
 }
 
+// The asks of a queue are far less than its guarantee. While none is granted it is short; while some are it is not.
+func TestQueueWithFewAsksIsShortWhileNoneIsGranted(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0)
+	for grants, want := range map[int64]int{0: 1, 1: 0} {
+		var j router.Judge
+		for s := range int64(120) {
+			j.Observe(start.Add(time.Duration(s)*time.Second), queueView(80, s/20*grants, 1))
+		}
+		if short := j.Short(start.Add(2 * time.Minute)); len(short) != want {
+			t.Errorf("with %d grants in 20 s: %v", grants, short)
+		}
+	}
+}
+
 func TestFewWaitingApplicationsAreGood(t *testing.T) {
 	view := viewOf(subcluster.StateActive, subcluster.StateActive)
 	for name, c := range map[string]struct {
