@@ -18,6 +18,8 @@ import (
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/routertest"
 	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // pastOf is a history of some subjects as another router sends it: an hour and a day of use in whole percents, with
@@ -157,6 +159,48 @@ func TestChartsHaveValuesUnderTheCursor(t *testing.T) {
 		if wide := b.eval("String(document.documentElement.scrollWidth)"); wide != "360" {
 			t.Errorf("%s is %s wide on a screen of 360", path, wide)
 		}
+	}
+	b.quiet()
+}
+
+// The page of the rebalancer draws the entitlements of the plan's queues over time, each with the API's figures.
+func TestRebalancerChartHasEntitlements(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2, Routers: 1})
+	r := f.Routers[0]
+	plan := &subcluster.Plan{Queues: []subcluster.QueuePlan{
+		{Queue: "root.default", Entitled: 0.5}, {Queue: "root.other", Entitled: 0.25},
+	}}
+	plan.Under(1, time.Hour)
+	data, err := json.Marshal(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Store.PutDocument(t.Context(), statestore.DocumentWrite{
+		Class: subcluster.PlanClass, Name: subcluster.PlanName, Data: data,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	past := pastOf(history.Subject{Kind: history.Queue, Name: "root.default"})
+	if _, err := server.MergeHistory(r.Server, time.Now(), bytes.NewReader(past)); err != nil {
+		t.Fatal(err)
+	}
+	b := newBrowser(t)
+	b.until("the page has a chart", func() bool {
+		b.open("http://" + r.Web + "/rebalancer")
+		return b.count("[data-queues]") == 1
+	})
+	for _, part := range []float64{0.3, 0.6} {
+		at := b.hover("plan", part)
+		if at["root.default"] != "50 %" || at["root.other"] != "–" {
+			t.Errorf("at %v of its width: %v, want half for root.default and nothing known of the other", part, at)
+		}
+	}
+	b.axe("chart of the rebalancer")
+	b.narrow()
+	b.open("http://" + r.Web + "/rebalancer")
+	b.hover("plan", 0.5)
+	if wide := b.eval("String(document.documentElement.scrollWidth)"); wide != "360" {
+		t.Errorf("it is %s wide on a screen of 360", wide)
 	}
 	b.quiet()
 }
