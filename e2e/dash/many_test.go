@@ -4,11 +4,14 @@ package dash
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,6 +52,12 @@ func lone(t *testing.T, store *statestore.Memory) string {
 // register writes a member that heartbeats once, with a load.
 func register(t *testing.T, store *statestore.Memory, id creel.SubclusterID, lease time.Duration) {
 	t.Helper()
+	registerAt(t, store, subcluster.Member{ID: id, Epoch: 1, Lease: lease})
+}
+
+// registerAt is register for a member with addresses.
+func registerAt(t *testing.T, store *statestore.Memory, m subcluster.Member) {
+	t.Helper()
 	load := subcluster.Load{Metrics: subcluster.ClusterMetrics{
 		AppsRunning: 3, AppsPending: 1, ContainersAllocated: 40, ActiveNodes: 500, TotalMB: 1 << 20, AllocatedMB: 400 << 10,
 		TotalVirtualCores: 1000, AllocatedVirtualCores: 300, ContainersPerSecond: 2,
@@ -60,8 +69,8 @@ func register(t *testing.T, store *statestore.Memory, id creel.SubclusterID, lea
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = store.Register(t.Context(), subcluster.Member{ID: id, Epoch: 1, Lease: lease, Capability: string(text)})
-	if err != nil {
+	m.Capability = string(text)
+	if err := store.Register(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -168,5 +177,80 @@ func TestPagesWithoutMembersAndInAFrozenView(t *testing.T) {
 		if text := b.text("#problem"); text != "" {
 			t.Errorf("%s in a frozen view: %s", path, text)
 		}
+	}
+}
+
+// appsOf plays a member's web service: its applications as a router asks for them, and nothing else. Every tenth
+// waits. whole counts the complete lists that it has sent.
+func appsOf(t *testing.T, member, n int, whole *atomic.Int64) *httptest.Server {
+	t.Helper()
+	doc := subcluster.AppChanges{At: "1", Now: 1_700_000_000_000, Whole: true}
+	for i := range n {
+		line := &subcluster.AppLine{
+			ID: fmt.Sprintf("application_%d_%04d", 1_700_000_000_000+int64(member), i+1), Name: fmt.Sprintf("job %d", i),
+			User: fmt.Sprintf("user%d", i%50), Queue: "root.batch", Type: "SPARK", State: "RUNNING", Outcome: "UNDEFINED",
+			Started: doc.Now - int64(i), Containers: 3, MemoryMB: 6144, VCores: 3, Viewers: "*",
+		}
+		if i%10 == 0 {
+			line.State, line.Waits, line.WaitsIn, line.WaitsSince = "ACCEPTED", "am_limit", "root.batch", doc.Now-90_000
+			line.Containers, line.MemoryMB, line.VCores = 0, 0, 0
+		}
+		doc.Apps = append(doc.Apps, line)
+	}
+	all, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path != "/api/v1/apps/changes":
+			http.NotFound(w, r)
+		case r.URL.Query().Get("since") == "1":
+			io.WriteString(w, `{"at":"1","now":1700000000000,"apps":[]}`)
+		default:
+			whole.Add(1)
+			w.Write(all)
+		}
+	}))
+	t.Cleanup(web.Close)
+	return web
+}
+
+// Sixty members have 100,020 applications. Each page is bounded, and only changes are read again from the members.
+func TestPagesOfAHundredThousandApplications(t *testing.T) {
+	const members, each = 60, 1667
+	store := newStore()
+	var whole atomic.Int64
+	for i := range members {
+		id := creel.SubclusterID(fmt.Sprintf("sc-%02d", i))
+		web := strings.TrimPrefix(appsOf(t, i, each, &whole).URL, "http://")
+		registerAt(t, store, subcluster.Member{
+			ID: id, Epoch: 1, Lease: time.Hour, Addresses: subcluster.Addresses{Web: web},
+		})
+	}
+	web := lone(t, store)
+	b := newBrowser(t)
+	b.open("http://" + web + "/apps")
+	b.until("the router has all applications", func() bool {
+		apps := api[rest.OverviewDoc](t, web, "/api/v1/overview").Apps
+		return apps != nil && apps.Running+apps.Waiting == members*each
+	})
+	for _, path := range []string{
+		"/", "/apps", "/apps?sort=memory", "/apps?state=waiting", "/apps?queue=root.batch&user=user7", "/queues", "/members",
+		"/members/sc-07", "/nodes", "/policies", "/rebalancer", "/events", "/operations",
+	} {
+		began := time.Now()
+		b.open("http://" + web + path)
+		took, size := time.Since(began), len(b.eval("document.documentElement.outerHTML"))
+		t.Logf("%-40s %7d bytes %6.0f ms", path, size, float64(took.Microseconds())/1000)
+		if size > 300_000 {
+			t.Errorf("%s has %d bytes", path, size)
+		}
+		if text := b.text("#problem"); text != "" {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+	if n := whole.Load(); n != members {
+		t.Errorf("the members sent %d complete lists, want one each", n)
 	}
 }
