@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kerberos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jcmturner/gokrb5/v8/config"
+
+	"github.com/creelrm/creel/internal/gssapi"
+)
+
+// Config is a krb5.conf.
+type Config struct {
+	krb *config.Config
+	// Now is the clock, for tests.
+	Now func() time.Time
+}
+
+// strong are the types of keys that are used, in the order of preference.
+var strong = []int32{20, 19, 18, 17}
+
+// LoadConfig reads a krb5.conf.
+func LoadConfig(path string) (*Config, error) {
+	text, err := readFile("Kerberos configuration", path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := parseConfig(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("file %s: %w", path, err)
+	}
+	return c, nil
+}
+
+func parseConfig(text string) (c *Config, err error) {
+	defer func() {
+		if recover() != nil { // the parser panics at some malformed lines
+			c, err = nil, errors.New("a line is malformed")
+		}
+	}()
+	krb, err := config.NewFromString(text)
+	var unsupported config.UnsupportedDirective
+	if err != nil && !errors.As(err, &unsupported) {
+		return nil, errors.New("a line is malformed")
+	}
+	keep := func(ids []int32) []int32 {
+		return slices.DeleteFunc(slices.Clone(ids), func(id int32) bool { return !slices.Contains(strong, id) })
+	}
+	d := &krb.LibDefaults
+	d.DefaultTktEnctypeIDs, d.DefaultTGSEnctypeIDs = keep(d.DefaultTktEnctypeIDs), keep(d.DefaultTGSEnctypeIDs)
+	if len(d.DefaultTktEnctypeIDs) == 0 || len(d.DefaultTGSEnctypeIDs) == 0 {
+		return nil, errors.New("default_tkt_enctypes and default_tgs_enctypes must have a type of AES")
+	}
+	return &Config{krb: krb, Now: time.Now}, nil
+}
+
+// DefaultRealm is the realm of principals without one.
+func (c *Config) DefaultRealm() string { return c.krb.LibDefaults.DefaultRealm }
+
+// Skew is the largest permitted difference of clocks.
+func (c *Config) Skew() time.Duration { return c.krb.LibDefaults.Clockskew }
+
+// RealmOf returns the realm of a host by [domain_realm], or the default realm.
+func (c *Config) RealmOf(host string) string {
+	if r := c.krb.ResolveRealm(host); r != "" {
+		return r
+	}
+	return c.DefaultRealm()
+}
+
+// Login is a principal with a way to obtain tickets. It is safe for concurrent use.
+type Login struct {
+	Principal gssapi.Principal
+	conf      *Config
+	keys      []gssapi.ServiceKey // none for a login by a ticket cache
+
+	mu      sync.Mutex // held during an exchange with the KDC
+	granted grant      // the ticket that grants others
+	tickets map[string]gssapi.Ticket
+}
+
+// grant is a ticket of the ticket-granting service.
+type grant struct {
+	ticket gssapi.Ticket
+	from   time.Time
+}
+
+// maxTickets bounds the cached tickets of a login.
+const maxTickets = 1000
+
+// LoginKeytab makes a login by the keys of a keytab. It asks the KDC only when a ticket is needed.
+func (c *Config) LoginKeytab(principal gssapi.Principal, keytab *Keytab) (*Login, error) {
+	if principal.Realm == "" {
+		principal.Realm = c.DefaultRealm()
+	}
+	keys := slices.DeleteFunc(keytab.Keys(principal), func(k gssapi.ServiceKey) bool {
+		return !slices.Contains(strong, k.Key.Type)
+	})
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("the keytab has no AES key of %s", principal)
+	}
+	return &Login{Principal: principal, conf: c, keys: keys, tickets: map[string]gssapi.Ticket{}}, nil
+}
+
+// LoginCache makes a login by a ticket cache: a path or a value of KRB5CCNAME. It cannot renew its tickets.
+func (c *Config) LoginCache(name string) (*Login, error) {
+	cache, err := loadCache(name)
+	if err != nil {
+		return nil, err
+	}
+	l := &Login{Principal: cache.principal, conf: c, tickets: map[string]gssapi.Ticket{}}
+	granting := grantingService(cache.principal.Realm, cache.principal.Realm)
+	for _, t := range cache.tickets {
+		if !t.Client.Equal(l.Principal) {
+			continue
+		}
+		if t.Service.Equal(granting) {
+			l.granted.ticket = t
+		} else if len(l.tickets) < maxTickets {
+			l.tickets[t.Service.String()] = t
+		}
+	}
+	if l.granted.ticket.Encoded == nil && len(l.tickets) == 0 {
+		return nil, fmt.Errorf("ticket cache %s has no ticket of %s: log in by kinit", name, l.Principal)
+	}
+	return l, nil
+}
+
+// grantingService is the principal that grants tickets of a realm to clients of another one.
+func grantingService(realm, of string) gssapi.Principal {
+	return gssapi.Principal{Names: []string{"krbtgt", realm}, Realm: of}
+}
+
+// margin is the time before its end at which a ticket is replaced.
+const margin = time.Minute
+
+// Ticket returns a ticket for a service, from the KDC if none is cached. The realm of the service may be empty.
+func (l *Login) Ticket(ctx context.Context, service gssapi.Principal) (gssapi.Ticket, error) {
+	if service.Realm == "" && len(service.Names) > 1 {
+		service.Realm = l.conf.RealmOf(service.Names[1])
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.conf.Now()
+	if t, ok := l.tickets[service.String()]; ok && now.Add(margin).Before(t.End) {
+		return t, nil
+	}
+	if err := l.ensureGranted(ctx, now); err != nil {
+		return gssapi.Ticket{}, err
+	}
+	t, err := l.follow(ctx, service)
+	if err != nil {
+		return gssapi.Ticket{}, err
+	}
+	if len(l.tickets) >= maxTickets {
+		clear(l.tickets)
+	}
+	l.tickets[service.String()] = t
+	return t, nil
+}
+
+// ensureGranted logs in, if the present login has expired or soon will. A login by a keytab is repeated after four
+// fifths of its time; if the KDC is away then, the old ticket serves until it expires.
+func (l *Login) ensureGranted(ctx context.Context, now time.Time) error {
+	t := &l.granted.ticket
+	valid := t.Encoded != nil && now.Add(margin).Before(t.End)
+	if len(l.keys) == 0 {
+		if !valid {
+			return fmt.Errorf("the login of %s has expired: log in by kinit", l.Principal)
+		}
+		return nil
+	}
+	if valid && now.Sub(l.granted.from) < t.End.Sub(l.granted.from)*4/5 {
+		return nil
+	}
+	ticket, err := l.conf.login(ctx, l.Principal, l.keys)
+	if err == nil {
+		l.granted = grant{ticket, now}
+	} else if valid {
+		return nil
+	}
+	return err
+}
+
+// maxReferrals bounds the realms between a client and a service.
+const maxReferrals = 5
+
+// follow asks for a ticket, and follows the KDC to other realms.
+func (l *Login) follow(ctx context.Context, service gssapi.Principal) (gssapi.Ticket, error) {
+	granting, realm := l.granted.ticket, l.Principal.Realm
+	for range maxReferrals {
+		want := service
+		if service.Realm != realm {
+			want = grantingService(service.Realm, realm)
+		}
+		t, err := l.conf.ask(ctx, realm, granting, want)
+		if err != nil {
+			return gssapi.Ticket{}, err
+		}
+		if want.Equal(service) && t.Service.Equal(service) {
+			return t, nil
+		}
+		granting, realm = t, t.Service.Names[1]
+	}
+	return gssapi.Ticket{}, fmt.Errorf("more than %d realms lie between %s and %s", maxReferrals, l.Principal, service)
+}
