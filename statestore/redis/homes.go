@@ -570,14 +570,19 @@ func (s *Store) all(ctx context.Context, calls []*call) ([]any, error) {
 	if len(calls) == 0 {
 		return nil, nil
 	}
+	bounded, end, err := limited(ctx)
+	if err != nil {
+		return nil, err
+	}
 	began := time.Now()
 	pipe := s.client.Pipeline()
 	cmds := make([]*goredis.Cmd, len(calls))
 	for i, c := range calls {
-		cmds[i] = pipe.Do(ctx, c.args...)
+		cmds[i] = pipe.Do(bounded, c.args...)
 	}
 	out := make([]any, len(calls))
-	_, broken := pipe.Exec(ctx)
+	_, broken := pipe.Exec(bounded)
+	end()
 	if s.cfg.Observe != nil {
 		operation := "list"
 		if calls[0].script != nil {

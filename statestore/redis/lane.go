@@ -290,17 +290,11 @@ var ErrNoReplicas error = &creel.Error{
 // call marked once only if the call certainly did not happen: a second Move or Acquire could undo changes made after
 // the first.
 func (s *Store) do(ctx context.Context, c *call) (any, error) {
-	if p := statestore.PatienceOf(ctx); p != nil {
-		left := p.Left()
-		if left <= 0 {
-			return nil, statestore.Unavailable("it did not answer in time", time.Second)
-		}
-		limited, cancel := context.WithTimeout(ctx, left)
-		defer cancel()
-		began := time.Now()
-		defer func() { p.Spend(time.Since(began)) }()
-		ctx = limited
+	ctx, end, err := limited(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer end()
 	if s.cfg.Observe == nil {
 		return s.repeat(ctx, c)
 	}
@@ -308,6 +302,21 @@ func (s *Store) do(ctx context.Context, c *call) (any, error) {
 	v, err := s.repeat(ctx, c)
 	s.cfg.Observe(c.operation(), time.Since(began), err)
 	return v, err
+}
+
+// limited bounds a call by the statestore.Patience of its context, if it has one. The caller calls end after the call.
+func limited(ctx context.Context) (_ context.Context, end func(), err error) {
+	p := statestore.PatienceOf(ctx)
+	if p == nil {
+		return ctx, func() {}, nil
+	}
+	left := p.Left()
+	if left <= 0 {
+		return nil, nil, statestore.Unavailable("it did not answer in time", time.Second)
+	}
+	ctx, cancel := context.WithTimeout(ctx, left)
+	began := time.Now()
+	return ctx, func() { p.Spend(time.Since(began)); cancel() }, nil
 }
 
 // operation returns a call's name in metrics.
