@@ -205,6 +205,7 @@ func (s *Session) onNotRegistered(m *link, under *Send) {
 	if a := under.Allocate; a != nil {
 		// renew sends asks, releases and the blacklist again.
 		m.updates = append(a.UpdateRequests, m.updates...)
+		m.release = append(a.Release, m.release...)
 		if m.home {
 			s.ledger.scheduling.untaken(a.SchedulingRequests)
 			s.am.untaken(a)

@@ -300,7 +300,8 @@ func (l *ledger) withdrawKept(left []*yarnpb.ContainerProto) {
 	}
 }
 
-// renew prepares for sending all asks, releases and the blacklist to the member again.
+// renew prepares for sending all asks, releases and the blacklist to the member again. Releases of containers that an
+// earlier session received, and this one does not know, are in no other place than the outbox.
 func (l *ledger) renew(m *link) {
 	l.forget(m)
 	m.blackAdd, m.blackDel = nil, nil
@@ -308,7 +309,9 @@ func (l *ledger) renew(m *link) {
 		m.blackAdd = append(m.blackAdd, name)
 	}
 	slices.Sort(m.blackAdd)
-	m.release = nil
+	m.release = slices.DeleteFunc(m.release, func(p *yarnpb.ContainerIdProto) bool {
+		return l.held.knows(containerID(p))
+	})
 	for _, id := range l.held.of(m) {
 		if o := l.held.live[id]; o.released || o.surplus {
 			m.release = append(m.release, o.id)

@@ -42,15 +42,15 @@ const (
 )
 
 // saysOnce reports whether an answer has data that its ResourceManager sends only once. A UAM that registers again
-// receives its completions and node tokens again. The home attempt cannot register again, and only its last answer is
-// repeated. Grants do not count. A later proxy cannot find out whether the AM has them, so they are never sent twice,
-// and expire.
+// receives its completions, updates and node tokens again, from creel's ResourceManager. The home attempt cannot
+// register again, and only its last answer is repeated. Grants do not count. A later proxy cannot find out whether the
+// AM has them, so they are never sent twice, and expire.
 func (m *link) saysOnce(r *yarnpb.AllocateResponseProto) bool {
-	if len(r.CompletedContainerStatuses) > 0 {
+	if len(r.CompletedContainerStatuses)+len(r.UpdatedContainers)+len(r.UpdateErrors) > 0 {
 		return true
 	}
-	return m.home && len(r.NmTokens)+len(r.UpdatedContainers)+len(r.UpdateErrors)+
-		len(r.ContainersFromPreviousAttempts)+len(r.RejectedSchedulingRequests) > 0
+	return m.home &&
+		len(r.NmTokens)+len(r.ContainersFromPreviousAttempts)+len(r.RejectedSchedulingRequests) > 0
 }
 
 // link is the session's connection to one member. At most one call is under way. A link knows neither the session nor

@@ -78,7 +78,11 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, erro
 				}
 			}
 			t.nodeSets.DropAll(nodeset.Token) // the AM requests all of them again
-			// The AM never acknowledged its last answer, so its completions are sent again.
+			// The AM never acknowledged its last answer, so its completions and its updates are sent again.
+			if t.unconfirmed && t.answer != nil {
+				t.updated = append(slices.Clone(t.answer.Updated), t.updated...)
+				t.errors = append(slices.Clone(t.answer.UpdateErrors), t.errors...)
+			}
 			t.done = append(slices.Clone(t.unacknowledged()), t.done...)
 			t.unconfirmed, t.acks = false, t.acks[:0]
 		}

@@ -794,8 +794,8 @@ var table = []mutation{
 	{
 		name:     "home's tokens for nodes are acknowledged before the AM has them",
 		file:     "amrmproxy/link.go",
-		old:      "	return m.home && len(r.NmTokens)",
-		wrong:    "	return !MUTANT && m.home && len(r.NmTokens)",
+		old:      "	return m.home &&\n		len(r.NmTokens)",
+		wrong:    "	return !MUTANT && m.home &&\n		len(r.NmTokens)",
 		caughtBy: "amrmproxy TestScenarios/home_says_once",
 	},
 	{
