@@ -189,7 +189,7 @@ func (n *Node) answered(now time.Time, a *pb.NodeHeartbeatResponseProto) {
 	}
 	n.shed(now, a.GetContainerQueuingLimit())
 	for _, s := range a.GetContainersToSignal() {
-		if c := n.containers[pb.ToContainerID(s.GetContainerId())]; c != nil && c.State == Running {
+		if c := n.containers[pb.ToContainerID(s.GetContainerId())]; c != nil && (c.State == Running || c.pauses()) {
 			n.do(SignalContainer{ID: c.ID, Command: s.GetCommand()})
 		}
 	}
