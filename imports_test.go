@@ -351,11 +351,16 @@ var rules = map[string]rule{
 			"router/moves", "statestore/intents",
 			"amrmproxy",
 			"amrmproxy/stored",
+			"internal/app/sim/opportune",
 			"internal/token",
 			"internal/workload",
 			data,
 		},
 		others: protobuf,
+	},
+	"internal/app/sim/opportune": {
+		pure:    true,
+		imports: []string{".", "subcluster/nm", "subcluster/nm/queue", "subcluster/rm/opportunistic", data},
 	},
 	// Figures of runs side by side, as tables' values and a page.
 	"internal/app/sim/compare": {imports: []string{".", "internal/app/sim"}},

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/sim/opportune"
 	"github.com/creelrm/creel/internal/workload"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/nm"
@@ -39,6 +40,7 @@ type am struct {
 	lastSaid   map[int32]workload.Ask    // per priority
 	pace       time.Duration             // between calls without changes
 	keeps      bool                      // its containers, over attempts
+	mix        *opportune.Mix            // nil: it asks for no opportunistic containers
 	keeper
 }
 
@@ -59,7 +61,7 @@ func newAM(n *node, id creel.ContainerID, job int, exit func(int32)) *am {
 		pace = hurry
 		w.audit.fault("hurried AMs")
 	}
-	return &am{
+	m := &am{
 		w:       w,
 		at:      n,
 		home:    int(id.Epoch()/epochStep - 1),
@@ -81,6 +83,10 @@ func newAM(n *node, id creel.ContainerID, job int, exit func(int32)) *am {
 		keeps:    w.keeps(job),
 		keeper:   keeper{started: map[creel.ContainerID]bool{}},
 	}
+	if o := w.opportune; o != nil {
+		m.mix = opportune.NewMix(o, source(w.cfg.Seed+uint64(job)<<16+uint64(id.Attempt.Attempt), "opportunistic asks"))
+	}
+	return m
 }
 
 func (m *am) begin() {
@@ -184,18 +190,42 @@ func (m *am) round() {
 			times = append(times, m.w.now)
 		}
 		m.asked[a.Priority], m.lastSaid[a.Priority] = times[:a.Count], a
+		m.mix.Ask(a.Priority, a.Count)
 	}
 	for _, c := range said.Releases {
 		delete(m.held, c)
 		m.w.audit.released(c)
 	}
-	m.allocate(said)
+	next := &message{Steps: said, updates: m.mix.Wants(m.w.now)}
+	for _, a := range said.Asks {
+		for _, part := range m.mix.Parts(a.Priority, a.Count) {
+			a.Count = part.Count
+			next.asks = append(next.asks, typed{a, part.Kind})
+		}
+	}
+	m.allocate(next)
+}
+
+// message is the content of an allocate, which repeats have too.
+type message struct {
+	workload.Steps
+	asks    []typed
+	updates []*pb.UpdateContainerRequestProto
+}
+
+// typed is an ask for containers of one execution type.
+type typed struct {
+	workload.Ask
+	kind creel.ExecutionType
 }
 
 // request makes a new message for each delivery, because the receiver owns it.
-func (m *am) request(responseID int32, s workload.Steps) *pb.AllocateRequestProto {
+func (m *am) request(responseID int32, s *message) *pb.AllocateRequestProto {
 	req := &pb.AllocateRequestProto{ResponseId: proto.Int32(responseID), Progress: proto.Float32(0.5)}
-	for _, a := range s.Asks {
+	for _, u := range s.updates {
+		req.UpdateRequests = append(req.UpdateRequests, u.CloneVT())
+	}
+	for _, a := range s.asks {
 		req.Ask = append(req.Ask, m.requests(a)...)
 	}
 	for _, c := range s.Releases {
@@ -204,13 +234,16 @@ func (m *am) request(responseID int32, s workload.Steps) *pb.AllocateRequestProt
 	return req
 }
 
-func (m *am) allocate(s workload.Steps) {
+func (m *am) allocate(s *message) {
 	id, p := m.responseID, m.proxy()
 	var served int // the proxy's epoch at that time: it may restart while the answer is in the AM's socket
 	call(m.w, m.at.host, p.host, callTime, func(reply func(*pb.AllocateResponseProto, error)) {
 		served = p.epoch
 		p.allocate(m.attempt, m.request(id, s), reply)
 	}, func(answer *pb.AllocateResponseProto, err error) {
+		if m.w.losesPromotion(answer) {
+			answer, err = nil, errTimeout
+		}
 		switch {
 		case m.dead:
 		case err == nil:
@@ -245,10 +278,14 @@ func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 		}
 		delete(m.held, id)
 		delete(m.started, id)
+		m.mix.Ended(id)
 		ended = append(ended, workload.Completion{Container: id, Exit: s.GetExitStatus()})
 	}
 	m.take(answer.GetNmTokens())
 	m.keep(answer.GetContainersFromPreviousAttempts())
+	for _, c := range m.mix.Answered(answer, m.w.now) {
+		m.w.promote(m, pb.ToContainerID(c.GetId()), c)
+	}
 	var grants []workload.Grant
 	for _, c := range answer.GetAllocatedContainers() {
 		g := workload.Grant{
@@ -266,6 +303,8 @@ func (m *am) allocated(answer *pb.AllocateResponseProto, epoch int) {
 		times := m.asked[g.Priority]
 		m.w.audit.wanted(m, g, len(times))
 		m.w.audit.placed(m, g)
+		m.w.audit.check(m.mix.Granted(c, g.Priority) || m.w.audit.apps[m.attempt.Application].twice,
+			"%s received %s and asks for none of its type at priority %d", m.attempt, g.Container, g.Priority)
 		if len(times) > 0 {
 			job := m.w.audit.apps[m.attempt.Application].job
 			m.w.audit.grants = append(m.w.audit.grants, grantRecord{
@@ -346,7 +385,7 @@ func (m *am) start(starts []workload.Start) {
 					m.w.mark("not started", id.ID, 0)
 					m.w.say("%s was not started: %v", id, err)
 					m.say(m.play.StartFailed(id))
-				} else if m.keeps {
+				} else if m.mix.Started(m.held[id]); m.keeps {
 					m.started[id] = true
 				}
 				if open--; open == 0 {

@@ -61,6 +61,8 @@ type auditor struct {
 	filled   [][]float64                  // of each member, at the same times
 	sampled  int                          // number of samples
 	ids      []creel.ApplicationID        // in order of naming
+
+	promoted map[creel.ContainerID]bool // promotions that reached their AMs
 }
 
 // appRecord is the world's knowledge of one application.
@@ -126,6 +128,7 @@ func (a *auditor) init(w *World) {
 		samples:    map[creel.QueuePath][]Sample{},
 		spent:      map[interval]creel.Resource{},
 		filled:     make([][]float64, len(w.cfg.Members)),
+		promoted:   map[creel.ContainerID]bool{},
 	}
 }
 
@@ -229,7 +232,10 @@ func (a *auditor) appEnded(c *cluster, e rm.AppEnded) {
 	a.w.mark("app ended", int64(e.App.ID), int64(e.State))
 	a.loses(causeEnd, func(g grant) bool { return g.app == e.App && g.rm == c.host })
 	app := a.apps[e.App]
-	v, _ := c.m.App(e.App)
+	v, listed := c.m.App(e.App)
+	if !listed { // more applications ended in this turn than it lists
+		v.Unmanaged = app.home != nil && app.home.index != c.index
+	}
 	if v.Unmanaged {
 		// If a proxy dies before its AM's next call, completions that were reported only to it are lost.
 		if m := app.am; m != nil {
@@ -790,6 +796,7 @@ func (a *auditor) waitsFor(m *am) string {
 // final checks that nothing is lost and nothing is left.
 func (a *auditor) final() {
 	a.surplus()
+	noneWaits(a.w)
 	a.check(a.awaited == 0, "%d jobs have not ended", a.awaited)
 	a.check(
 		a.living == 0 && len(a.running) == 0,
@@ -832,6 +839,7 @@ func (a *auditor) entitlements() {
 		return
 	}
 	a.w.after(entitlementEvery, a.entitlements)
+	uncharged(a.w)
 	type use struct{ guaranteed, used, demand creel.Resource }
 	var paths []creel.QueuePath
 	queues := map[creel.QueuePath]*use{}
@@ -885,6 +893,8 @@ func (w *World) result() *Result {
 		Unreceived: a.unreceived(),
 		Submits:    a.submits,
 		Short:      a.short,
+
+		Opportunistic: a.w.opportune.Counts(),
 	}
 	if w.planner != nil {
 		r.Reported = w.planner.reported()
@@ -923,4 +933,39 @@ func (w *World) result() *Result {
 	}
 	w.figures(r)
 	return r
+}
+
+// uncharged checks that opportunistic containers count against no queue: the use of a queue is the sum of its
+// guaranteed containers.
+func uncharged(w *World) {
+	if w.opportune == nil {
+		return
+	}
+	for _, c := range w.clusters {
+		if !c.up {
+			continue
+		}
+		sums := map[creel.QueuePath]creel.Resource{}
+		for n := range c.m.Nodes {
+			for _, v := range c.m.NodeContainers(n.ID) {
+				app, known := c.m.App(v.ID.Attempt.Application)
+				if known && v.ExecutionType == creel.Guaranteed {
+					sums[app.Queue] = sums[app.Queue].Add(v.Resource)
+				}
+			}
+		}
+		for q := range c.m.Queues {
+			w.audit.check(!q.Leaf || q.Used.Equal(sums[q.Path]),
+				"queue %s of %s is charged for %s, and its guaranteed containers have %s", q.Path, c.id, q.Used, sums[q.Path])
+		}
+	}
+}
+
+// noneWaits checks that no opportunistic container is left.
+func noneWaits(w *World) {
+	for _, c := range w.clusters {
+		n, _ := c.m.Opportunistic()
+		w.audit.check(n.Containers == 0 && n.Waiting == 0,
+			"%s still counts %d opportunistic containers, %d waiting", c.id, n.Containers, n.Waiting)
+	}
 }

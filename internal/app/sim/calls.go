@@ -190,7 +190,8 @@ func (c *cluster) allocate(
 		}
 		if !answer.Duplicate {
 			app, _ := m.App(a.Application)
-			c.answers[a] = knownAsks{answer.ResponseID, int64(app.PendingCount)}
+			c.answers[a] = knownAsks{answer.ResponseID, c.pending(&app)}
+			promises(c, answer)
 			c.w.audit.roomTold(c, app.Queue, app.User, answer.Headroom)
 		}
 		c.w.audit.answered(c, answer)
@@ -206,6 +207,10 @@ func (c *cluster) allocate(
 			t, done := c.mint(a.Application)
 			out := codec.AllocateResponse(taken, a, t, nil)
 			done()
+			if c.w.losesPromotion(out) {
+				reply(nil, errTimeout)
+				return
+			}
 			reply(out, nil)
 		}
 	})

@@ -105,6 +105,9 @@ func newCluster(w *World, index int) (*cluster, error) {
 	c.conf.MaxAttempts = 4
 	c.conf.NodeExpiry, c.conf.AMExpiry, c.conf.ContainerExpiry = w.cfg.Expiry, w.cfg.Expiry, w.cfg.Expiry
 	c.conf.Epoch = int64(index+1) * epochStep
+	if w.opportune != nil {
+		c.conf.Opportunistic = &w.opportune.Central
+	}
 	c.conf.Queues = w.cfg.Queues
 	if member.Queues != nil {
 		c.conf.Queues = *member.Queues
@@ -272,6 +275,15 @@ func (c *cluster) now() time.Time {
 	passed := c.w.now.Sub(c.read)
 	c.read = c.w.now
 	return c.owner.Time.Step(passed, c.clock())
+}
+
+// pending is the number of containers of both types that an application waits for.
+func (c *cluster) pending(app *rm.AppView) int64 {
+	n := int64(app.PendingCount)
+	if v := rm.OpportunisticOf(c.m, app.ID); v != nil {
+		n += int64(v.Asked)
+	}
+	return n
 }
 
 // clock is the wall clock of its host.

@@ -50,6 +50,9 @@
 // (keep_containers_across_application_attempts). Their AMs die, some of them while the ResourceManager or the proxy
 // of their home is dead or paused. The next attempt's AM continues from the previous one's state, as Flink's does.
 //
+// With Config.Opportunistic, AMs ask for a fraction of their containers as opportunistic ones, and promote some. Nodes
+// queue, start, pause and kill them by the daemon's machine (package opportune has the drawn configuration).
+//
 // # Faults
 //
 // Each seed draws the kinds of its faults (DefaultFaults), because a seed with few kinds gets further into the
@@ -90,7 +93,9 @@
 //     mostly while an application's home is unavailable or its move is in progress;
 //   - AMs that release containers, UAMs and applications killed, applications moved, members drained, queues
 //     reloaded, policies changed; applications killed that accept only places of a member that accepted their id once
-//     and whose UAM there has ended.
+//     and whose UAM there has ended;
+//   - with opportunistic containers: nodes with a queue and ResourceManagers of such nodes killed, and answers with
+//     promotions lost.
 //
 // # Checks
 //
@@ -117,6 +122,10 @@
 //     proxy knows to be another's.
 //   - A retained container, or its completion, is reported to the next attempt. An AM that retains none is told of
 //     none, and no AM is told that it retained a container whose completion it knows.
+//   - An AM receives no more containers of an execution type than it asks for. A node starts nothing that it has ended,
+//     and no opportunistic container while a guaranteed one waits. A guaranteed container waits only for guaranteed
+//     ones. Opportunistic containers count in no queue's use. The end of a container for another one, and a promotion,
+//     reach the AM.
 //   - A disowned application stays refused, even if an older router submits it without a claim number. If such a
 //     router handled an application, it may have two homes; the wrong run is ended (statestore/reconcile).
 //   - A process that verifies signatures accepts no unsigned member, and misses no signed one.

@@ -70,6 +70,11 @@ func (w *World) planFaults() {
 	for _, k := range faultKinds {
 		w.draw(last, k)
 	}
+	if o := w.opportune; o != nil {
+		kills := func(*Faults) time.Duration { return o.Kills }
+		w.draw(last, fault{"nodes with a queue", kills, killQueued})
+		w.draw(last, fault{"ResourceManagers of queues", kills, killWhileQueued})
+	}
 }
 
 // setNodeClocks draws the errors of the nodes' clocks at the start.
@@ -288,5 +293,38 @@ func killPlanner(w *World, _ uint64, _ time.Duration) {
 func restartRouter(w *World, which uint64, down time.Duration) {
 	if r := w.routers[which%uint64(len(w.routers))]; r.up {
 		w.killRouter(r, down)
+	}
+}
+
+// queued returns the nodes on which containers wait.
+func queued(w *World) (out []*node) {
+	for _, c := range w.clusters {
+		for _, n := range c.nodes {
+			if n.up && n.queue.Waiting() > 0 {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}
+
+func killQueued(w *World, which uint64, down time.Duration) {
+	if nodes := queued(w); len(nodes) > 0 {
+		n := nodes[which%uint64(len(nodes))]
+		w.audit.fault("nodes killed with a queue")
+		n.kill()
+		w.after(down, n.comeBack)
+	}
+}
+
+func killWhileQueued(w *World, which uint64, down time.Duration) {
+	nodes := queued(w)
+	if len(nodes) == 0 {
+		return
+	}
+	if c := nodes[which%uint64(len(nodes))].of; c.up {
+		w.audit.fault("subclusters restarted while containers waited")
+		c.down()
+		w.after(down, c.comeBack)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/sim/opportune"
 )
 
 // Faults has the possible faults, all drawn from the seed.
@@ -179,6 +180,12 @@ var namedFaults = map[string]func(f *Faults){
 
 // FaultNames returns the kinds of NamedFaults, sorted.
 func FaultNames() []string { return slices.Sorted(maps.Keys(namedFaults)) }
+
+// DrawOpportunistic draws the fraction of a seed's asks that are for opportunistic containers: zero in two of three
+// seeds.
+func DrawOpportunistic(seed uint64) float64 {
+	return opportune.DrawShare(source(seed, "opportunistic"))
+}
 
 // source returns a kind's separate random source in a seed.
 func source(seed uint64, kind string) *rand.Rand {

@@ -48,11 +48,14 @@ func (m *am) latest() *am {
 // takeOver makes a newly registered AM continue from the previous AM's state. It releases containers without a task,
 // such as containers about to be released or that may not have been started.
 func (m *am) takeOver() {
-	if !m.keeps || m.registered {
+	if m.registered {
 		return
 	}
 	from := m.latest()
-	m.registered, m.kept = true, map[creel.ContainerID]bool{}
+	if m.registered = true; !m.keeps {
+		return // its own state, which is empty, is the latest one
+	}
+	m.kept = map[creel.ContainerID]bool{}
 	if from == m {
 		return
 	}

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/sim/opportune"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/nm"
+	"github.com/creelrm/creel/subcluster/rm"
 )
 
 // eager is the time between a container's end and the heartbeat that reports it.
@@ -33,6 +35,9 @@ type node struct {
 	pace    nm.Pace
 	skew    time.Duration // error of its wall clock; timers use the monotonic clock
 	tick    int64
+
+	queue *opportune.Queue // nil: it runs no opportunistic containers
+	deep  int              // steps within a step
 }
 
 // envJob is the environment variable with an AM's job, in its launch context.
@@ -42,6 +47,9 @@ const envJob = "CREEL_SIM_JOB"
 type process struct {
 	ended bool
 	play  *am // of an AM's container
+	code  int32
+	due   time.Time     // of its own end; zero while it is paused
+	left  time.Duration // while it is paused
 }
 
 func newNode(c *cluster, i int) *node {
@@ -56,6 +64,9 @@ func newNode(c *cluster, i int) *node {
 		jobs:    map[creel.ContainerID]*process{},
 	}
 	n.conf = nm.Config{ID: id, HTTPPort: 8042, Total: c.w.cfg.Members[c.index].NodeSize, Version: "sim"}
+	if c.w.opportune.Configure(&n.conf.Queue); c.w.opportune != nil {
+		n.queue = opportune.NewQueue()
+	}
 	n.m = nm.New(n.conf)
 	c.w.nodes[id], c.w.hostsOf[id.Host] = n, n
 	// Registrations are spread, and so are all later heartbeats.
@@ -129,6 +140,7 @@ func (n *node) step(e nm.Event) error {
 	if _, start := e.(nm.Start); start {
 		now = now.Add(n.skew) // it checks a token's expiry
 	}
+	n.deep++
 	actions, err := n.m.Step(now, e)
 	if len(actions) > 0 {
 		// Carrying out an action steps again, which reuses the machine's slice.
@@ -140,12 +152,19 @@ func (n *node) step(e nm.Event) error {
 		n.tick = d.UnixNano()
 		n.w.at(d, func() { n.w.awake(n.host, func() { _ = n.step(nm.Tick{}) }) }) // a tick is never rejected
 	}
+	if n.deep--; n.deep == 0 && n.queue != nil {
+		n.obeys(n.queue.Reclaims(n.m, n.conf.Total, func(id creel.ContainerID) bool {
+			p := n.jobs[id]
+			return p != nil && !p.ended
+		}))
+	}
 	return err
 }
 
 func (n *node) perform(a nm.Action) {
 	switch a := a.(type) {
 	case nm.Localize:
+		n.queue.Arrives(a.Container.ID, n.w.now)
 		_ = n.step(nm.Localized{ID: a.Container.ID}) // the executor's events are never rejected
 	case nm.Launch:
 		n.launch(a)
@@ -153,12 +172,16 @@ func (n *node) perform(a nm.Action) {
 		if p := n.jobs[a.ID]; p != nil {
 			n.exited(a.ID, p, int32(128+a.Signal))
 		}
-	case nm.Pause: // as in YARN's executors, which cannot pause
-		_ = n.step(nm.Suspended{ID: a.ID, Failure: "its executor cannot pause"}) // see perform
+	case nm.Pause:
+		n.suspend(a.ID)
+	case nm.Resume:
+		n.runFor(a.ID, n.jobs[a.ID], n.jobs[a.ID].left)
+		_ = n.step(nm.Resumed{ID: a.ID}) // see perform
 	case nm.SignalContainer:
 		n.w.audit.signalArrives(a)
 	case nm.Cleanup:
 		delete(n.jobs, a.ID)
+		n.ends(a.ID)
 		n.hurry()
 	case nm.Register:
 		n.wake(n.w.now)
@@ -178,6 +201,7 @@ func (n *node) hurry() {
 func (n *node) launch(a nm.Launch) {
 	id, p := a.Container.ID, &process{}
 	n.jobs[id] = p
+	n.starts(a.Container)
 	n.w.mark("start", id.ID, n.number)
 	n.w.audit.processStarted(id)
 	_ = n.step(nm.Launched{ID: id}) // see perform
@@ -187,7 +211,59 @@ func (n *node) launch(a nm.Launch) {
 		return
 	}
 	script := nm.ReadScript(a.Launch, time.Second)
-	n.w.after(script.Run, func() { n.w.awake(n.host, func() { n.exited(id, p, script.Code) }) })
+	p.code = script.Code
+	n.runFor(id, p, script.Run)
+}
+
+// runFor ends a process by itself after a time, unless it is paused before.
+func (n *node) runFor(id creel.ContainerID, p *process, d time.Duration) {
+	due := n.w.now.Add(d)
+	p.due = due
+	n.w.after(d, func() {
+		n.w.awake(n.host, func() {
+			if p.due.Equal(due) {
+				n.exited(id, p, p.code)
+			}
+		})
+	})
+}
+
+// suspend pauses a container's process. YARN's executors cannot do that.
+func (n *node) suspend(id creel.ContainerID) {
+	p := n.jobs[id]
+	if p == nil || p.ended || !n.w.opportune.Pauses {
+		_ = n.step(nm.Suspended{ID: id, Failure: "its executor cannot pause"}) // see perform
+		return
+	}
+	p.left, p.due = max(p.due.Sub(n.w.now), 0), time.Time{}
+	n.w.mark("pause", id.ID, n.number)
+	_ = n.step(nm.Suspended{ID: id}) // see perform
+}
+
+// obeys checks that no rule of its queue is broken.
+func (n *node) obeys(broken string) { n.w.audit.check(broken == "", "node %s: %s", n.name, broken) }
+
+// starts checks and counts a container that leaves the queue for a process.
+func (n *node) starts(c *nm.Container) {
+	if n.queue == nil {
+		return
+	}
+	since, broken := n.queue.Starts(n.m, c)
+	n.obeys(broken)
+	if c.Execution == creel.Opportunistic {
+		n.w.opportune.Result.Started(n.w.now.Sub(since))
+	}
+}
+
+// ends checks and counts a container that the node has ended.
+func (n *node) ends(id creel.ContainerID) {
+	if n.queue == nil {
+		return
+	}
+	if why, killed := n.queue.Ends(n.m, id); killed {
+		n.w.opportune.Result.Killed(why)
+		endedByNode(n.w, id, n.host, n.of)
+	}
 }
 
 // jobOf returns the job of an AM from its launch context.
@@ -221,6 +297,9 @@ func (n *node) kill() {
 		}
 	}
 	clear(n.jobs)
+	if n.queue != nil {
+		n.queue = opportune.NewQueue()
+	}
 	n.m = nm.New(n.conf)
 	n.pace, n.tick = nm.Pace{Eager: eager}, 0
 }
@@ -291,6 +370,44 @@ func (n *node) startContainers(
 	return out, nil
 }
 
+// promote passes a promoted container's new token from its AM to its node, until the node has answered.
+func (w *World) promote(m *am, id creel.ContainerID, c *pb.ContainerProto) {
+	at := pb.ToNodeID(c.GetNodeId())
+	n, visitor := w.nodes[at], m.nmTokens[at]
+	w.mark("promoted", id.ID, int64(c.GetVersion()))
+	w.audit.promoted[id] = true
+	call(w, m.at.host, n.host, 10*time.Second, func(reply func(bool, error)) {
+		reply(true, n.updateContainer(visitor, c.GetContainerToken()))
+	}, func(_ bool, err error) {
+		switch {
+		case m.dead || !m.mix.Promotes(id):
+		case again(err):
+			m.later(time.Second, func() { w.promote(m, id, c) })
+		default: // if the node refuses, the container has ended or has this version already
+			m.mix.Ended(id)
+		}
+	})
+}
+
+// updateContainer implements the call like nm/rpc, for one token.
+func (n *node) updateContainer(visitor, t *pb.TokenProto) error {
+	who, err := n.visitor(visitor)
+	if err != nil {
+		return err
+	}
+	id, err := n.m.CheckContainer(token.FromProto(t))
+	if err == nil {
+		err = nm.MayTouch(who, id.ID, "update")
+	}
+	if err == nil {
+		err = n.step(nm.Update{ID: id.ID, Version: id.Version, Resource: id.Resource, Execution: id.Execution})
+	}
+	if err == nil && id.Execution == creel.Guaranteed && n.w.opportune != nil {
+		n.w.opportune.Result.Promoted++
+	}
+	return err
+}
+
 func (n *node) stopContainers(
 	visitor *pb.TokenProto,
 	req *pb.StopContainersRequestProto,
@@ -306,4 +423,46 @@ func (n *node) stopContainers(
 		}
 	}
 	return &pb.StopContainersResponseProto{}, nil
+}
+
+// arrives checks later that an AM knows a fact about its container. Excused are the end of the container, of its AM, of
+// its UAM, and of its ResourceManager's process: the AM and the new process agree by other means.
+func arrives(w *World, id creel.ContainerID, of *cluster, what string, known func(*am) bool) {
+	app := id.Attempt.Application
+	m, process := w.audit.apps[app].am, of.process
+	v, _ := of.m.App(app)
+	if m == nil {
+		return
+	}
+	within := releaseTime + w.faults.Down
+	w.after(within, func() {
+		c := w.clusters[of.index]
+		now, there := c.m.App(app)
+		_, holds := m.held[id]
+		ended := !there || now.Attempt != v.Attempt || now.State.Ended()
+		if m.dead || !holds || c.process != process || !c.up || ended || w.audit.apps[app].twice {
+			return
+		}
+		w.audit.check(known(m), "%s %s %v ago, and its AM does not know", id, what, within)
+	})
+}
+
+// endedByNode checks that an AM learns that a node ended its container for another one, or for the length of its queue.
+// Otherwise the task would be lost.
+func endedByNode(w *World, id creel.ContainerID, at *host, of *cluster) {
+	w.mark("ended by its node", id.ID, at.number)
+	epoch := at.epoch
+	arrives(w, id, of, "was ended by its node", func(m *am) bool {
+		_, told := m.told[id]
+		return told || at.epoch != epoch
+	})
+}
+
+// promises checks that an AM learns of a promotion that its ResourceManager has made, whatever happens to the answer.
+// The queue pays for the container from then on, so its node must get the new token.
+func promises(c *cluster, answer *rm.Answer) {
+	for i := range answer.Updated {
+		id := answer.Updated[i].Grant.ID
+		arrives(c.w, id, c, "was promoted", func(*am) bool { return c.w.audit.promoted[id] })
+	}
 }

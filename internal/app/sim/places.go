@@ -105,7 +105,7 @@ func (h *wish) takes(n *node) bool {
 
 // requests returns an ask's lines as written by Hadoop's AMRMClient: the hosts, their racks, the requested racks, and
 // the total. If only the hosts are acceptable, the lines of their racks exclude other hosts.
-func (m *am) requests(a workload.Ask) []*pb.ResourceRequestProto {
+func (m *am) requests(a typed) []*pb.ResourceRequestProto {
 	line := func(name string, n int32, relax bool) *pb.ResourceRequestProto {
 		return &pb.ResourceRequestProto{
 			Priority:            pb.FromPriority(a.Priority),
@@ -115,7 +115,7 @@ func (m *am) requests(a workload.Ask) []*pb.ResourceRequestProto {
 			RelaxLocality:       proto.Bool(relax),
 			AllocationRequestId: proto.Int64(-1),
 			ExecutionTypeRequest: &pb.ExecutionTypeRequestProto{
-				ExecutionType:        pb.ExecutionTypeProto_GUARANTEED.Enum(),
+				ExecutionType:        pb.ExecutionTypeProto(a.kind).Enum(),
 				EnforceExecutionType: proto.Bool(false),
 			},
 		}

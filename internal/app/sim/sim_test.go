@@ -111,6 +111,20 @@ func faulty(t testing.TB, seed uint64) Config {
 	return c
 }
 
+// logged writes the run's event log to the file of -log.
+func logged(t testing.TB, c *Config) {
+	t.Helper()
+	if *logTo == "" {
+		return
+	}
+	f, err := os.Create(fmt.Sprintf("%s.%d", *logTo, c.Seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	c.Log = f
+}
+
 func TestAQuietMorning(t *testing.T) {
 	c := day(t, 1, 9*time.Hour, 9*time.Hour+5*time.Minute, 10)
 	c.Split, c.Places = ByHeadroom, 0.3
@@ -192,14 +206,7 @@ func TestSeedsWithFaults(t *testing.T) {
 		seed += *first
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			c := faulty(t, seed)
-			if *logTo != "" {
-				f, err := os.Create(fmt.Sprintf("%s.%d", *logTo, seed))
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer f.Close()
-				c.Log = f
-			}
+			logged(t, &c)
 			r := run(t, c)
 			if !r.Good() {
 				t.Fatalf(

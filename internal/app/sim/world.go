@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/sim/opportune"
 	"github.com/creelrm/creel/internal/workload"
+	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/policies/rebalancer/invariants"
 	"github.com/creelrm/creel/statestore"
@@ -37,9 +39,11 @@ type Config struct {
 	Faults      *Faults // nil: none
 	Places      float64 // fraction of applications that name hosts and racks, relaxed or strict
 	Keeps       float64 // fraction of applications that retain their containers over attempts; their AMs die
-	Rebalancer  bool    // plans are published, and routers and proxies follow them
-	LoadWeights bool    // Hadoop's load-based weights are published instead of plans
-	Refusals    bool    // submissions may be rejected for good, because policies and queues are a user's
+	// Opportunistic is the fraction of the asked containers that are opportunistic; nodes queue these.
+	Opportunistic float64
+	Rebalancer    bool // plans are published, and routers and proxies follow them
+	LoadWeights   bool // Hadoop's load-based weights are published instead of plans
+	Refusals      bool // submissions may be rejected for good, because policies and queues are a user's
 	// Tree has federation-wide maxima and user limits, which escrow enforces; nil: none.
 	Tree      *rebalancer.Tree
 	SlowStart time.Duration // of the rebalancer [2 min]; below 0: all of a member's size counts at once
@@ -173,9 +177,10 @@ type World struct {
 	faults    Faults
 	faulty    bool // faults are happening
 	rnd       *rand.Rand
-	lives     *rand.Rand // of concurrent processes of ResourceManagers
-	processes int64      // number of ResourceManager processes so far
-	moving    *rand.Rand // of moves of applications
+	lives     *rand.Rand      // of concurrent processes of ResourceManagers
+	processes int64           // number of ResourceManager processes so far
+	moving    *rand.Rand      // of moves of applications
+	opportune *opportune.Play // nil: no opportunistic containers
 
 	now    time.Time
 	events heap
@@ -237,6 +242,7 @@ func New(cfg Config) (*World, error) {
 		secret:  []statestore.Key{{ID: 1, Secret: []byte("the simulated cluster's secret, of no worth")}},
 	}
 	w.audit.init(w)
+	w.opportune = w.plays()
 	var err error
 	if w.signer, err = subcluster.NewSigner(w.secret[0].Secret); err != nil {
 		return nil, err
@@ -278,6 +284,24 @@ func New(cfg Config) (*World, error) {
 	}
 	w.after(entitlementEvery, w.audit.entitlements)
 	return w, nil
+}
+
+// plays returns what a run has of opportunistic containers. All that it draws comes from sources of its own.
+func (w *World) plays() *opportune.Play {
+	var draws *rand.Rand
+	if w.cfg.Faults != nil {
+		draws = source(w.cfg.Seed, "opportunistic queues")
+	}
+	return opportune.New(w.cfg.Opportunistic, draws, source(w.cfg.Seed, "lost promotions"))
+}
+
+// losesPromotion draws whether an answer to an AM or a proxy is lost because it has promotions.
+func (w *World) losesPromotion(answer *pb.AllocateResponseProto) bool {
+	if !w.faulty || len(answer.GetUpdatedContainers()) == 0 || !w.opportune.Loses() {
+		return false
+	}
+	w.audit.fault("answers with promotions lost")
+	return true
 }
 
 func (w *World) host(name string, site int) *host {
@@ -435,6 +459,8 @@ type Result struct {
 	Short       []float64       // queues' shortfalls of their federation-wide entitlement, sorted
 	Queues      []QueueResult   // sorted by queue
 	Subclusters []SubclusterResult
+
+	Opportunistic opportune.Result
 }
 
 // SubclusterResult is one subcluster's part.
