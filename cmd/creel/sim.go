@@ -19,6 +19,7 @@ import (
 	"github.com/creelrm/creel/internal/app/demo"
 	"github.com/creelrm/creel/internal/app/sim"
 	"github.com/creelrm/creel/internal/app/sim/compare"
+	"github.com/creelrm/creel/internal/app/sim/opportune"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/workload/traces"
 	"github.com/creelrm/creel/policies/rebalancer"
@@ -44,6 +45,7 @@ type simFlags struct {
 	repeat      bool
 	uneven      bool
 	keeps       float64
+	waiting     float64 // fraction of opportunistic containers
 	rebalancer  bool
 	loadWeights bool
 	tree        string
@@ -71,6 +73,11 @@ is printed. An auditor looks at each event. Exit code 0 means that each
 application reached its end exactly once and nothing broke; a failing seed is
 printed as the command that repeats it.
 
+With --opportunistic, nodes have queues of 10 containers. A guaranteed container
+that needs room ends opportunistic ones, and their AMs ask again. The report says
+how many were granted, started at once, waited, and were killed or promoted. AMs
+promote containers only with --faults, which draws the length of queues too.
+
 With --policy, --conf or --view the federation is yours: its members, queues and
 policies. With --against, --against-conf or --against-define the same day is
 played twice from the same seed, and waits, use against entitlement, utilisation
@@ -78,6 +85,7 @@ and work lost to preemption are compared for each queue and member.`,
 		Example: `  creel sim                                  # the whole recorded day, without faults
   creel sim --faults --seed 7 --hours 9-10   # an hour with faults drawn from a seed
   creel sim --faults --seeds 100 --hours 9-9.25 --nodes 20
+  creel sim --opportunistic 0.3 --hours 9-10 --nodes 20 --cores 4
   creel sim --view live --against new.json --hours 9-10 --html report.html
   creel sim --hours 9-10 --nodes 20 --against-define yarn.resourcemanager.scheduler.monitor.enable=true`,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -132,6 +140,8 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.uneven, "uneven", false, "the second subcluster has a half of the nodes, the third a third")
 	fl.Float64Var(&f.keeps, "keeps", 0,
 		"of the applications, from 0 to 1, keep their containers over attempts of their AMs, which die now and then")
+	fl.Float64Var(&f.waiting, "opportunistic", 0,
+		"ask for this fraction of the containers, from 0 to 1, as opportunistic ones, which wait in queues of nodes")
 	fl.BoolVar(&f.rebalancer, "rebalancer", false, "publish plans every 10 s and when much changes, which routers and proxies follow")
 	fl.BoolVar(&f.loadWeights, "load-weights", false,
 		"in place of plans, publish weights by waiting applications every 10 s, as Hadoop's global policy generator makes them")
@@ -198,6 +208,9 @@ func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error
 		Members:     members,
 		Uneven:      f.uneven,
 		Keeps:       f.keeps,
+
+		Opportunistic: f.waiting,
+
 		Rebalancer:  f.rebalancer,
 		LoadWeights: f.loadWeights,
 		Policies:    []sim.Policy{{Queue: "root.research", Document: string(skewed)}},
@@ -286,6 +299,8 @@ func (f *simFlags) valid() error {
 		return usage(errors.New("--speed must be above 0"))
 	case f.keeps < 0 || f.keeps > 1:
 		return usage(errors.New("--keeps is a part of the applications, from 0 to 1"))
+	case !(f.waiting >= 0 && f.waiting <= 1):
+		return usage(errors.New("--opportunistic is a fraction of the containers, from 0 to 1"))
 	case f.cores < 1 || f.cores > 1024:
 		return usage(errors.New("--cores must be 1 to 1,024"))
 	case !slices.Contains([]string{"", "home-first", "by-headroom"}, f.split):
@@ -320,6 +335,9 @@ func (f *simFlags) options(seed uint64) string {
 	}
 	if f.keeps > 0 {
 		fmt.Fprintf(&b, " --keeps %v", f.keeps)
+	}
+	if f.waiting > 0 {
+		fmt.Fprintf(&b, " --opportunistic %v", f.waiting)
 	}
 	if f.rebalancer {
 		b.WriteString(" --rebalancer")
@@ -424,6 +442,7 @@ func (f *simFlags) tell(out io.Writer, r simRun, always bool) bool {
 		if n := r.result.Unreceived; len(n) > 0 {
 			fmt.Fprintf(out, "lost grants   %s\n", sim.Counts(n))
 		}
+		printOpportunistic(out, &r.result.Opportunistic)
 		printInvariants(out, r.result)
 	}
 	if r.result.Good() {
@@ -434,6 +453,17 @@ func (f *simFlags) tell(out io.Writer, r simRun, always bool) bool {
 	}
 	fmt.Fprintf(out, "repeat with:  %s\n", f.command(r.seed))
 	return false
+}
+
+// printOpportunistic prints what became of opportunistic containers, if there were any.
+func printOpportunistic(out io.Writer, o *opportune.Result) {
+	if o.Granted == 0 {
+		return
+	}
+	round := func(q float64) time.Duration { return sim.Quantile(o.Waits, q).Round(10 * time.Millisecond) }
+	fmt.Fprintf(out, "opportunistic %d granted, %d started at once, %d waited (p50 %v, p99 %v), %d killed for room, "+
+		"%d dropped from queues, %d promoted\n",
+		o.Granted, o.AtOnce, len(o.Waits), round(0.5), round(0.99), o.ForRoom, o.Shed, o.Promoted)
 }
 
 // printInvariants prints the number of checks and failures of each invariant of the federation.

@@ -125,7 +125,7 @@ func drawn(seed uint64) *simFlags {
 		f.cores = 4
 	}
 	f.uneven = rnd.IntN(4) == 0
-	f.keeps = sim.DrawKeeps(seed)
+	f.keeps, f.waiting = sim.DrawKeeps(seed), sim.DrawOpportunistic(seed)
 	return f
 }
 
