@@ -53,6 +53,7 @@ var exampleLines = map[string]string{
 	"load rest":   "creel load rest http://127.0.0.1:8089/ws/v1/cluster/apps --rate 100",
 	"load submit": "creel load submit --unmanaged --rate 50 --duration 30s",
 
+	"node containers":   "creel node containers worker7.example:8041 -o wide",
 	"node decommission": "creel node decommission worker7.example",
 	"node drain":        "creel node drain worker7.example worker8.example --timeout 1h --wait",
 	"node drains":       "creel node drains",

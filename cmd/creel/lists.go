@@ -70,7 +70,7 @@ var nodeColumns = []column[nodeDoc]{
 }
 
 func nodeCommand() *cobra.Command {
-	return daily("node", "list, show, label, drain and decommission nodes", nodeList(), nodeShow(),
+	return daily("node", "list, show, label, drain and decommission nodes", nodeList(), nodeShow(), nodeContainers(),
 		nodeDrain(), nodeDecommission(), nodeRecommission(), nodeDrains(), nodeLabels())
 }
 

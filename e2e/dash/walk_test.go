@@ -61,11 +61,79 @@ func walked(t *testing.T) (b *browser, base string, paths []string) {
 	id := "/apps/" + runs.String()
 	for _, path := range []string{
 		"/", "/apps", "/apps?group=user", id, id + "/events", "/queues?queue=root.default", "/members", "/members/sc-a", "/nodes",
+		"/nodes/" + nodeWithContainers(t, web).ID,
 		"/policies", "/policies/root.default", "/rebalancer", "/events", "/operations",
 	} {
 		paths = append(paths, path+map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")]+"user.name=root")
 	}
 	return b, "http://" + web, paths
+}
+
+// nodeWithContainers returns the node with the most containers.
+func nodeWithContainers(t *testing.T, web string) rest.NodeRow {
+	t.Helper()
+	nodes := api[rest.NodesDoc](t, web, "/api/v1/nodes?sort=containers&user.name=root").Nodes
+	if len(nodes) == 0 || nodes[0].Containers == 0 {
+		t.Fatalf("no node has a container: %+v", nodes)
+	}
+	return nodes[0]
+}
+
+// A node leads to its containers, each of these to its application, and the application's containers lead back. While
+// the member is away, the page has the last data and the reason within a second.
+func TestNodeLeadsToContainersAndApplications(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2, Routers: 1})
+	id := submit(t, f, "alice", "runs")
+	run(t, f, id, 3)
+	web := f.Routers[0].Web
+	f.Until("a node counts its containers", func() bool {
+		return len(api[rest.NodesDoc](t, web, "/api/v1/nodes?sort=containers").Nodes) == 4 &&
+			api[rest.NodesDoc](t, web, "/api/v1/nodes?sort=containers").Nodes[0].Containers > 0
+	})
+	n := nodeWithContainers(t, web)
+	b := newBrowser(t)
+	follow := func(selector, page string) {
+		t.Helper()
+		b.until(selector+" is there", func() bool { return b.count(selector) > 0 })
+		b.eval(`document.querySelector(` + strconv.Quote(selector) + `).click(); ""`)
+		b.until(selector+" leads to "+page, func() bool {
+			return b.eval("location.pathname") == page && b.eval("document.readyState") == "complete"
+		})
+	}
+	b.open("http://" + web + "/nodes?sort=containers&user.name=alice")
+	follow("#nodes tbody th a", "/nodes/"+n.ID)
+	b.untilLive()
+	rows := b.rows("#containers")
+	if int64(len(rows)) != n.Containers || rows[0][2] != "runs" || rows[0][3] != "alice" || rows[0][5] != "512 MiB" {
+		t.Errorf("of %d containers the page has %q", n.Containers, rows)
+	}
+	if line := b.text("#command"); line != "creel node containers "+n.ID+" --subcluster "+string(n.Member) {
+		t.Errorf("the command is %q", line)
+	}
+	b.axe("a node")
+	follow("#containers td a", "/apps/"+id.String())
+	follow(`#containers td a[href="/nodes/`+n.ID+`"]`, "/nodes/"+n.ID)
+	b.open("http://" + web + "/nodes/" + n.ID + "?kind=queued&user.name=alice")
+	if rows := b.rows("#containers"); len(rows) != 1 || len(rows[0]) != 1 {
+		t.Errorf("the queue of the node has %q", rows)
+	}
+
+	f.Member(n.Member).Web.Cut()
+	began := time.Now()
+	api[rest.NodeContainersDoc](t, web, "/api/v1/nodes/"+n.ID+"/containers")
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("without its member the answer takes %v", took)
+	}
+	b.open("http://" + web + "/nodes/" + n.ID + "?user.name=alice")
+	if text := b.text("#problem"); !strings.Contains(text, string(n.Member)+" does not list them") {
+		t.Errorf("without its member the page says %q", text)
+	}
+	b.until("its figures are marked as old", func() bool { return strings.Contains(b.text("main .warning"), "old") })
+	f.Member(n.Member).Web.Mend()
+	b.until("its containers are back", func() bool {
+		return b.count("#problem") == 0 && int64(len(b.rows("#containers"))) == n.Containers
+	})
+	b.quiet()
 }
 
 // column is one column of a table as it is in the browser.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/pages"
+	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -35,6 +36,8 @@ func New(api http.Handler, begin func(ctx context.Context) context.Context, graf
 			"amounts":     amounts,
 			"queuelink":   queueLink,
 			"nodeslink":   func(member any, state string) string { return nodesLink(fmt.Sprint(member), state) },
+			"nodepath":    func(id string) string { return nodeLink(id, "", "") },
+			"nodelink":    func(n rest.NodeRow, kind string) string { return nodeLink(n.ID, string(n.Member), kind) },
 			"appslink":    appsLink,
 			"subjectlink": subjectLink,
 			"userlink":    func(user string) string { return pages.WithQuery("/events", "user", user) },
@@ -46,7 +49,7 @@ func New(api http.Handler, begin func(ctx context.Context) context.Context, graf
 			"pathqueue": func(q any) string { return fmt.Sprint(q) },
 		},
 		Pages: []pages.Page{
-			overviewPage, appsPage, appPage, queuesPage, membersPage, memberPage, nodesPage,
+			overviewPage, appsPage, appPage, queuesPage, membersPage, memberPage, nodesPage, nodePage,
 			policiesPage, policyPage, rebalancerPage, operationsPage,
 			eventsPage, appEventsPage, memberEventsPage, queueEventsPage,
 		},

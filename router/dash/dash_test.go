@@ -4,6 +4,7 @@ package dash_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/routertest"
 	"github.com/creelrm/creel/statestore"
 )
@@ -32,6 +34,17 @@ func get(t *testing.T, url string) (*http.Response, string) {
 		t.Fatal(err)
 	}
 	return resp, string(body)
+}
+
+// firstNode returns the id of a node.
+func firstNode(t *testing.T, web string) string {
+	t.Helper()
+	_, body := get(t, web+"/api/v1/nodes?limit=1")
+	var list rest.NodesDoc
+	if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Nodes) == 0 {
+		t.Fatalf("%v: %s", err, body)
+	}
+	return list.Nodes[0].ID
 }
 
 // submit submits an unmanaged application in alice's name.
@@ -59,11 +72,12 @@ func TestEveryPageIsRenderedAndGuarded(t *testing.T) {
 	web := "http://" + f.Routers[0].Web
 	const name = `<script>alert(1)</script>"'`
 	id := submit(t, f, name)
+	node := firstNode(t, web)
 	for path, says := range map[string]string{
 		"/": "All 2 members are well", "/apps": "Running first", "/apps?group=queue&state=waiting": "By queue",
 		"/apps/" + id + "?user.name=alice": "Policy <b>", "/queues": "root.default",
 		"/queues?queue=root.default": "Its applications",
-		"/members":                   "sc-a", "/members/sc-a": "Nodes", "/nodes?member=sc-a": "RUNNING", "/policies": "Queues without",
+		"/members":                   "sc-a", "/members/sc-a": "Nodes", "/nodes?member=sc-a": "RUNNING", "/nodes/" + node + "?kind=guaranteed": "guaranteed", "/policies": "Queues without",
 		"/policies/root.default": "No document applies",
 		"/policies/*":            "Policy of *", "/rebalancer": "No rebalancer", "/operations": "Readiness",
 		"/events": "No event matches", "/events?kind=plan&since=24h": "No event matches",
@@ -90,10 +104,12 @@ func TestEveryPageIsRenderedAndGuarded(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{
-		"/members/nobody": http.StatusNotFound, "/apps/x": http.StatusBadRequest,
-		"/apps/application_1_0001": http.StatusNotFound,
-		"/apps?cursor=x":           http.StatusBadRequest,
-		"/events?kind=x":           http.StatusBadRequest, "/events?since=soon": http.StatusBadRequest,
+		"/members/nobody": http.StatusNotFound, "/nodes/nosuch:1": http.StatusNotFound,
+		"/nodes/" + node + "?kind=x": http.StatusBadRequest,
+		"/apps/x":                    http.StatusBadRequest,
+		"/apps/application_1_0001":   http.StatusNotFound,
+		"/apps?cursor=x":             http.StatusBadRequest,
+		"/events?kind=x":             http.StatusBadRequest, "/events?since=soon": http.StatusBadRequest,
 		"/events?before=x": http.StatusBadRequest, "/dash/stream?at=http://x/": http.StatusBadRequest,
 	} {
 		if resp, body := get(t, web+path); resp.StatusCode != want {

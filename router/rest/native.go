@@ -36,6 +36,7 @@ func (h *Handler) native(r chi.Router) {
 		packed := r.With(middleware.Compress(5, "application/json"))
 		packed.Get("/apps", h.listApps)
 		packed.Get("/nodes", h.listNodes)
+		packed.Get("/nodes/{node}/containers", nodeContainersAPI{h}.serve)
 		packed.Get("/scheduler", h.listQueues)
 		packed.Get("/daemons", h.listDaemons)
 		packed.Get("/history", showHistory(h.server))

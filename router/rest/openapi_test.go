@@ -54,10 +54,13 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 		body := call(t, web, "GET", "/api/v1/events?kind=kill&user.name=root", "").body
 		return strings.Contains(body, id) && strings.Contains(body, `"user":"root"`)
 	})
+	var nodes rest.NodesDoc
+	fetch(t, "http://"+web+"/api/v1/nodes", &nodes)
+	node := nodes.Nodes[0].ID
 	f.Until("a step is in the history", func() bool {
 		return strings.Contains(call(t, web, "GET", "/api/v1/history", "").body, `"use":`)
 	})
-	for path, schema := range map[string]string{"/api/v1/subclusters": "Subclusters", "/api/v1/counts": "Counts", "/api/v1/fit?queue=default&memory_mb=1": "Fit", "/api/v1/overview": "Overview", "/api/v1/history": "History", "/api/v1/history?subject=member/x": "Problem", "/api/v1/system": "System", "/api/v1/daemons": "Daemons", "/api/v1/apps?group=queue": "Apps", "/api/v1/nodes": "Nodes", "/api/v1/scheduler": "Scheduler", "/api/v1/view": "View", "/api/v1/policies": "Policies", "/api/v1/queues": "QueueTree", "/api/v1/queues/history": "QueueTrees", "/api/v1/queues/mends": "Mends", "/api/v1/rebalancer": "Rebalancer", "/api/v1/moves": "Moves", "/api/v1/events": "Events", "/api/v1/apps/" + id + "/why": "Why", "/api/v1/nope": "Problem", "/api/v1/apps/x/why": "Problem"} {
+	for path, schema := range map[string]string{"/api/v1/subclusters": "Subclusters", "/api/v1/counts": "Counts", "/api/v1/fit?queue=default&memory_mb=1": "Fit", "/api/v1/overview": "Overview", "/api/v1/history": "History", "/api/v1/history?subject=member/x": "Problem", "/api/v1/system": "System", "/api/v1/daemons": "Daemons", "/api/v1/apps?group=queue": "Apps", "/api/v1/nodes": "Nodes", "/api/v1/nodes/" + node + "/containers": "NodeContainers", "/api/v1/scheduler": "Scheduler", "/api/v1/view": "View", "/api/v1/policies": "Policies", "/api/v1/queues": "QueueTree", "/api/v1/queues/history": "QueueTrees", "/api/v1/queues/mends": "Mends", "/api/v1/rebalancer": "Rebalancer", "/api/v1/moves": "Moves", "/api/v1/events": "Events", "/api/v1/apps/" + id + "/why": "Why", "/api/v1/nope": "Problem", "/api/v1/apps/x/why": "Problem"} {
 		var answer any
 		if err := json.Unmarshal([]byte(call(t, web, "GET", path, "").body), &answer); err != nil {
 			t.Fatal(err)

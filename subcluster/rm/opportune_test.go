@@ -128,6 +128,15 @@ func TestReportHasWaitingContainers(t *testing.T) {
 	}
 	want := func(containers, waiting int32, longest time.Duration) {
 		t.Helper()
+		queued := 0
+		for _, c := range w.m.NodeContainers(n) {
+			if !c.Queued.IsZero() {
+				queued++
+			}
+		}
+		if queued != int(waiting) {
+			t.Errorf("%d containers of the node wait in its queue, want %d", queued, waiting)
+		}
 		v, all := OpportunisticOf(w.m, id.Application), w.m.opportunistic.counts.Waiting
 		if v == nil || v.Containers != containers || v.Waiting != waiting || all != waiting {
 			t.Fatalf("%+v, all waiting %d; want %d containers, %d waiting", v, all, containers, waiting)

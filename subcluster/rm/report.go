@@ -244,6 +244,7 @@ func (m *Machine) containerView(c *container) ContainerView {
 		ExecutionType:       c.executionType(),
 		Version:             c.rare().version,
 		Created:             instant(c.created * 1e6),
+		Queued:              instant(c.rare().queued * 1e6),
 		AM:                  c.am,
 		Reason:              c.reason,
 		Tags:                c.rare().tags,

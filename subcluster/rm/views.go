@@ -141,6 +141,7 @@ type ContainerView struct {
 	ExecutionType       creel.ExecutionType
 	Version             int32
 	Created             time.Time
+	Queued              time.Time // since when it waits in its node's queue; zero if it does not
 	AM                  bool
 	Tags                []string
 	Reason              sched.Reason

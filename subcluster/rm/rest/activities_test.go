@@ -37,7 +37,7 @@ func (c *cluster) waiting() (id string) {
 // nodeOf returns the id of the node that runs an application's AM.
 func (c *cluster) nodeOf(id string) string {
 	c.t.Helper()
-	host := c.get(base+"/apps/"+id, "app", "amHostHttpAddress").(string)
+	host := c.get(base+"/apps/"+id+"?user.name=root", "app", "amHostHttpAddress").(string)
 	for _, n := range c.get(base+"/nodes", "nodes", "node").([]any) {
 		if n := n.(map[string]any); n["nodeHTTPAddress"] == host {
 			return n["id"].(string)

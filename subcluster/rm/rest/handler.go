@@ -154,6 +154,7 @@ func (h *Handler) Mount(r chi.Router) {
 	r.With(h.identify).Get("/ws/v1/cluster/metrics", h.metrics)
 	r.With(h.identify).Get("/api/v1/apps", h.cached(h.lines))
 	r.With(h.identify).Get("/api/v1/nodes", h.cached(h.nodeLines))
+	r.With(h.identify).Get("/api/v1/nodes/{nodeId}/containers", nodeContainers(h))
 	r.With(h.identify).Get("/api/v1/apps/changes", h.appChanges)
 	r.With(h.identify).Get("/api/v1/apps/{appid}/why", h.why)
 	r.With(h.identify).Get("/api/v1/apps/{appid}/logs", h.logs)

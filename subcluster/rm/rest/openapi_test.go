@@ -71,6 +71,7 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 		{"/api/v1/apps?limit=1&state=RUNNING,ACCEPTED", "Apps", "next"},
 		{"/api/v1/apps/changes?user.name=root", "AppChanges", "viewers"},
 		{"/api/v1/nodes?state=RUNNING", "Nodes", "RUNNING"},
+		{"/api/v1/nodes/" + c.nodeOf(runs) + "/containers?user.name=alice", "NodeContainers", runs},
 		{"/api/v1/apps/" + runs + "/why?user.name=alice", "AppWait", "alice"},
 		{"/api/v1/apps/" + waits + "/why?user.name=alice", "AppWait", "unlocks_when"},
 		{"/api/v1/apps/" + runs + "/logs?user.name=alice", "LogsDoc", "log-of-"},
