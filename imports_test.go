@@ -148,8 +148,9 @@ var rules = map[string]rule{
 	"internal/hrpc": {
 		imports: []string{"internal/sockwait", "internal/ratelog", "internal/username", "internal/workerpool"},
 	},
-	"internal/username": {pure: true},
-	"internal/kerberos": {imports: []string{"internal/gssapi"}},
+	"internal/username":         {pure: true},
+	"internal/kerberos":         {imports: []string{"internal/gssapi"}},
+	"internal/kerberos/rpcauth": {imports: []string{"internal/gssapi", "internal/hrpc", "internal/kerberos"}},
 	// Kerberos tokens; of the library, messages and the derivation of keys.
 	"internal/gssapi": {
 		pure: true, others: []string{"github.com/jcmturner/gokrb5/v8/", "github.com/jcmturner/gofork/encoding/asn1"},

@@ -68,9 +68,14 @@ func (l *Layer) MaxPlain() int { return l.max }
 // Overhead is the number of bytes that Seal adds.
 func (l *Layer) Overhead() int { return l.context.send.overhead(l.sealed) }
 
-// Seal appends a token with the message.
-func (l *Layer) Seal(dst, message []byte) ([]byte, error) {
-	return l.context.Wrap(dst, message, l.sealed, l.random)
+// Seal appends a token with the message. It panics if the source of random bytes fails, as crypto/rand itself does:
+// without them nothing can be sent.
+func (l *Layer) Seal(dst, message []byte) []byte {
+	dst, err := l.context.Wrap(dst, message, l.sealed, l.random)
+	if err != nil {
+		panic(err)
+	}
+	return dst
 }
 
 // Open returns the message of a token, whose bytes it overwrites. A message that is not encrypted is an error where

@@ -164,10 +164,7 @@ func talk(t *testing.T, from, to *Layer, secret bool) {
 	t.Helper()
 	for n := range 50 {
 		message := bytes.Repeat([]byte("secret"), n)
-		token, err := from.Seal(nil, message)
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := from.Seal(nil, message)
 		if len(token) != len(message)+from.Overhead() {
 			t.Errorf("%d bytes became %d, the overhead is %d", len(message), len(token), from.Overhead())
 		}

@@ -12,15 +12,19 @@ import (
 // AuthMethod is the way in which a connection proved its user.
 type AuthMethod int8
 
-// Simple is a user name without proof; Token is SASL DIGEST-MD5 with a token.
+// Simple is a user name without proof; Token is SASL DIGEST-MD5 with a token; Kerberos is SASL GSSAPI.
 const (
 	Simple AuthMethod = iota
 	Token
+	Kerberos
 )
 
 func (m AuthMethod) String() string {
-	if m == Token {
+	switch m {
+	case Token:
 		return "TOKEN"
+	case Kerberos:
+		return methodKerberos
 	}
 	return "SIMPLE"
 }
@@ -31,6 +35,7 @@ type Identity struct {
 	RealUser string // the user that impersonates User, or ""
 	Method   AuthMethod
 
+	Principal       string // "" unless Method is Kerberos
 	TokenKind       string // "" unless Method is Token
 	TokenIdentifier []byte // the identifier's bytes as the client sent them
 	Value           any    // any value from Config.Tokens, such as the decoded identifier

@@ -42,6 +42,7 @@ const refusalTime = time.Second
 // connKey is the set of properties that calls must share to use one connection.
 type connKey struct {
 	address, protocol, user, realUser string
+	kerberos                          string
 	token                             string // identifier and password
 }
 
@@ -122,6 +123,9 @@ func (c *Client) Peer(t Target) *Peer {
 	}
 	p := &Peer{client: c, target: t}
 	p.key = connKey{address: t.Address, protocol: t.Protocol, user: t.Login.User, realUser: t.Login.RealUser}
+	if k := t.Login.Kerberos; k != nil {
+		p.key.kerberos = fmt.Sprintf("%d:%s%s", len(k.Principal), k.Principal, k.Key)
+	}
 	if k := t.Login.Credential; k != nil {
 		p.key.token = fmt.Sprintf("%d:%s%s", len(k.Identifier), k.Identifier, k.Password)
 	}

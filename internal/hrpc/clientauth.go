@@ -16,7 +16,7 @@ import (
 func (cc *clientConn) handshake() error {
 	login := &cc.target.Login
 	context := connectionContext{effectiveUser: login.User, realUser: login.RealUser, protocol: cc.target.Protocol}
-	if login.Credential == nil {
+	if login.Credential == nil && login.Kerberos == nil {
 		if login.User == "" {
 			return errors.New("hrpc: the login has neither a user nor a token")
 		}
@@ -25,43 +25,66 @@ func (cc *clientConn) handshake() error {
 		return nil
 	}
 	cc.w.hold([]byte{'h', 'r', 'p', 'c', rpcVersion, 0, authSasl})
-	byToken, err := cc.sasl(login.Credential)
+	way, err := cc.sasl()
 	if err != nil {
 		return err
 	}
-	if byToken { // the token names the user
+	switch {
+	case way == Token: // the token names the user
 		context.effectiveUser, context.realUser = "", ""
-	} else if login.User == "" {
+	case way == Kerberos:
+		if context.realUser = ""; login.User == "" {
+			context.effectiveUser = login.Kerberos.Principal
+		}
+	case login.User == "":
 		return errors.New("hrpc: the server takes no tokens and the login has no user besides its token")
 	}
 	_, err = cc.w.send(appendContextFrame(nil, cc.client.id, context))
 	return err
 }
 
-// sasl authenticates with a token. byToken is false if the server asked to continue without SASL.
-func (cc *clientConn) sasl(token *Credential) (byToken bool, err error) {
+// sasl authenticates with a token or by Kerberos. The result is Simple if the server asked to continue without SASL.
+func (cc *clientConn) sasl() (AuthMethod, error) {
 	m, err := cc.ask(&saslMessage{state: saslNegotiate})
 	if err != nil {
-		return false, err
+		return 0, err
 	}
+	login := &cc.target.Login
 	if m.state == saslSuccess {
-		return false, nil
+		if login.Kerberos != nil {
+			return 0, errNotSecure
+		}
+		return Simple, nil
 	}
-	return cc.answerOffers(token, m, false)
+	if m.state != saslNegotiate {
+		return 0, fmt.Errorf("hrpc: SASL: state %d instead of offers", m.state)
+	}
+	if i := findOffer(m, "TOKEN", "DIGEST-MD5"); login.Credential != nil && (i >= 0 || login.Kerberos == nil) {
+		return Token, cc.answerOffers(login.Credential, m, false)
+	}
+	if i := findOffer(m, methodKerberos, mechanismGSSAPI); i >= 0 {
+		return Kerberos, cc.kerberos(m.auths[i])
+	}
+	return 0, errNotSecure
+}
+
+// findOffer returns the index of an offer, or -1.
+func findOffer(m *saslMessage, method, mechanism string) int {
+	return slices.IndexFunc(m.auths, func(a saslAuth) bool { return a.method == method && a.mechanism == mechanism })
 }
 
 // answerOffers accepts the server's offer for tokens. again means that these are the second offers.
-func (cc *clientConn) answerOffers(token *Credential, m *saslMessage, again bool) (byToken bool, err error) {
+func (cc *clientConn) answerOffers(token *Credential, m *saslMessage, again bool) error {
 	if m.state != saslNegotiate {
-		return false, fmt.Errorf("hrpc: SASL: state %d instead of offers", m.state)
+		return fmt.Errorf("hrpc: SASL: state %d instead of offers", m.state)
 	}
 	var offers []string
 	for i := range m.auths {
 		offers = append(offers, m.auths[i].method+" "+m.auths[i].mechanism)
 	}
-	i := slices.IndexFunc(m.auths, func(a saslAuth) bool { return a.method == "TOKEN" && a.mechanism == "DIGEST-MD5" })
+	i := findOffer(m, "TOKEN", "DIGEST-MD5")
 	if i < 0 {
-		return false, fmt.Errorf(
+		return fmt.Errorf(
 			"hrpc: the server offers [%s], none of which takes a token",
 			strings.Join(offers, ", "),
 		)
@@ -75,18 +98,19 @@ func (cc *clientConn) answerOffers(token *Credential, m *saslMessage, again bool
 	initiate := &saslMessage{state: saslInitiate, hasToken: true, auths: []saslAuth{offer}}
 	text := offer.challenge
 	if text == "" { // the challenge follows in a separate packet
+		var err error
 		if m, err = cc.ask(initiate); err != nil {
-			return false, err
+			return err
 		}
 		if m.state != saslChallenge {
-			return false, fmt.Errorf("hrpc: SASL: state %d instead of a challenge", m.state)
+			return fmt.Errorf("hrpc: SASL: state %d instead of a challenge", m.state)
 		}
 		text = string(m.token)
 		initiate = &saslMessage{state: saslResponse, hasToken: true}
 	}
 	ch, err := parseChallenge(text)
 	if err != nil {
-		return false, err
+		return err
 	}
 	d.nonce = ch.nonce
 	switch {
@@ -95,23 +119,24 @@ func (cc *clientConn) answerOffers(token *Credential, m *saslMessage, again bool
 	case slices.Contains(ch.qops, qopInt):
 		d.qop = qopInt
 	default:
-		return false, fmt.Errorf("hrpc: the server wants protection %q; auth and auth-int are spoken here", ch.qops)
+		return fmt.Errorf("hrpc: the server wants protection %q; auth and auth-int are spoken here", ch.qops)
 	}
 	initiate.token = []byte(d.responseText())
 	if m, err = cc.ask(initiate); err != nil {
-		return false, err
+		return err
 	}
 	if m.state == saslNegotiate && !again { // the server relays this challenge from another server
 		return cc.answerOffers(token, m, true)
 	}
 	if m.state != saslSuccess || string(m.token) != "rspauth="+d.rspauth() {
-		return false, errors.New("hrpc: SASL: the server does not know the token's password")
+		return errors.New("hrpc: SASL: the server does not know the token's password")
 	}
 	if d.qop == qopInt {
-		cc.seal = newIntegrity(d, true)
-		cc.w.wrap = func(dst, plain []byte) []byte { return appendWrapped(dst, plain, cc.seal, true) }
+		seal := newIntegrity(d, true)
+		cc.seal = seal
+		cc.w.wrap = func(dst, plain []byte) []byte { return appendWrapped(dst, plain, seal, true) }
 	}
-	return true, nil
+	return nil
 }
 
 // ask sends a SASL packet and waits for the server's packet.

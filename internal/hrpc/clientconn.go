@@ -26,7 +26,7 @@ type clientConn struct {
 	nc      net.Conn
 	fr      frameReader
 	w       writer
-	seal    *integrity
+	seal    Layer // nil: packets are not wrapped
 	inner   []byte
 	ready   chan struct{} // closed when the handshake is over
 	refused error         // set before ready is closed: no connection was made

@@ -30,12 +30,15 @@ type Config struct {
 	// resulting identity; or nil. That server verifies the client for this one.
 	Relay func(identifier []byte) (at *RelayedLogin, identity func() Identity, err error)
 
-	// Names maps the login names of clients without SASL to users (hadoop.security.auth_to_local). Nil: Hadoop's
+	// Kerberos, if set, offers KERBEROS by GSSAPI. It excludes Simple.
+	Kerberos *KerberosServer
+
+	// Names maps the login names of clients without a token to users (hadoop.security.auth_to_local). Nil: Hadoop's
 	// default.
 	Names *username.Rules
 
-	// Integrity requires auth-int of SASL clients and wraps every packet after the exchange (hadoop.rpc.protection =
-	// integrity). Default: authentication only.
+	// Integrity requires auth-int of clients with a token and wraps every packet after the exchange
+	// (hadoop.rpc.protection = integrity). Default: authentication only.
 	Integrity bool
 
 	// Impersonate is called when a client names a real user beside the effective one (hadoop.proxyuser.*). Nil rejects
@@ -107,8 +110,11 @@ func (c Config) withDefaults() Config {
 
 // Validate reports the first unusable value in a Config.
 func (c Config) Validate() error {
-	if !c.Simple && c.Tokens == nil {
-		return errors.New("hrpc: no client could connect: set Simple, Tokens or both")
+	if !c.Simple && c.Tokens == nil && c.Kerberos == nil {
+		return errors.New("hrpc: no client could connect: set Simple, Tokens or Kerberos")
+	}
+	if c.Simple && c.Kerberos != nil {
+		return errors.New("hrpc: Simple would let clients pass by Kerberos: set one of both")
 	}
 	if c.Integrity && c.Tokens == nil {
 		return errors.New("hrpc: Integrity needs SASL: set Tokens")

@@ -41,8 +41,8 @@ type conn struct {
 	upstream *RelayedLogin // the relayed login of this connection, or nil
 	who      *Identity
 	protocol string // of the connection context
-	seal     *integrity
-	inner    []byte // unwrapped bytes of an incomplete frame (auth-int)
+	seal     Layer  // nil: packets are not wrapped
+	inner    []byte // unwrapped bytes of an incomplete frame
 	held     int64  // taken from fr.shared for inner
 
 	batch     []byte   // answers of inline calls, written when no frame remains

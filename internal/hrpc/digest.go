@@ -240,6 +240,9 @@ type integrity struct {
 
 const sealSize = 16
 
+func (i *integrity) MaxPlain() int { return digestMaxBuffer - sealSize }
+func (i *integrity) Overhead() int { return sealSize }
+
 func newIntegrity(d *digest, client bool) *integrity {
 	a1 := d.a1()
 	toServer := md5.Sum(append(a1[:], "Digest session key to client-to-server signing key magic constant"...))
@@ -261,7 +264,8 @@ func mac(key *[md5.Size]byte, seq uint32, message []byte) [10]byte {
 	return [10]byte(sum[:10])
 }
 
-func (i *integrity) seal(dst, message []byte) []byte {
+// Seal, Open, MaxPlain and Overhead implement Layer.
+func (i *integrity) Seal(dst, message []byte) []byte {
 	m := mac(&i.sealKey, i.sealSeq, message)
 	dst = append(dst, message...)
 	dst = append(dst, m[:]...)
@@ -273,7 +277,7 @@ func (i *integrity) seal(dst, message []byte) []byte {
 
 var errSeal = errors.New("SASL: a wrapped packet fails its integrity check")
 
-func (i *integrity) open(token []byte) (message []byte, err error) {
+func (i *integrity) Open(token []byte) (message []byte, err error) {
 	n := len(token) - sealSize
 	if n < 0 {
 		return nil, errSeal

@@ -37,6 +37,12 @@
 // An [Interceptor] is called before and after each call's handler. The package telemetry below contains interceptors
 // for traces, metrics and audit.
 //
+// # Authentication
+//
+// A server accepts user names without proof (SIMPLE), tokens (DIGEST-MD5) or tickets (GSSAPI), see [Config]. Package
+// internal/kerberos/rpcauth makes a [KerberosServer] and a [KerberosLogin]; no setting of a daemon leads to them yet.
+// After the exchange a [Layer] may wrap all packets.
+//
 // # Client
 //
 // A [Client] opens one connection for each (address, login, protocol) and multiplexes calls on it. [Client.Peer] names

@@ -142,7 +142,7 @@ func FuzzSasl(t *testing.F) {
 			t.Errorf("%q was taken as %+v", b, a)
 		}
 		i := &integrity{}
-		if _, err := i.open(b); err == nil && i.openSeq != 1 {
+		if _, err := i.Open(b); err == nil && i.openSeq != 1 {
 			t.Error("opened without counting")
 		}
 	})

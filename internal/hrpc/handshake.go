@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
-	"time"
 )
 
 const httpAnswer = "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
@@ -30,7 +29,9 @@ type saslExchange struct {
 	offered bool // NEGOTIATE was answered
 	asked   bool // CHALLENGE was sent, RESPONSE is due
 	nonce   string
-	proven  *Identity // after the exchange: the identity proved by a token
+	// exchange is the client's login by Kerberos, after it began one.
+	exchange ServerExchange
+	proven   *Identity // after the exchange: the identity proved by a token
 
 	// For a login that another server checks, see relay.go.
 	relay      *RelayedLogin
@@ -71,7 +72,7 @@ func (c *conn) beginHandshake() error {
 	case authNone:
 		if !c.s.cfg.Simple {
 			return fatalf(idUnauthorized, DetailFatalUnauthorized, ClassAccessControl,
-				"SIMPLE authentication is not enabled here, TOKEN is: connect with a token")
+				"SIMPLE authentication is not enabled here. %s", c.s.available())
 		}
 		c.stage = stageContext
 		return nil
@@ -219,6 +220,10 @@ func (c *conn) acceptContext(frame []byte, proven *Identity) error {
 				return h.fatalf(DetailFatalUnauthorized, ClassAuthorization, "%v", err)
 			}
 		}
+	} else if who.Method == Kerberos {
+		if who, err = c.actFor(who, cc.effectiveUser); err != nil {
+			return h.fatalf(DetailFatalUnauthorized, ClassAuthorization, "%v", err)
+		}
 	} else if cc.effectiveUser != "" && cc.effectiveUser != who.User {
 		return h.fatalf(
 			DetailFatalUnauthorized,
@@ -260,7 +265,7 @@ func (c *conn) readSasl() error {
 		denied := func(class, format string, args ...any) error {
 			return h.fatalf(DetailFatalUnauthorized, class, format, args...)
 		}
-		if c.s.cfg.Tokens == nil { // only SIMPLE: make the client drop SASL
+		if c.s.cfg.Simple && c.s.cfg.Tokens == nil { // only SIMPLE: make the client drop SASL
 			if err := c.sayOf(&saslMessage{state: saslSuccess}); err != nil {
 				return err
 			}
@@ -289,7 +294,14 @@ func (c *conn) readSasl() error {
 				c.stage = stageContext
 				return nil
 			}
-			if a.method != "TOKEN" || a.mechanism != "DIGEST-MD5" {
+			if k := c.s.cfg.Kerberos; k != nil && a.method == methodKerberos && a.mechanism == mechanismGSSAPI {
+				x.asked, x.exchange = true, k.Begin()
+				if done, err := c.stepKerberos(&h, m.token); done || err != nil {
+					return err
+				}
+				continue
+			}
+			if c.s.cfg.Tokens == nil || a.method != "TOKEN" || a.mechanism != "DIGEST-MD5" {
 				return denied(ClassAccessControl, "%s by %q is not offered here", a.method, a.mechanism)
 			}
 			if len(m.token) > 0 {
@@ -298,6 +310,11 @@ func (c *conn) readSasl() error {
 			x.asked = true
 			text := challengeText(x.nonce, qop)
 			if err := c.sayOf(&saslMessage{state: saslChallenge, token: []byte(text), hasToken: true}); err != nil {
+				return err
+			}
+
+		case m.state == saslResponse && x.exchange != nil:
+			if done, err := c.stepKerberos(&h, m.token); done || err != nil {
 				return err
 			}
 
@@ -344,13 +361,30 @@ func (c *conn) sayOf(m *saslMessage) error {
 	return c.flush()
 }
 
+// available names the ways to log in without SIMPLE.
+func (s *Server) available() string {
+	switch {
+	case s.cfg.Kerberos == nil:
+		return "Connect with a token"
+	case s.cfg.Tokens == nil:
+		return "Log in by Kerberos (kinit)"
+	}
+	return "Log in by Kerberos (kinit), or connect with a token"
+}
+
 // offers is the answer to NEGOTIATE; it already contains the challenge.
 func (s *Server) offers(challenge string) *saslMessage {
-	m := &saslMessage{state: saslNegotiate, auths: []saslAuth{{
-		method: "TOKEN", mechanism: "DIGEST-MD5",
-		hasProtocol: true, serverID: digestRealm, hasServerID: true,
-		challenge: challenge, hasChallenge: true,
-	}}}
+	m := &saslMessage{state: saslNegotiate}
+	if s.cfg.Tokens != nil {
+		m.auths = append(m.auths, saslAuth{
+			method: "TOKEN", mechanism: "DIGEST-MD5",
+			hasProtocol: true, serverID: digestRealm, hasServerID: true,
+			challenge: challenge, hasChallenge: true,
+		})
+	}
+	if s.cfg.Kerberos != nil {
+		m.auths = append(m.auths, s.cfg.Kerberos.offer())
+	}
 	if s.cfg.Simple {
 		m.auths = append(m.auths, saslAuth{method: "SIMPLE"})
 	}
@@ -389,14 +423,10 @@ func (c *conn) finishToken(h *requestHeader, text, qop string) error {
 	); err != nil {
 		return err
 	}
-	if qop == qopInt {
-		c.seal = newIntegrity(&a.digest, false)
-		if !c.waitWritten(time.Now().Add(lingerTime)) {
-			return errStalled
-		}
-		c.w.wrap = func(dst, plain []byte) []byte { return appendWrapped(dst, plain, c.seal, false) }
-	}
 	c.sasl.proven, c.stage = &who, stageContext
+	if qop == qopInt {
+		return c.wrapPackets(newIntegrity(&a.digest, false))
+	}
 	return nil
 }
 

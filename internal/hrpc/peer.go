@@ -17,12 +17,14 @@ type Credential struct {
 	Service    string
 }
 
-// Login is a client's identity. With a Credential it authenticates by SASL TOKEN; otherwise it sends User without
-// proof (SIMPLE). RealUser is set if RealUser impersonates User (proxy user).
+// Login is a client's identity. With a Credential it authenticates by SASL TOKEN, with Kerberos by SASL GSSAPI; if it
+// has both, by the token where the server accepts one. Otherwise it sends User without proof (SIMPLE). RealUser is set
+// if RealUser impersonates User (proxy user). With Kerberos, a User means that the principal impersonates User.
 type Login struct {
 	User       string
 	RealUser   string
 	Credential *Credential
+	Kerberos   *KerberosLogin
 }
 
 // Target is a server with its protocol, and the client's login.

@@ -129,14 +129,11 @@ func appendSaslFrame(b []byte, m *saslMessage, client bool) []byte {
 	return b
 }
 
-// maxSealed is the number of plain bytes in one WRAP packet: a peer with the default buffer of 64 KiB can open it.
-const maxSealed = digestMaxBuffer - sealSize
-
-// appendWrapped seals plain frames into WRAP packets.
-func appendWrapped(b, plain []byte, i *integrity, client bool) []byte {
+// appendWrapped seals plain frames into WRAP packets, which the peer's buffer can hold.
+func appendWrapped(b, plain []byte, l Layer, client bool) []byte {
 	for len(plain) > 0 {
-		n := min(len(plain), maxSealed)
-		token := i.seal(getBuffer(n+sealSize), plain[:n])
+		n := min(len(plain), l.MaxPlain())
+		token := l.Seal(getBuffer(n+l.Overhead()), plain[:n])
 		b = appendSaslFrame(b, &saslMessage{state: saslWrap, token: token, hasToken: true}, client)
 		putBuffer(token)
 		plain = plain[n:]

@@ -317,9 +317,9 @@ func TestATamperedPacketEndsTheConnection(t *testing.T) {
 	cfg.Simple, cfg.Tokens, cfg.Integrity = false, knowsToken, true
 	s := start(t, cfg)
 	for what, spoil := range map[string]func(*integrity, []byte) []byte{
-		"nothing":       func(i *integrity, b []byte) []byte { return i.seal(nil, b) },
-		"a flipped bit": func(i *integrity, b []byte) []byte { b = i.seal(nil, b); b[5] ^= 1; return b },
-		"a replay":      func(i *integrity, b []byte) []byte { b = i.seal(nil, b); i.sealSeq--; return b },
+		"nothing":       func(i *integrity, b []byte) []byte { return i.Seal(nil, b) },
+		"a flipped bit": func(i *integrity, b []byte) []byte { b = i.Seal(nil, b); b[5] ^= 1; return b },
+		"a replay":      func(i *integrity, b []byte) []byte { b = i.Seal(nil, b); i.sealSeq--; return b },
 		"a stub":        func(i *integrity, b []byte) []byte { return []byte("short") },
 		"a plain one":   nil,
 	} {
@@ -369,7 +369,7 @@ func TestATamperedPacketEndsTheConnection(t *testing.T) {
 			if err := m.decode(body); err != nil || m.state != saslWrap {
 				t.Fatalf("%s: answered %+v", what, m)
 			}
-			opened, err := seal.open(m.token)
+			opened, err := seal.Open(m.token)
 			if err != nil {
 				t.Fatal(err)
 			}

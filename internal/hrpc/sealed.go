@@ -4,11 +4,11 @@ package hrpc
 
 import "encoding/binary"
 
-// Under auth-int every packet travels inside SASL WRAP packets. Their joined contents are a stream of ordinary frames:
+// Under a Layer every packet travels inside SASL WRAP packets. Their joined contents are a stream of ordinary frames:
 // one WRAP may contain several frames or a part of one.
 
 // openWrapped decodes the SASL message of a packet and opens its token.
-func openWrapped(rest []byte, i *integrity) ([]byte, error) {
+func openWrapped(rest []byte, l Layer) ([]byte, error) {
 	var m saslMessage
 	body, _, err := delimited(rest)
 	if err == nil {
@@ -20,7 +20,7 @@ func openWrapped(rest []byte, i *integrity) ([]byte, error) {
 	if m.state != saslWrap {
 		return nil, errSeal
 	}
-	return i.open(m.token)
+	return l.Open(m.token)
 }
 
 // cutFrame removes a frame from the front of joined contents.

@@ -276,14 +276,14 @@ func TestDigestAgreesWithTheJDK(t *testing.T) {
 		t.Errorf("auth-int: %s", got)
 	}
 	client, server := newIntegrity(&d, true), newIntegrity(&d, false)
-	sealed := client.seal(nil, []byte("hello"))
+	sealed := client.Seal(nil, []byte("hello"))
 	if want := unhex(t, "68656c6c6f ba130c502f53f0f8eaee 0001 00000000"); !bytes.Equal(sealed, want) {
 		t.Errorf("sealed %x, want %x", sealed, want)
 	}
-	if m, err := server.open(sealed); err != nil || string(m) != "hello" {
+	if m, err := server.Open(sealed); err != nil || string(m) != "hello" {
 		t.Errorf("opened %q, %v", m, err)
 	}
-	if _, err := server.open(sealed); err == nil {
+	if _, err := server.Open(sealed); err == nil {
 		t.Error("a packet opened twice")
 	}
 	a, err := parseResponse(d.responseText(), d.nonce, qopInt)

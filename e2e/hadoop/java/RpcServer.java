@@ -8,16 +8,23 @@ import org.apache.hadoop.thirdparty.protobuf.BlockingService;
 import org.apache.hadoop.thirdparty.protobuf.ByteString;
 import org.apache.hadoop.yarn.api.ApplicationClientProtocolPB;
 import org.apache.hadoop.yarn.proto.ApplicationClientProtocol.ApplicationClientProtocolService;
+import org.apache.hadoop.ipc.Server;
+import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.security.proto.SecurityProtos;
 
 /**
  * Hadoop's own RPC server with nothing behind it: getDelegationToken echoes
- * the renewer of the request as the identifier of the token. It says
- * "serving PORT" and lives until it is killed.
+ * the renewer of the request as the identifier of the token, and sends the
+ * caller's user as its kind. It says "serving PORT" and lives until it is
+ * killed. With a principal and a keytab it logs in by them.
  */
 public class RpcServer {
   public static void main(String[] args) throws Exception {
     Configuration conf = new Configuration();
+    if (args.length > 2) {
+      UserGroupInformation.setConfiguration(conf);
+      UserGroupInformation.loginUserFromKeytab(args[2], args[3]);
+    }
     RPC.setProtocolEngine(conf, ApplicationClientProtocolPB.class, ProtobufRpcEngine2.class);
     Object service = Proxy.newProxyInstance(RpcServer.class.getClassLoader(),
         new Class<?>[] {ApplicationClientProtocolService.BlockingInterface.class},
@@ -28,7 +35,8 @@ public class RpcServer {
           ByteString bytes = ((SecurityProtos.GetDelegationTokenRequestProto) a[1]).getRenewerBytes();
           return SecurityProtos.GetDelegationTokenResponseProto.newBuilder()
               .setToken(SecurityProtos.TokenProto.newBuilder()
-                  .setIdentifier(bytes).setPassword(ByteString.EMPTY).setKind("").setService(""))
+                  .setIdentifier(bytes).setPassword(ByteString.EMPTY).setService("")
+                  .setKind(args.length > 2 ? Server.getRemoteUser().toString() : ""))
               .build();
         });
     BlockingService blocking = ApplicationClientProtocolService.newReflectiveBlockingService(
