@@ -176,7 +176,7 @@ func (n *node) perform(a nm.Action) {
 		n.suspend(a.ID)
 	case nm.Resume:
 		n.runFor(a.ID, n.jobs[a.ID], n.jobs[a.ID].left)
-		_ = n.step(nm.Resumed{ID: a.ID}) // see perform
+		_ = n.step(nm.Resumed(a)) // see perform
 	case nm.SignalContainer:
 		n.w.audit.signalArrives(a)
 	case nm.Cleanup:
