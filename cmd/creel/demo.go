@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -57,6 +58,8 @@ the capacity. The table compares how much less than their guarantee queues recei
 	fl.BoolVar(&f.conf.Faults, "faults", false, "kill and restore a subcluster, a router and the rebalancer on the way")
 	fl.BoolVar(&f.conf.Compare, "compare", false,
 		"play the day and a steady part without a rebalancer first, then with it, and tell the figures side by side")
+	fl.Float64Var(&f.conf.Opportunistic, "opportunistic", 0,
+		"`FRACTION` of tasks, 0 to 1, that ask for opportunistic containers, which wait in queues of nodes")
 	fl.BoolVar(&f.conf.Keep, "keep", false, "stay up at the end")
 	fl.StringVar(&f.summary, "summary", "", "write the figures as JSON to `FILE`")
 	fl.BoolVar(&f.verbose, "verbose", false, "show the daemons' logs")
@@ -65,6 +68,9 @@ the capacity. The table compares how much less than their guarantee queues recei
 }
 
 func (f *demoFlags) run(ctx context.Context, out io.Writer) error {
+	if part := f.conf.Opportunistic; !(part >= 0 && part <= 1) {
+		return usage(fmt.Errorf("--opportunistic %v is not between 0 and 1", part))
+	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	f.conf.Out, f.conf.Terminal = out, terminal(out)

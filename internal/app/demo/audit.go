@@ -29,7 +29,7 @@ type auditor struct {
 	looks, full     int                         // number of looks, and of looks with hardly any free resources
 	inUse           float64                     // sum of the looks' fractions in use
 	texts           []string
-	each            []struct{ ended, running int64 } // last known, by subcluster
+	each            []counted // last known, by subcluster
 
 	documents statestore.Documents // the federation's queue tree
 	granted   []grantTable         // last known, by subcluster
@@ -39,11 +39,17 @@ type auditor struct {
 	tally     invariants.Tally     // of the federation's invariants
 }
 
+// counted has the numbers of one subcluster.
+type counted struct {
+	ended, running int64
+	lent, killed   int64 // opportunistic containers granted, and killed by nodes
+}
+
 // fullShare is the fraction of all resources in use from which a look counts as full.
 const fullShare = 0.98
 
 func newAuditor(fed *federation.Federation, documents statestore.Documents) *auditor {
-	a := &auditor{fed: fed, documents: documents, each: make([]struct{ ended, running int64 }, len(fed.RMs))}
+	a := &auditor{fed: fed, documents: documents, each: make([]counted, len(fed.RMs))}
 	a.tally.Tell = func(i invariants.Invariant, of string, breach error) { a.broke("%s of %s: %v", i, of, breach) }
 	return a
 }
@@ -69,7 +75,7 @@ func (a *auditor) look(ctx context.Context) {
 	for i, daemon := range a.fed.RMs {
 		ask, cancel := context.WithTimeout(ctx, 2*time.Second)
 		var broken error
-		var ended, running int64
+		var now counted
 		sums := map[creel.QueuePath]creel.Resource{} // of the use of descendant queues
 		var parents []rm.QueueView
 		var living []*rm.AppView
@@ -79,12 +85,18 @@ func (a *auditor) look(ctx context.Context) {
 				switch {
 				case v.Unmanaged:
 				case v.State.Ended():
-					ended++
+					now.ended++
 				default:
-					running++
+					now.running++
 				}
 				if !v.Over {
 					living = append(living, v)
+				}
+			}
+			if lent, on := m.Opportunistic(); on {
+				now.lent = lent.Granted
+				for _, n := range lent.Killed {
+					now.killed += n
 				}
 			}
 			cluster := m.Cluster()
@@ -114,7 +126,7 @@ func (a *auditor) look(ctx context.Context) {
 		if err != nil {
 			continue // down or busy: its invariants are checked when it is back
 		}
-		a.each[i].ended, a.each[i].running = ended, running
+		a.each[i] = now
 		a.checked++
 		if broken != nil {
 			a.broke("sc-%d: %v", i+1, broken)
@@ -198,6 +210,10 @@ func (a *auditor) fill(s *Summary, out io.Writer) {
 	checked, _ := a.tally.All() // broken invariants are printed and counted
 	s.Invariants.Checked, s.Invariants.Broken = a.checked+checked, a.broken
 	s.Maximum.Checked, s.Maximum.Fullest = a.maxima, a.fullest
+	for _, e := range a.each {
+		s.Opportunistic.Granted += e.lent
+		s.Opportunistic.Killed += e.killed
+	}
 	for _, text := range a.texts {
 		fmt.Fprintln(out, "broken:", text)
 	}

@@ -22,20 +22,24 @@ import (
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/nm/queue"
+	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 )
 
 // Config of a demo.
 type Config struct {
-	Day      Day
-	Faults   bool         // kill and restart a subcluster, a router and the rebalancer during the day
-	Compare  bool         // first replay the day without a rebalancer, and report both results
-	Keep     bool         // continue after the summary until the context ends
-	Defines  []string     // -D of the daemons
-	Out      io.Writer    // progress and the verdict
-	Terminal bool         // Out is a terminal: progress is a bar
-	Log      *slog.Logger // nil: a file that is kept after a bad verdict
-	Repeat   string       // the command that repeats this run
+	Day     Day
+	Faults  bool // kill and restart a subcluster, a router and the rebalancer during the day
+	Compare bool // first replay the day without a rebalancer, and report both results
+	Keep    bool // continue after the summary until the context ends
+	// Opportunistic is the fraction of tasks that ask for opportunistic containers, from 0 to 1.
+	Opportunistic float64
+	Defines       []string     // -D of the daemons
+	Out           io.Writer    // progress and the verdict
+	Terminal      bool         // Out is a terminal: progress is a bar
+	Log           *slog.Logger // nil: a file that is kept after a bad verdict
+	Repeat        string       // the command that repeats this run
 
 	broken func() error // called at each look, by tests
 }
@@ -98,7 +102,7 @@ func (c *Config) run(
 		"yarn.resourcemanager.am.max-attempts=4",
 		"creel.escrow.interval=250ms",
 		"creel.escrow.recovery=5s",
-	}, c.Defines...))
+	}, append(c.allocation(), c.Defines...)...))
 	if err != nil {
 		return err
 	}
@@ -114,6 +118,7 @@ func (c *Config) run(
 	defer closeStore()
 
 	run := newReplay(jobs, durations)
+	run.opportunistic = c.Opportunistic
 	run.documents = store
 	playing := &atomic.Pointer[replay]{} // simulates the AMs that start now
 	playing.Store(run)
@@ -140,6 +145,7 @@ func (c *Config) run(
 	}
 	if c.Day.Steady > 0 {
 		steady := newReplay(c.Day.steady(), durations)
+		steady.opportunistic = c.Opportunistic
 		steady.documents, steady.before = store, int64(len(run.accepted))
 		defer steady.close()
 		playing.Store(steady)
@@ -166,9 +172,25 @@ func (c *Config) run(
 	return nil
 }
 
+// queueLength is the length of each node's queue of opportunistic containers.
+const queueLength = 10
+
+// allocation returns the settings of opportunistic containers.
+func (c *Config) allocation() []string {
+	if c.Opportunistic <= 0 {
+		return nil
+	}
+	return []string{"yarn.resourcemanager.opportunistic-container-allocation.enabled=true"}
+}
+
 // federation returns the size and the intervals of the demo's federation.
 func (c *Config) federation(rebalancers int, playing *atomic.Pointer[replay]) federation.Config {
 	return federation.Config{
+		ChangeNodes: func(_ int, n *nmrpc.Config) {
+			if c.Opportunistic > 0 {
+				n.Queue = queue.Config{Length: queueLength}
+			}
+		},
 		Subclusters:   c.Day.Subclusters,
 		Nodes:         c.Day.Nodes,
 		Routers:       2,

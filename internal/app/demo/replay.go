@@ -36,6 +36,8 @@ const jobKey = "CREEL_JOB"
 type replay struct {
 	documents statestore.Documents // of the federation
 
+	opportunistic float64 // fraction of tasks
+
 	jobs      []workload.Job
 	durations *workload.Durations
 	client    *hrpc.Client
@@ -120,8 +122,9 @@ func (r *replay) onStart(s nmserver.Started, exit func(code int32, diagnostic st
 			workload.DefaultAMConfig(),
 			r.durations,
 		),
-		Heartbeat: 50 * time.Millisecond,
-		Observe:   r.observe,
+		Heartbeat:     50 * time.Millisecond,
+		Opportunistic: r.opportunistic,
+		Observe:       r.observe,
 	}
 	r.mu.Lock()
 	r.plays[m.Attempt] = m

@@ -24,6 +24,10 @@ type Summary struct {
 		Granted   int64   `json:"granted"`
 		PerSecond float64 `json:"per_second"`
 	} `json:"containers"`
+	Opportunistic struct { // containers, of the ResourceManagers that run at the end
+		Granted int64 `json:"granted"`
+		Killed  int64 `json:"killed"` // by nodes
+	} `json:"opportunistic"`
 	GrantMS  Quantiles `json:"grant_ms"`
 	SubmitMS struct {
 		P50 float64 `json:"p50"`
@@ -96,6 +100,9 @@ func (s *Summary) Print(w io.Writer) bool {
 		a.Doubled,
 	)
 	fmt.Fprintf(w, "containers    %d granted, %.0f a second\n", s.Containers.Granted, s.Containers.PerSecond)
+	if o := &s.Opportunistic; o.Granted > 0 {
+		fmt.Fprintf(w, "              %d opportunistic ones granted, %d killed at their nodes\n", o.Granted, o.Killed)
+	}
 	if room := &s.Room; room.Looks > 0 {
 		fmt.Fprintf(w, "utilization   %.0f%% on average, saturated in %d of %d samples\n",
 			100*room.InUse, room.Full, room.Looks)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +52,8 @@ type AM struct {
 	Share func() float32
 	// NotStarted receives the reason why a container did not start, before the Job is notified; nil for none.
 	NotStarted func(c creel.ContainerID, reason string)
+	// Opportunistic is the fraction of the containers of each ask, from 0 to 1, that may be opportunistic.
+	Opportunistic float64
 	// Observe is called at each grant; nil: not called.
 	Observe func(Observation)
 
@@ -206,28 +209,37 @@ func (r *amRun) share() float32 {
 	return r.Share()
 }
 
+// asksOf writes an ask of the Job. If a part of it is opportunistic, both parts are sent, so that a later ask replaces
+// both. An ask for a host or a rack is guaranteed.
+func asksOf(a workload.Ask, opportunistic float64) []*yarnpb.ResourceRequestProto {
+	ask := func(count int32, kind yarnpb.ExecutionTypeProto) *yarnpb.ResourceRequestProto {
+		return &yarnpb.ResourceRequestProto{
+			Priority:            yarnpb.FromPriority(a.Priority),
+			ResourceName:        proto.String(a.Name),
+			Capability:          yarnpb.FromResource(a.Size),
+			NumContainers:       proto.Int32(count),
+			RelaxLocality:       proto.Bool(true),
+			AllocationRequestId: proto.Int64(-1),
+			ExecutionTypeRequest: &yarnpb.ExecutionTypeRequestProto{
+				ExecutionType: kind.Enum(), EnforceExecutionType: proto.Bool(false),
+			},
+		}
+	}
+	if opportunistic <= 0 || a.Name != "*" {
+		return []*yarnpb.ResourceRequestProto{ask(a.Count, yarnpb.ExecutionTypeProto_GUARANTEED)}
+	}
+	part := int32(math.Round(opportunistic * float64(a.Count)))
+	return []*yarnpb.ResourceRequestProto{
+		ask(a.Count-part, yarnpb.ExecutionTypeProto_GUARANTEED), ask(part, yarnpb.ExecutionTypeProto_OPPORTUNISTIC),
+	}
+}
+
 // allocate makes one call and processes its answer.
 func (r *amRun) allocate(ctx context.Context, s workload.Steps) (workload.Steps, error) {
 	req := &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(r.responseID), Progress: proto.Float32(r.share())}
 	now := time.Now()
 	for _, a := range s.Asks {
-		req.Ask = append(
-			req.Ask,
-			&yarnpb.ResourceRequestProto{
-				Priority:     yarnpb.FromPriority(a.Priority),
-				ResourceName: proto.String(a.Name),
-				Capability: yarnpb.FromResource(
-					a.Size,
-				),
-				NumContainers:       proto.Int32(a.Count),
-				RelaxLocality:       proto.Bool(true),
-				AllocationRequestId: proto.Int64(-1),
-				ExecutionTypeRequest: &yarnpb.ExecutionTypeRequestProto{
-					ExecutionType:        yarnpb.ExecutionTypeProto_GUARANTEED.Enum(),
-					EnforceExecutionType: proto.Bool(false),
-				},
-			},
-		)
+		req.Ask = append(req.Ask, asksOf(a, r.Opportunistic)...)
 		times := r.asked[a.Priority]
 		for len(times) < int(a.Count) {
 			times = append(times, now)
