@@ -41,5 +41,5 @@ func (l loadHome) choose(d *homeDecision, _ *rand.Rand) (int, string) {
 	}
 	d.numbers = numbers
 	best := d.best(d.in)
-	return best, fmt.Sprintf("it has the most available memory, %.0f MB", d.score[best])
+	return best, fmt.Sprintf("it has the most available memory, %.0f MiB", d.score[best])
 }

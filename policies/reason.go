@@ -122,7 +122,7 @@ func (n Numbers) String() string {
 		return n.Text
 	case "memory":
 		return fmt.Sprintf(
-			"available %d MB, assumed %d MB of %d applications",
+			"available %d MiB, assumed %d MiB of %d applications",
 			n.Free.MemoryMB,
 			n.Assumed.MemoryMB,
 			n.Apps,

@@ -142,6 +142,8 @@ func TestEveryVerbExitsByTable(t *testing.T) {
 		}
 		if code, out := ends(t, with.Replace(r.line)); code != r.code {
 			t.Errorf("creel %s exits with %d, want %d:\n%s", r.line, code, r.code, out)
+		} else if found := otherUnits.FindString(out); found != "" {
+			t.Errorf("creel %s prints %q: sizes are MiB and GiB:\n%s", r.line, found, out)
 		}
 	}
 	for verb, c := range there {
@@ -194,6 +196,9 @@ func TestEveryVerbExitsByTable(t *testing.T) {
 		}
 	}
 }
+
+// otherUnits matches sizes that are not in powers of two.
+var otherUnits = regexp.MustCompile(`[0-9] ?[kKMGT]B\b`)
 
 // fromFiles reports whether a line makes no request.
 func fromFiles(line string) bool {

@@ -216,7 +216,7 @@ func rebalancerWhy() *cobra.Command {
 				if e.Label != "" {
 					of += " on nodes of label " + e.Label
 				}
-				fmt.Fprintf(w, "%s holds %d MB of %s, %s, and needs %d MB\n", e.Member,
+				fmt.Fprintf(w, "%s holds %d MiB of %s, %s, and needs %d MiB\n", e.Member,
 					e.Cap[creel.MemoryName], of, lasts, e.Needs[creel.MemoryName])
 			}
 			shown := 0
@@ -442,7 +442,7 @@ func rebalancerEscrow() *cobra.Command {
 // amount omits resources that a maximum does not limit.
 func amount(a subcluster.Amounts) string {
 	if a[creel.VCoresName] >= 1<<40 { // a part of an unlimited amount
-		return fmt.Sprintf("%d MB", a[creel.MemoryName])
+		return fmt.Sprintf("%d MiB", a[creel.MemoryName])
 	}
 	return amountsText(rebalancer.Amounts(a))
 }

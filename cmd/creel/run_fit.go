@@ -56,4 +56,4 @@ func (f *runFlags) fits(ctx context.Context) error {
 	return nil
 }
 
-func sizeText(s rest.Size) string { return fmt.Sprintf("%d MB, %d vcores", s.MemoryMB, s.VCores) }
+func sizeText(s rest.Size) string { return fmt.Sprintf("%d MiB, %d vcores", s.MemoryMB, s.VCores) }

@@ -18,11 +18,11 @@ func TestRunRejectsContainersThatNeverFit(t *testing.T) {
 	before := s.run(exitOK, "app", "list", "-o", "name")
 	for line, want := range map[string][]string{
 		"run --memory 5g -- sleep 1": {
-			"no member can run a container of 5120 MB, 1 vcores in default", "largest node 4096 MB, 4 vcores",
-			"ask for at most 4096 MB, 4 vcores (--memory, --vcores)",
+			"no member can run a container of 5120 MiB, 1 vcores in default", "largest node 4096 MiB, 4 vcores",
+			"ask for at most 4096 MiB, 4 vcores (--memory, --vcores)",
 		},
-		"run --vcores 5 -- sleep 1":     {"a container of 1024 MB, 5 vcores", "largest node 4096 MB, 4 vcores"},
-		"run --am-memory 5g -- sleep 1": {"a container of 5120 MB, 1 vcores", "--am-memory"},
+		"run --vcores 5 -- sleep 1":     {"a container of 1024 MiB, 5 vcores", "largest node 4096 MiB, 4 vcores"},
+		"run --am-memory 5g -- sleep 1": {"a container of 5120 MiB, 1 vcores", "--am-memory"},
 	} {
 		s.shows(exitUsage, line, want...)
 	}

@@ -52,8 +52,8 @@ func TestRunWatchesACommandToItsEnd(t *testing.T) {
 	shows(8, []string{"run", "--containers", "2", "--", "sh", "-c", "exit 3"},
 		"FAILED after", "2 of 2 containers failed", "exit code 3")
 	shows(8, []string{"run", "--containers", "2", "--env", "CREEL_SIM_EXIT=9", "--", "date"}, "exit code 9")
-	shows(2, []string{"run", "--memory", "99g", "--", "date"}, "no member can run a container of 101376 MB",
-		"ask for at most 4096 MB")
+	shows(2, []string{"run", "--memory", "99g", "--", "date"}, "no member can run a container of 101376 MiB",
+		"ask for at most 4096 MiB")
 	// The text is about the nodes until the router knows the use of the queue.
 	shows(8, []string{"run", "--containers", "50", "--memory", "4g", "--timeout", "4s", "--", "sleep", "60"},
 		"waits at sc-", " (no_node_has_room): ", "is killed: it had not ended after 4s", "KILLED after")

@@ -112,7 +112,7 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 	fl.Float64Var(&f.speed, "speed", 1, "compression of submissions and of tasks' durations")
 	fl.IntVar(&f.subclusters, "subclusters", 3, "subclusters")
 	fl.IntVar(&f.nodes, "nodes", 200, "simulated nodes of each subcluster")
-	fl.Int64Var(&f.cores, "cores", 8, "cores of each node, with 1,024 MB for each")
+	fl.Int64Var(&f.cores, "cores", 8, "cores of each node, with 1,024 MiB for each")
 	fl.BoolVar(
 		&f.faults,
 		"faults",

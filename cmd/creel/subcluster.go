@@ -146,7 +146,7 @@ func subclusterShow() *cobra.Command {
 			m := s.Metrics
 			line("applications", "%d running, %d waiting", s.Apps.Running, s.Apps.Waiting)
 			line("containers", "%d running, %d waiting", m.ContainersAllocated, m.ContainersPending)
-			line("memory", "%d of %d MB used", m.AllocatedMB, m.TotalMB)
+			line("memory", "%d of %d MiB used", m.AllocatedMB, m.TotalMB)
 			line("vcores", "%d of %d used", m.AllocatedVirtualCores, m.TotalVirtualCores)
 			line("nodes", "%d active, %d lost, %d unhealthy", m.ActiveNodes, m.LostNodes, m.UnhealthyNodes)
 			if len(s.CutOff) > 0 {

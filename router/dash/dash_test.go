@@ -36,6 +36,9 @@ func get(t *testing.T, url string) (*http.Response, string) {
 	return resp, string(body)
 }
 
+// otherUnits matches sizes that are not in powers of two.
+var otherUnits = regexp.MustCompile(`[0-9] ?[kKMGT]B\b`)
+
 // firstNode returns the id of a node.
 func firstNode(t *testing.T, web string) string {
 	t.Helper()
@@ -88,6 +91,9 @@ func TestEveryPageIsRenderedAndGuarded(t *testing.T) {
 		if resp.StatusCode != http.StatusOK || !strings.Contains(body, says) ||
 			!strings.HasSuffix(strings.TrimSpace(body), "</html>") {
 			t.Errorf("%s: %s, without %q in %d bytes:\n%s", path, resp.Status, says, len(body), body)
+		}
+		if found := otherUnits.FindString(body); found != "" {
+			t.Errorf("%s has %q: sizes are MiB and GiB", path, found)
 		}
 		if csp := resp.Header.Get(
 			"Content-Security-Policy",

@@ -65,7 +65,7 @@ func (o *Operator) addHeld(ctx context.Context, queues []rebalancer.QueueState) 
 		}
 		for _, e := range held {
 			if e.Queue == queues[i].Queue && e.Label == queues[i].Label && e.Lasts != "" {
-				queues[i].Held = append(queues[i].Held, fmt.Sprintf("%s holds %d MB of its maximum, %s", e.Member,
+				queues[i].Held = append(queues[i].Held, fmt.Sprintf("%s holds %d MiB of its maximum, %s", e.Member,
 					e.Cap[creel.MemoryName], e.Lasts))
 			}
 		}

@@ -46,7 +46,7 @@ func (s Spec) Check() error {
 	case s.Containers < 1 || s.Containers > MaxContainers:
 		return fmt.Errorf("%d containers: give 1 to %d", s.Containers, MaxContainers)
 	case s.MemoryMB < 1 || s.VCores < 1:
-		return fmt.Errorf("a container of %d MB and %d vcores: give at least 1 of each", s.MemoryMB, s.VCores)
+		return fmt.Errorf("a container of %d MiB and %d vcores: give at least 1 of each", s.MemoryMB, s.VCores)
 	}
 	for _, word := range s.Command {
 		if strings.ContainsAny(word, "\x00\n\r") {
