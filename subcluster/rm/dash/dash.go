@@ -132,7 +132,11 @@ func sentence(m *subcluster.ClusterMetrics) (text, mark string) {
 			ill = append(ill, fmt.Sprintf("%s are %s", pages.Number(of.n), of.what))
 		}
 	}
-	text = fmt.Sprintf("%s applications run and %s wait, on %s nodes", pages.Number(m.AppsRunning),
+	run := "applications run"
+	if m.AppsRunning == 1 {
+		run = "application runs"
+	}
+	text = fmt.Sprintf("%s %s, %s waiting, on %s nodes", pages.Number(m.AppsRunning), run,
 		pages.Number(m.AppsPending), pages.Number(m.ActiveNodes))
 	switch {
 	case m.ActiveNodes == 0:

@@ -55,7 +55,7 @@ function options(kind, width) {
     scales: { y: { range: (u, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
     axes: [
       { ...axis, space: 60, values: (u, at) => at.map((t) => clock(t, false)) },
-      { ...axis, size: 58, values: (u, at) => at.map((v) => text(v, kind.unit)) },
+      { ...axis, size: (u, texts) => Math.max(58, ...(texts ?? []).map((t) => 7 * t.length + 18)), values: (u, at) => at.map((v) => text(v, kind.unit)) },
     ],
     series: [
       { label: "time", value: (u, at) => (at === null ? "–" : clock(at, true) + " UTC") },
