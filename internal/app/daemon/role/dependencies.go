@@ -46,6 +46,8 @@ type storeCheck struct {
 	at    time.Time
 	found []statestore.Finding
 	err   error
+
+	unanswered int64 // healthChecker.Unanswered when it began
 }
 
 // storeHealth checks the store's health, logs changes, and reports the latest result.
@@ -100,7 +102,7 @@ func (h *storeHealth) run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		before := h.store.Unanswered()
-		h.look(ctx)
+		h.look(ctx, before)
 		for looked := time.Now(); ; {
 			select {
 			case <-ctx.Done():
@@ -115,11 +117,11 @@ func (h *storeHealth) run(ctx context.Context) error {
 	}
 }
 
-// look checks once. A finding is logged when it appears and when it ends.
-func (h *storeHealth) look(ctx context.Context) {
+// look checks once. A finding is logged when it appears and when it ends. unanswered is healthChecker.Unanswered now.
+func (h *storeHealth) look(ctx context.Context, unanswered int64) {
 	limited, cancel := context.WithTimeout(ctx, storeLookTime)
 	defer cancel()
-	now := &storeCheck{}
+	now := &storeCheck{unanswered: unanswered}
 	now.found, now.err = h.store.Health(limited)
 	if ctx.Err() != nil {
 		return
@@ -182,6 +184,9 @@ func (h *storeHealth) state() health.State {
 		} else {
 			warnings = append(warnings, f.What+"; "+f.Try)
 		}
+	}
+	if h.store.Unanswered() > l.unanswered {
+		warnings = append(warnings, "a call since then was not answered in time")
 	}
 	switch {
 	case len(stops) > 0:

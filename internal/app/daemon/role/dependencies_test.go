@@ -51,7 +51,7 @@ func TestStoreHealthIsReported(t *testing.T) {
 	s.Health.Depend("looked", h.state)
 	look := func() {
 		t.Helper()
-		h.look(t.Context())
+		h.look(t.Context(), store.Unanswered())
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		done := make(chan error, 1)
@@ -87,6 +87,18 @@ func TestStoreHealthIsReported(t *testing.T) {
 		t.Errorf("%d lines at WARN:\n%s", n, log.String())
 	}
 	want(log.String(), "problem=evicts", `try="set maxmemory-policy to noeviction"`)
+	// Between two looks a call is not answered.
+	server.Pause()
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	_, err = store.Records(short)
+	cancel()
+	server.Resume()
+	if err == nil {
+		t.Error("a paused store answers")
+	}
+	if is := h.state(); !is.Warn || !strings.Contains(is.Text, "a call since then was not answered in time; looked at ") {
+		t.Errorf("after a call without an answer: %+v", is)
+	}
 	server.Do("CONFIG", "SET", "maxmemory-policy", "noeviction")
 	server.Do("REPLICAOF", "127.0.0.1", "1")
 	look()
