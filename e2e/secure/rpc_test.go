@@ -190,20 +190,33 @@ func (w *world) java(more ...string) []string {
 
 func TestHadoopsClientTalksToOurServer(t *testing.T) {
 	w := newWorld(t, Realm{})
-	cache := w.Login(t, "alice", w.alice)
 	for _, p := range protections {
-		address := serve(t, w.KDC, hrpc.Config{Kerberos: w.kerberos(t, p)})
-		_, port, err := net.SplitHostPort(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := hadoop.Client{
-			Conf: hadoop.Addresses{Client: "localhost:" + port}.Conf().With(w.settings(p)),
-			Env:  w.java("KRB5CCNAME=" + cache),
-		}.Run(t, hadoop.ApplicationCLI, "application", "-list").OK(t)
-		if n := strings.Count(r.Stdout, "alice@CREEL.TEST as alice by KERBEROS"); n != applications {
-			t.Errorf("%s: %d applications\n%.3000s", p, n, r.All)
-		}
+		w.listByHadoop(t, p)
+	}
+}
+
+// The other types of keys: RFC 8009's, and the shorter one of RFC 3962.
+func TestHadoopsClientTalksWithEachKeyType(t *testing.T) {
+	for _, enctype := range []string{
+		"aes128-cts-hmac-sha1-96", "aes128-cts-hmac-sha256-128", "aes256-cts-hmac-sha384-192",
+	} {
+		newWorld(t, Realm{Enctypes: enctype}).listByHadoop(t, gssapi.Privacy)
+	}
+}
+
+// listByHadoop runs yarn application -list of Hadoop's at a server of ours.
+func (w *world) listByHadoop(t *testing.T, p gssapi.Protection) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(serve(t, w.KDC, hrpc.Config{Kerberos: w.kerberos(t, p)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := hadoop.Client{
+		Conf: hadoop.Addresses{Client: "localhost:" + port}.Conf().With(w.settings(p)),
+		Env:  w.java("KRB5CCNAME=" + w.Login(t, "alice", w.alice)),
+	}.Run(t, hadoop.ApplicationCLI, "application", "-list").OK(t)
+	if n := strings.Count(r.Stdout, "alice@CREEL.TEST as alice by KERBEROS"); n != applications {
+		t.Errorf("%s: %d applications\n%.3000s", p, n, r.All)
 	}
 }
 
