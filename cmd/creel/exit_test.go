@@ -133,7 +133,7 @@ func TestEveryVerbExitsByTable(t *testing.T) {
 		"$HOME", string(fetchWhy(t, s, app).Home), "$STORE", storeURL,
 	)
 	there, done := verbs(rootCommand(), map[string]*cobra.Command{}), map[string]exitRow{}
-	codes := map[string][]int{}
+	codes, heads := map[string][]int{}, map[string]bool{}
 	for _, r := range exitRows(t) {
 		verb := verbOf(t, r.line)
 		codes[verb] = append(codes[verb], r.code)
@@ -144,6 +144,10 @@ func TestEveryVerbExitsByTable(t *testing.T) {
 			t.Errorf("creel %s exits with %d, want %d:\n%s", r.line, code, r.code, out)
 		} else if found := otherUnits.FindString(out); found != "" {
 			t.Errorf("creel %s prints %q: sizes are MiB and GiB:\n%s", r.line, found, out)
+		} else {
+			for _, head := range tableHead.FindAllString(out, -1) {
+				heads[strings.Join(strings.Fields(head), " ")] = true
+			}
 		}
 	}
 	for verb, c := range there {
@@ -173,6 +177,8 @@ func TestEveryVerbExitsByTable(t *testing.T) {
 		}
 	}
 
+	quotedHeads(t, heads)
+
 	// The home of an application is lost: what is known is printed, and the rest is named.
 	home := fetchWhy(t, s, app).Home
 	rm := fed.RMs[0]
@@ -193,6 +199,27 @@ func TestEveryVerbExitsByTable(t *testing.T) {
 		}
 		if code != exitPartial {
 			t.Errorf("creel %s without a member exits with %d, want %d:\n%s", line, code, exitPartial, out)
+		}
+	}
+}
+
+// tableHead matches the head of a printed table.
+var tableHead = regexp.MustCompile(`(?m)^[A-Z][A-Z-]+ {2,}[A-Z].*$`)
+
+// quotedHeads compares the tables that the guide to troubleshooting quotes with the printed ones.
+func quotedHeads(t *testing.T, printed map[string]bool) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/guide/troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := tableHead.FindAllString(string(page), -1)
+	if len(quoted) < 2 {
+		t.Errorf("the guide quotes only the tables %q", quoted)
+	}
+	for _, head := range quoted {
+		if !printed[strings.Join(strings.Fields(head), " ")] {
+			t.Errorf("the guide quotes a table that no command prints: %s", head)
 		}
 	}
 }
