@@ -426,7 +426,8 @@ func (n *node) stopContainers(
 }
 
 // arrives checks later that an AM knows a fact about its container. Excused are the end of the container, of its AM, of
-// its UAM, and of its ResourceManager's process: the AM and the new process agree by other means.
+// its UAM, and of its ResourceManager's process: the AM and the new process agree by other means. A store that lost
+// writes may have lost the UAM.
 func arrives(w *World, id creel.ContainerID, of *cluster, what string, known func(*am) bool) {
 	app := id.Attempt.Application
 	m, process := w.audit.apps[app].am, of.process
@@ -440,7 +441,8 @@ func arrives(w *World, id creel.ContainerID, of *cluster, what string, known fun
 		now, there := c.m.App(app)
 		_, holds := m.held[id]
 		ended := !there || now.Attempt != v.Attempt || now.State.Ended()
-		if m.dead || !holds || c.process != process || !c.up || ended || w.audit.apps[app].twice {
+		unsure := w.audit.apps[app].twice || w.audit.forgetful()
+		if m.dead || !holds || c.process != process || !c.up || ended || unsure {
 			return
 		}
 		w.audit.check(known(m), "%s %s %v ago, and its AM does not know", id, what, within)
