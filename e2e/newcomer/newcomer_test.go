@@ -167,7 +167,7 @@ func (n *newcomer) firstCommands() {
 	n.says(n.types(0, "run", "--containers", "10", "--memory", "1g", "--", "sleep", "1"),
 		"SUCCEEDED after", "10 of 10 containers ended with exit code 0")
 	n.says(n.types(8, "run", "--", "false"), "FAILED after", "1 of 1 containers failed", "exit code 1")
-	n.says(n.types(2, "run", "--memory", "64g", "--", "date"), "no member can run a container of 65536 MB", "largest node")
+	n.says(n.types(2, "run", "--memory", "64g", "--", "date"), "no member can run a container of 65536 MiB", "largest node")
 	n.says(n.types(3, "app", "status", "application_1_0001", "-o", "json"), `"exit_code":3`)
 	n.says(n.types(2, "app", "lst"), "did you mean list")
 	var apps []struct{ Outcome, State string }
