@@ -17,7 +17,14 @@ func TestVolatileJournalIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(shm) })
-	disk, err := os.MkdirTemp(".", "testdata-journal-") // /tmp may be in memory
+	cache, err := os.UserCacheDir() // /tmp may be in memory, and the tree is not for tests to write in
+	if err == nil {
+		err = os.MkdirAll(cache, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk, err := os.MkdirTemp(cache, "creel-test-")
 	if err != nil {
 		t.Fatal(err)
 	}
