@@ -127,7 +127,7 @@ func (c *Client) Peer(t Target) *Peer {
 		p.key.kerberos = fmt.Sprintf("%d:%s%s", len(k.Principal), k.Principal, k.Key)
 	}
 	if k := t.Login.Credential; k != nil {
-		p.key.token = fmt.Sprintf("%d:%s%s", len(k.Identifier), k.Identifier, k.Password)
+		p.key.token = fmt.Sprintf("%d:%s%s%q", len(k.Identifier), k.Identifier, k.Password, k.Protections)
 	}
 	return p
 }

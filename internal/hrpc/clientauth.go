@@ -112,14 +112,9 @@ func (cc *clientConn) answerOffers(token *Credential, m *saslMessage, again bool
 	if err != nil {
 		return err
 	}
-	d.nonce = ch.nonce
-	switch {
-	case slices.Contains(ch.qops, qopAuth):
-		d.qop = qopAuth
-	case slices.Contains(ch.qops, qopInt):
-		d.qop = qopInt
-	default:
-		return fmt.Errorf("hrpc: the server wants protection %q; auth and auth-int are spoken here", ch.qops)
+	d.nonce, d.maxBuffer = ch.nonce, ch.maxBuffer
+	if d.qop, err = ch.choose(token.accepts()); err != nil {
+		return err
 	}
 	initiate.token = []byte(d.responseText())
 	if m, err = cc.ask(initiate); err != nil {
@@ -131,12 +126,21 @@ func (cc *clientConn) answerOffers(token *Credential, m *saslMessage, again bool
 	if m.state != saslSuccess || string(m.token) != "rspauth="+d.rspauth() {
 		return errors.New("hrpc: SASL: the server does not know the token's password")
 	}
-	if d.qop == qopInt {
-		seal := newIntegrity(d, true)
-		cc.seal = seal
-		cc.w.wrap = func(dst, plain []byte) []byte { return appendWrapped(dst, plain, seal, true) }
+	layer, err := d.layer(true)
+	if err != nil {
+		return err
 	}
+	cc.wrapPackets(layer)
 	return nil
+}
+
+// wrapPackets wraps all further packets in a layer, if there is one.
+func (cc *clientConn) wrapPackets(l Layer) {
+	if l == nil {
+		return
+	}
+	cc.seal = l
+	cc.w.wrap = func(dst, plain []byte) []byte { return appendWrapped(dst, plain, l, true) }
 }
 
 // ask sends a SASL packet and waits for the server's packet.

@@ -37,9 +37,9 @@ type Config struct {
 	// default.
 	Names *username.Rules
 
-	// Integrity requires auth-int of clients with a token and wraps every packet after the exchange
-	// (hadoop.rpc.protection = integrity). Default: authentication only.
-	Integrity bool
+	// Protections are offered to clients with a token, the preferred one first (hadoop.rpc.protection). Others are
+	// rejected. Default: Authentication only.
+	Protections []Protection
 
 	// Impersonate is called when a client names a real user beside the effective one (hadoop.proxyuser.*). Nil rejects
 	// such clients.
@@ -86,6 +86,7 @@ func (c Config) withDefaults() Config {
 			*v = d
 		}
 	}
+	c.Protections = protectionsOr(c.Protections)
 	setInt(&c.MaxFrame, 128<<20)
 	setInt(&c.MaxConnections, 50_000)
 	setInt(&c.MaxCalls, 65_536)
@@ -116,8 +117,10 @@ func (c Config) Validate() error {
 	if c.Simple && c.Kerberos != nil {
 		return errors.New("hrpc: Simple would let clients pass by Kerberos: set one of both")
 	}
-	if c.Integrity && c.Tokens == nil {
-		return errors.New("hrpc: Integrity needs SASL: set Tokens")
+	for _, p := range c.Protections {
+		if p != Authentication && p != Integrity && p != Privacy {
+			return fmt.Errorf("hrpc: protection %q is unknown", p)
+		}
 	}
 	if len(c.Services) == 0 {
 		return errors.New("hrpc: no service")

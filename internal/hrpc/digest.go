@@ -3,14 +3,14 @@
 package hrpc
 
 import (
-	"crypto/hmac"
 	"crypto/md5"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -18,18 +18,39 @@ import (
 // password is the base64 of the token's password.
 
 const (
-	digestRealm     = "default"
-	digestURI       = "/default"
-	qopAuth         = "auth"
-	qopInt          = "auth-int"
+	digestRealm = "default"
+	digestURI   = "/default"
+	// The largest wrapped message that this end announces and sends, and the smallest that a peer may announce.
 	digestMaxBuffer = 65536
+	digestMinBuffer = 1024
+	// cipherOf3DES is the one cipher of this end: Java's clients prefer it, and RFC 2831 has no better one.
+	cipherOf3DES = "3des"
 )
+
+// Protection is the protection of the packets after a login by token, as DIGEST-MD5 names it.
+type Protection string
+
+// The values of hadoop.rpc.protection.
+const (
+	Authentication Protection = "auth"      // nothing: authentication
+	Integrity      Protection = "auth-int"  // a checksum: integrity
+	Privacy        Protection = "auth-conf" // encryption: privacy
+)
+
+// protectionsOr returns the list, or Authentication alone.
+func protectionsOr(list []Protection) []Protection {
+	if len(list) == 0 {
+		return []Protection{Authentication}
+	}
+	return list
+}
 
 // digest is the input of both sides' computation in an exchange.
 type digest struct {
 	user, password string // base64 of identifier and password
 	nonce, cnonce  string
-	qop            string
+	qop            Protection
+	maxBuffer      int // size of the largest wrapped message that the peer accepts
 }
 
 func hexMD5(s string) string {
@@ -47,23 +68,32 @@ func (d *digest) a1() [md5.Size]byte {
 func (d *digest) value(method string) string {
 	a1 := d.a1()
 	a2 := method + ":" + digestURI
-	if d.qop != qopAuth {
+	if d.qop != Authentication {
 		a2 += ":" + strings.Repeat("0", 32)
 	}
-	return hexMD5(hex.EncodeToString(a1[:]) + ":" + d.nonce + ":00000001:" + d.cnonce + ":" + d.qop + ":" + hexMD5(a2))
+	return hexMD5(hex.EncodeToString(a1[:]) + ":" + d.nonce + ":00000001:" + d.cnonce + ":" + string(d.qop) + ":" +
+		hexMD5(a2))
 }
 
 func (d *digest) response() string { return d.value("AUTHENTICATE") }
 func (d *digest) rspauth() string  { return d.value("") }
 
 // challengeText is the server's first message, in the order of a JDK.
-func challengeText(nonce, qop string) string {
-	return `realm="` + digestRealm + `",nonce="` + nonce + `",qop="` + qop + `",charset=utf-8,algorithm=md5-sess`
+func challengeText(nonce string, offers []Protection) string {
+	names, cipher := make([]string, len(offers)), ""
+	for i, p := range offers {
+		names[i] = string(p)
+		if p == Privacy {
+			cipher = `cipher="` + cipherOf3DES + `",`
+		}
+	}
+	return `realm="` + digestRealm + `",nonce="` + nonce + `",qop="` + strings.Join(names, ",") + `",charset=utf-8,` +
+		cipher + `algorithm=md5-sess`
 }
 
 // responseText is the client's answer, in the order of a JDK.
 func (d *digest) responseText() string {
-	return fmt.Sprintf(
+	text := fmt.Sprintf(
 		`charset=utf-8,username="%s",realm="%s",nonce="%s",nc=00000001,cnonce="%s",digest-uri="%s",maxbuf=%d,response=%s,qop=%s`,
 		d.user,
 		digestRealm,
@@ -74,6 +104,10 @@ func (d *digest) responseText() string {
 		d.response(),
 		d.qop,
 	)
+	if d.qop == Privacy {
+		text += `,cipher="` + cipherOf3DES + `"`
+	}
+	return text
 }
 
 var errDirectives = errors.New("malformed DIGEST-MD5 message")
@@ -129,23 +163,28 @@ func quoted(s string) (value, rest string, err error) {
 
 // challenge is the part of a server's first message that a client needs.
 type challenge struct {
-	nonce string
-	qops  []string
+	nonce     string
+	qops      []Protection
+	ciphers   []string
+	maxBuffer int
 }
 
 func parseChallenge(text string) (c challenge, err error) {
-	algorithm := ""
+	algorithm, size := "", ""
 	err = directives(text, func(key, value string) error {
 		switch key {
 		case "nonce":
-			if c.nonce != "" {
-				return fmt.Errorf("%w: two nonces", errDirectives)
-			}
-			c.nonce = value
+			return once(&c.nonce, key, value)
 		case "qop":
 			for q := range strings.SplitSeq(value, ",") {
-				c.qops = append(c.qops, strings.TrimSpace(q))
+				c.qops = append(c.qops, Protection(strings.TrimSpace(q)))
 			}
+		case "cipher":
+			for name := range strings.SplitSeq(value, ",") {
+				c.ciphers = append(c.ciphers, strings.TrimSpace(name))
+			}
+		case "maxbuf":
+			return once(&size, key, value)
 		case "algorithm":
 			algorithm = value
 		}
@@ -154,10 +193,49 @@ func parseChallenge(text string) (c challenge, err error) {
 	if err == nil && (c.nonce == "" || algorithm != "md5-sess") {
 		err = fmt.Errorf("%w: no nonce, or the algorithm is not md5-sess", errDirectives)
 	}
+	if err == nil {
+		c.maxBuffer, err = bufferSize(size)
+	}
 	if len(c.qops) == 0 {
-		c.qops = []string{qopAuth}
+		c.qops = []Protection{Authentication}
 	}
 	return c, err
+}
+
+// choose returns the first accepted protection that the server offers.
+func (c *challenge) choose(accepts []Protection) (Protection, error) {
+	for _, p := range accepts {
+		if !slices.Contains(c.qops, p) {
+			continue
+		}
+		if p == Privacy && !slices.Contains(c.ciphers, cipherOf3DES) {
+			return "", fmt.Errorf("hrpc: the server encrypts by %q; here is %s only", c.ciphers, cipherOf3DES)
+		}
+		return p, nil
+	}
+	return "", fmt.Errorf("hrpc: the server wants protection %q; here %q is permitted: see hadoop.rpc.protection",
+		c.qops, accepts)
+}
+
+// once sets a directive that may occur once.
+func once(dst *string, key, value string) error {
+	if *dst != "" {
+		return fmt.Errorf("%w: two of %s", errDirectives, key)
+	}
+	*dst = value
+	return nil
+}
+
+// bufferSize parses maxbuf.
+func bufferSize(text string) (int, error) {
+	if text == "" {
+		return digestMaxBuffer, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil || n < digestMinBuffer {
+		return 0, fmt.Errorf("%w: maxbuf is no number above %d", errDirectives, digestMinBuffer)
+	}
+	return min(int(n), digestMaxBuffer), nil
 }
 
 // answer is the part of a client's response that a server needs.
@@ -168,37 +246,24 @@ type answer struct {
 }
 
 // parseResponse checks a response as far as possible without a password.
-func parseResponse(text, nonce, qop string) (a answer, err error) {
-	a.qop = qopAuth
-	uri, nc, realm := "", "", ""
+func parseResponse(text, nonce string, offers []Protection) (a answer, err error) {
+	uri, nc, realm, qop, size, cipher := "", "", "", "", "", ""
 	err = directives(text, func(key, value string) error {
-		set := func(dst *string) error {
-			if *dst != "" {
-				return fmt.Errorf("%w: two of %s", errDirectives, key)
-			}
-			*dst = value
+		dst := map[string]*string{
+			"username": &a.user, "realm": &realm, "nonce": &a.nonce, "cnonce": &a.cnonce, "nc": &nc,
+			"digest-uri": &uri, "response": &a.response, "qop": &qop, "maxbuf": &size, "cipher": &cipher,
+		}[key]
+		if dst == nil {
 			return nil
 		}
-		switch key {
-		case "username":
-			return set(&a.user)
-		case "realm":
-			return set(&realm)
-		case "nonce":
-			return set(&a.nonce)
-		case "cnonce":
-			return set(&a.cnonce)
-		case "nc":
-			return set(&nc)
-		case "digest-uri":
-			return set(&uri)
-		case "response":
-			return set(&a.response)
-		case "qop":
-			a.qop = value
-		}
-		return nil
+		return once(dst, key, value)
 	})
+	if a.qop = Protection(qop); qop == "" {
+		a.qop = Authentication
+	}
+	if err == nil {
+		a.maxBuffer, err = bufferSize(size)
+	}
 	switch {
 	case err != nil:
 		return a, err
@@ -216,8 +281,10 @@ func parseResponse(text, nonce, qop string) (a answer, err error) {
 			digestRealm,
 			digestURI,
 		)
-	case a.qop != qop:
-		return a, fmt.Errorf("DIGEST-MD5: protection %q was not offered, %q was", a.qop, qop)
+	case !slices.Contains(offers, a.qop):
+		return a, fmt.Errorf("DIGEST-MD5: protection %q was not offered, %q was", a.qop, offers)
+	case a.qop == Privacy && cipher != cipherOf3DES:
+		return a, fmt.Errorf("DIGEST-MD5: cipher %q was not offered, %q was", cipher, cipherOf3DES)
 	}
 	if a.identifier, err = base64.StdEncoding.DecodeString(a.user); err != nil {
 		return a, fmt.Errorf("DIGEST-MD5: the user name is not base64 of a token identifier: %w", err)
@@ -229,64 +296,4 @@ func parseResponse(text, nonce, qop string) (a answer, err error) {
 func (a *answer) verify(password []byte) bool {
 	a.password = base64.StdEncoding.EncodeToString(password)
 	return subtle.ConstantTimeCompare([]byte(a.digest.response()), []byte(a.response)) == 1
-}
-
-// integrity seals and opens the packets of one connection under auth-int:
-// message, first 10 bytes of HMAC-MD5(key, seq + message), 00 01, seq.
-type integrity struct {
-	sealKey, openKey [md5.Size]byte
-	sealSeq, openSeq uint32
-}
-
-const sealSize = 16
-
-func (i *integrity) MaxPlain() int { return digestMaxBuffer - sealSize }
-func (i *integrity) Overhead() int { return sealSize }
-
-func newIntegrity(d *digest, client bool) *integrity {
-	a1 := d.a1()
-	toServer := md5.Sum(append(a1[:], "Digest session key to client-to-server signing key magic constant"...))
-	toClient := md5.Sum(append(a1[:], "Digest session key to server-to-client signing key magic constant"...))
-	if client {
-		return &integrity{sealKey: toServer, openKey: toClient}
-	}
-	return &integrity{sealKey: toClient, openKey: toServer}
-}
-
-func mac(key *[md5.Size]byte, seq uint32, message []byte) [10]byte {
-	h := hmac.New(md5.New, key[:])
-	var s [4]byte
-	binary.BigEndian.PutUint32(s[:], seq)
-	h.Write(s[:])
-	h.Write(message)
-	var sum [md5.Size]byte
-	h.Sum(sum[:0])
-	return [10]byte(sum[:10])
-}
-
-// Seal, Open, MaxPlain and Overhead implement Layer.
-func (i *integrity) Seal(dst, message []byte) []byte {
-	m := mac(&i.sealKey, i.sealSeq, message)
-	dst = append(dst, message...)
-	dst = append(dst, m[:]...)
-	dst = append(dst, 0, 1)
-	dst = binary.BigEndian.AppendUint32(dst, i.sealSeq)
-	i.sealSeq++
-	return dst
-}
-
-var errSeal = errors.New("SASL: a wrapped packet fails its integrity check")
-
-func (i *integrity) Open(token []byte) (message []byte, err error) {
-	n := len(token) - sealSize
-	if n < 0 {
-		return nil, errSeal
-	}
-	m := mac(&i.openKey, i.openSeq, token[:n])
-	tail := binary.BigEndian.AppendUint32(append(m[:], 0, 1), i.openSeq)
-	if subtle.ConstantTimeCompare(tail, token[n:]) != 1 {
-		return nil, errSeal
-	}
-	i.openSeq++
-	return token[:n], nil
 }

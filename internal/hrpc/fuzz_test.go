@@ -136,7 +136,7 @@ func FuzzSasl(t *testing.F) {
 		if a, err := parseResponse(
 			string(b),
 			"n",
-			qopAuth,
+			[]Protection{Authentication, Privacy},
 		); err == nil &&
 			(a.user == "" || a.nonce != "n" || a.verify(nil) && a.response != a.digest.response()) {
 			t.Errorf("%q was taken as %+v", b, a)

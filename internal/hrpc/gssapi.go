@@ -133,10 +133,7 @@ func (cc *clientConn) kerberos(offer saslAuth) error {
 		}
 		switch {
 		case answer.state == saslSuccess && done:
-			if l := x.Layer(); l != nil {
-				cc.seal = l
-				cc.w.wrap = func(dst, plain []byte) []byte { return appendWrapped(dst, plain, l, true) }
-			}
+			cc.wrapPackets(x.Layer())
 			return nil
 		case answer.state != saslChallenge || done:
 			return fmt.Errorf("hrpc: SASL: state %d is out of order", answer.state)

@@ -252,11 +252,7 @@ func (s *Server) impersonate(who *Identity, c *conn) error {
 
 // readSasl is the server's half of the SASL exchange.
 func (c *conn) readSasl() error {
-	x := c.sasl
-	qop := qopAuth
-	if c.s.cfg.Integrity {
-		qop = qopInt
-	}
+	x, offers := c.sasl, c.s.cfg.Protections
 	for {
 		h, m, err := c.saslPacket()
 		if err != nil {
@@ -281,7 +277,7 @@ func (c *conn) readSasl() error {
 
 		case m.state == saslNegotiate, m.state == saslInitiate && !x.offered:
 			x.offered, x.nonce = true, c.s.newNonce()
-			if err := c.sayOf(c.s.offers(challengeText(x.nonce, qop))); err != nil {
+			if err := c.sayOf(c.s.offers(challengeText(x.nonce, offers))); err != nil {
 				return err
 			}
 
@@ -305,10 +301,10 @@ func (c *conn) readSasl() error {
 				return denied(ClassAccessControl, "%s by %q is not offered here", a.method, a.mechanism)
 			}
 			if len(m.token) > 0 {
-				return c.finishToken(&h, string(m.token), qop)
+				return c.finishToken(&h, string(m.token))
 			}
 			x.asked = true
-			text := challengeText(x.nonce, qop)
+			text := challengeText(x.nonce, offers)
 			if err := c.sayOf(&saslMessage{state: saslChallenge, token: []byte(text), hasToken: true}); err != nil {
 				return err
 			}
@@ -319,7 +315,7 @@ func (c *conn) readSasl() error {
 			}
 
 		case m.state == saslResponse && x.asked:
-			return c.finishToken(&h, string(m.token), qop)
+			return c.finishToken(&h, string(m.token))
 
 		default:
 			return denied(ClassSasl, "SASL state %d is out of order", m.state)
@@ -392,8 +388,8 @@ func (s *Server) offers(challenge string) *saslMessage {
 }
 
 // finishToken verifies the client's response; the context follows.
-func (c *conn) finishToken(h *requestHeader, text, qop string) error {
-	a, err := parseResponse(text, c.sasl.nonce, qop)
+func (c *conn) finishToken(h *requestHeader, text string) error {
+	a, err := parseResponse(text, c.sasl.nonce, c.s.cfg.Protections)
 	if err != nil {
 		return h.fatalf(DetailFatalUnauthorized, ClassSasl, "%v", err)
 	}
@@ -417,6 +413,10 @@ func (c *conn) finishToken(h *requestHeader, text, qop string) error {
 			"DIGEST-MD5: the response does not match the token's password",
 		)
 	}
+	layer, err := a.layer(false)
+	if err != nil {
+		return h.fatalf(DetailFatalUnauthorized, ClassSasl, "%v", err)
+	}
 	who.Method, who.TokenIdentifier = Token, a.identifier
 	if err := c.sayOf(
 		&saslMessage{state: saslSuccess, token: []byte("rspauth=" + a.rspauth()), hasToken: true},
@@ -424,10 +424,7 @@ func (c *conn) finishToken(h *requestHeader, text, qop string) error {
 		return err
 	}
 	c.sasl.proven, c.stage = &who, stageContext
-	if qop == qopInt {
-		return c.wrapPackets(newIntegrity(&a.digest, false))
-	}
-	return nil
+	return c.wrapPackets(layer)
 }
 
 // refusedToken answers an unknown token, or a token whose lookup failed.

@@ -15,6 +15,17 @@ type Credential struct {
 	Password   []byte
 	Kind       string
 	Service    string
+	// Protections are accepted from the server, the preferred one first (hadoop.rpc.protection). Nil: the weakest that
+	// it offers.
+	Protections []Protection
+}
+
+// accepts are the protections for a login by this token.
+func (c *Credential) accepts() []Protection {
+	if len(c.Protections) > 0 {
+		return c.Protections
+	}
+	return []Protection{Authentication, Integrity, Privacy}
 }
 
 // Login is a client's identity. With a Credential it authenticates by SASL TOKEN, with Kerberos by SASL GSSAPI; if it

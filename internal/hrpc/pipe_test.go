@@ -109,7 +109,7 @@ func TestPipesThatEnd(t *testing.T) {
 
 func TestAPipeHasNoIntegrity(t *testing.T) {
 	cfg := echoConfig()
-	cfg.Simple, cfg.Tokens, cfg.Integrity = false, knowsToken, true
+	cfg.Simple, cfg.Tokens, cfg.Protections = false, knowsToken, []Protection{Integrity}
 	s := start(t, cfg)
 	_, err := client(
 		t,

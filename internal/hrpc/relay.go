@@ -68,9 +68,9 @@ func (l *RelayedLogin) negotiate() error {
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(ch.qops, qopAuth) {
+	if !slices.Contains(ch.qops, Authentication) {
 		return fmt.Errorf("the server wants protection %q: a login can be relayed with %q only "+
-			"(hadoop.rpc.protection = authentication)", ch.qops, qopAuth)
+			"(hadoop.rpc.protection = authentication)", ch.qops, Authentication)
 	}
 	return nil
 }
@@ -165,9 +165,9 @@ func (c *conn) finishRelay(h *requestHeader, m *saslMessage) error {
 		return denied(ClassSasl, "%v", err)
 	}
 	text := string(m.token)
-	a, err := parseResponse(text, ch.nonce, qopAuth)
+	a, err := parseResponse(text, ch.nonce, []Protection{Authentication})
 	if err != nil {
-		return denied(ClassSasl, "%v; a login can be relayed with %q only", err, qopAuth)
+		return denied(ClassSasl, "%v; a login can be relayed with %q only", err, Authentication)
 	}
 	if string(a.identifier) != string(x.identifier) {
 		return denied(ClassSasl, "the second answer is of another token than the first")

@@ -52,7 +52,7 @@ func TestTokensOpenPortsThatTakeThem(t *testing.T) {
 			Login{Credential: &Credential{Identifier: []byte("made up")}}, "", ClassInvalidToken},
 		{"both", func(c *Config) { c.Tokens = knowsToken },
 			Login{Credential: &Credential{Identifier: []byte("expired")}}, "", "org.example.TokenExpired"},
-		{"integrity", func(c *Config) { c.Tokens, c.Integrity = knowsToken, true }, Login{Credential: knownToken},
+		{"integrity", func(c *Config) { c.Tokens, c.Protections = knowsToken, []Protection{Integrity} }, Login{Credential: knownToken},
 			"appattempt_1_0001_000001||TOKEN|TEST|\x0a\x03attempt", ""},
 		{"simple only", func(*Config) {}, Login{}, "", "-"},
 	} {
@@ -72,12 +72,18 @@ func TestTokensOpenPortsThatTakeThem(t *testing.T) {
 	}
 }
 
-func TestIntegrityCarriesEverySizeAndManyCallers(t *testing.T) {
+func TestLayersCarryEverySizeAndManyCallers(t *testing.T) {
+	for _, p := range []Protection{Integrity, Privacy} {
+		t.Run(string(p), func(t *testing.T) { carryEverySize(t, p) })
+	}
+}
+
+func carryEverySize(t *testing.T, protection Protection) {
 	cfg := echoConfig()
-	cfg.Simple, cfg.Tokens, cfg.Integrity = false, knowsToken, true
+	cfg.Simple, cfg.Tokens, cfg.Protections = false, knowsToken, []Protection{protection}
 	s := start(t, cfg)
 	p := s.peer(client(t, ClientConfig{}), Login{Credential: knownToken})
-	for _, size := range []int{0, 200, 65_000, 65_520, 66_000, 1_000_000} {
+	for _, size := range []int{0, 200, 65_000, 65_510, 65_520, 66_000, 1_000_000} {
 		want := strings.Repeat("y", size)
 		if got := call(t, p, "apart", want); got != want {
 			t.Errorf("%d bytes came back as %d", size, len(got))
@@ -97,7 +103,7 @@ func TestIntegrityCarriesEverySizeAndManyCallers(t *testing.T) {
 	wg.Wait()
 	var e *RemoteError
 	if _, err := try(p, "missing", ""); !errors.As(err, &e) || !errors.Is(err, errMissing) {
-		t.Errorf("an error under integrity: %v", err)
+		t.Errorf("an error under %s: %v", protection, err)
 	}
 }
 
@@ -146,7 +152,7 @@ func TestATokenClientWithoutAnEarlyChallenge(t *testing.T) {
 		password: b64(knownToken.Password),
 		nonce:    ch.nonce,
 		cnonce:   "c",
-		qop:      qopAuth,
+		qop:      Authentication,
 	}
 	done := say(&saslMessage{state: saslResponse, hasToken: true, token: []byte(d.responseText())})
 	if done.state != saslSuccess || string(done.token) != "rspauth="+d.rspauth() {
@@ -295,7 +301,7 @@ func TestATokenCannotActForAnotherUser(t *testing.T) {
 			t.Fatal(err)
 		}
 		ch, _ := parseChallenge(m.auths[0].challenge)
-		d := &digest{nonce: ch.nonce, cnonce: "c", qop: qopAuth, user: b64([]byte("t"))}
+		d := &digest{nonce: ch.nonce, cnonce: "c", qop: Authentication, user: b64([]byte("t"))}
 		nc.Write(
 			appendSaslFrame(
 				nil,
@@ -313,15 +319,27 @@ func TestATokenCannotActForAnotherUser(t *testing.T) {
 }
 
 func TestATamperedPacketEndsTheConnection(t *testing.T) {
+	for _, p := range []Protection{Integrity, Privacy} {
+		t.Run(string(p), func(t *testing.T) { tamper(t, p) })
+	}
+}
+
+func tamper(t *testing.T, protection Protection) {
 	cfg := echoConfig()
-	cfg.Simple, cfg.Tokens, cfg.Integrity = false, knowsToken, true
+	cfg.Simple, cfg.Tokens, cfg.Protections = false, knowsToken, []Protection{protection}
 	s := start(t, cfg)
-	for what, spoil := range map[string]func(*integrity, []byte) []byte{
-		"nothing":       func(i *integrity, b []byte) []byte { return i.Seal(nil, b) },
-		"a flipped bit": func(i *integrity, b []byte) []byte { b = i.Seal(nil, b); b[5] ^= 1; return b },
-		"a replay":      func(i *integrity, b []byte) []byte { b = i.Seal(nil, b); i.sealSeq--; return b },
-		"a stub":        func(i *integrity, b []byte) []byte { return []byte("short") },
-		"a plain one":   nil,
+	var last []byte
+	for what, spoil := range map[string]func(Layer, []byte) []byte{
+		"nothing":       func(l Layer, b []byte) []byte { return l.Seal(nil, b) },
+		"a flipped bit": func(l Layer, b []byte) []byte { b = l.Seal(nil, b); b[5] ^= 1; return b },
+		"a replay": func(l Layer, b []byte) []byte {
+			if last == nil {
+				last = l.Seal(nil, b)
+			}
+			return last
+		},
+		"a stub":      func(Layer, []byte) []byte { return []byte("short") },
+		"a plain one": nil,
 	} {
 		nc := dialRaw(t, s.address)
 		nc.Write(append(hello(authSasl), appendSaslFrame(nil, &saslMessage{state: saslNegotiate}, true)...))
@@ -337,7 +355,7 @@ func TestATamperedPacketEndsTheConnection(t *testing.T) {
 			password: b64(knownToken.Password),
 			nonce:    ch.nonce,
 			cnonce:   "c",
-			qop:      qopInt,
+			qop:      protection, maxBuffer: digestMaxBuffer,
 		}
 		nc.Write(
 			appendSaslFrame(
@@ -347,7 +365,11 @@ func TestATamperedPacketEndsTheConnection(t *testing.T) {
 			),
 		)
 		readFrame(t, nc)
-		seal := newIntegrity(d, true)
+		seal, err := d.layer(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = nil
 		nc.Write(
 			appendWrapped(nil, appendContextFrame(nil, rawID, connectionContext{protocol: echoProtocol}), seal, true),
 		)

@@ -266,12 +266,12 @@ func TestDigestAgreesWithTheJDK(t *testing.T) {
 		password: "c2VjcmV0cGFzc3dvcmRieXRlczEy",
 		nonce:    "fZNEMJGQe5gj/wo/iwYRJSqVYZdOyRnVhjLYstjH",
 		cnonce:   "3JpNg10bDuivaLl8D1Kc1SeMKlPuD/ocOB949HGt",
-		qop:      qopAuth,
+		qop:      Authentication,
 	}
 	if got := d.response() + " " + d.rspauth(); got != "c51057d311661b2cd5c581f3487ac2ce 86191d9d7bdfe180c716e13e24fe5558" {
 		t.Errorf("auth: %s", got)
 	}
-	d.nonce, d.cnonce, d.qop = "Z+DAqWOEdcRpRZtadkX6h+pWoxBKV5wzpWvW5cFG", "/ft4E2FWFueGC/zgplA991tJ0AD+asLDS5WmI75P", qopInt
+	d.nonce, d.cnonce, d.qop = "Z+DAqWOEdcRpRZtadkX6h+pWoxBKV5wzpWvW5cFG", "/ft4E2FWFueGC/zgplA991tJ0AD+asLDS5WmI75P", Integrity
 	if got := d.response() + " " + d.rspauth(); got != "22c911fae742f6ff45e657444afcd696 3f88b095cd85188a256d8f3acd1feeb1" {
 		t.Errorf("auth-int: %s", got)
 	}
@@ -286,7 +286,7 @@ func TestDigestAgreesWithTheJDK(t *testing.T) {
 	if _, err := server.Open(sealed); err == nil {
 		t.Error("a packet opened twice")
 	}
-	a, err := parseResponse(d.responseText(), d.nonce, qopInt)
+	a, err := parseResponse(d.responseText(), d.nonce, []Protection{Integrity})
 	if err != nil {
 		t.Fatal(err)
 	}

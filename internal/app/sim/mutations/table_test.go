@@ -1978,4 +1978,25 @@ var table = []mutation{
 		wrong:    "	if MUTANT {\n		return &other, nil\n	}\n	return &other, c.s.impersonate(&other, c)\n",
 		caughtBy: "internal/hrpc TestKerberosClientIsIdentified",
 	},
+	{
+		name:     "a client with a token may choose a protection that is not offered",
+		file:     "internal/hrpc/digest.go",
+		old:      "	case !slices.Contains(offers, a.qop):",
+		wrong:    "	case !MUTANT && !slices.Contains(offers, a.qop):",
+		caughtBy: "internal/hrpc TestServerRejectsWeakerProtection",
+	},
+	{
+		name:     "a client takes a weaker protection than it accepts",
+		file:     "internal/hrpc/digest.go",
+		old:      "		if !slices.Contains(c.qops, p) {\n			continue\n		}",
+		wrong:    "		if MUTANT {\n			return c.qops[0], nil\n		}\n		if !slices.Contains(c.qops, p) {\n			continue\n		}",
+		caughtBy: "internal/hrpc TestEndsAgreeOnPermittedProtection",
+	},
+	{
+		name:     "an encrypted packet needs no checksum",
+		file:     "internal/hrpc/digest_layer.go",
+		old:      "	if !good || same != 1 {",
+		wrong:    "	if !good || !MUTANT && same != 1 {",
+		caughtBy: "internal/hrpc TestDamagedPrivacyPacketsAreRejected",
+	},
 }
