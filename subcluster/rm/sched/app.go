@@ -114,7 +114,7 @@ func (s *Scheduler) Enter(a *App, q *Queue, user string) {
 	if a.begun {
 		q.leaf.begun++
 	}
-	s.stop(&q.idleTimer)
+	s.timers.stop(&q.idleTimer)
 }
 
 // Leave removes an application from its queue. The application has no asks and no containers and is not activated, or

@@ -34,7 +34,7 @@ func (s *Scheduler) wait(w *Ask) {
 				d = s.tree.spec.RackLocalityWait
 			}
 			if d > 0 {
-				w.wake = s.timer(s.now+int64(d), func() { s.relax(w) })
+				w.wake = s.timers.start(s.now+int64(d), func() { s.relax(w) })
 			}
 			return
 		}
@@ -56,7 +56,7 @@ func (s *Scheduler) opportunity() {
 // relax raises the level of a waiting ask and tries it.
 func (s *Scheduler) relax(w *Ask) {
 	s.delayed.Remove(w)
-	s.stop(&w.wake)
+	s.timers.stop(&w.wake)
 	if w.level < places.AtAny {
 		w.level++
 	}
@@ -69,5 +69,5 @@ func (s *Scheduler) relax(w *Ask) {
 func (s *Scheduler) endDelay(w *Ask) {
 	w.level, w.since = places.AtNode, -1
 	s.delayed.Remove(w)
-	s.stop(&w.wake)
+	s.timers.stop(&w.wake)
 }

@@ -81,6 +81,7 @@ func partitionOf(s *Scheduler, label string) (*Scheduler, error) {
 		now:           s.now,
 		changes:       s.changes,
 		leases:        s.leases,
+		timers:        s.timers,
 		tags:          Tags{counts: s.tags.counts},
 	}
 	p.init(&spec)
@@ -267,7 +268,6 @@ func (s *Scheduler) init(spec *queues.Spec) {
 		return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial
 	}
 	s.delayed.Slot = func(w *Ask) *int32 { return &w.slot }
-	s.timers.init()
 	s.preempt.s, s.tags.s, s.lending.s = s, s, s
 	s.line = Line{s: s, running: map[string]*int{}}
 	s.policy = policyOf(spec)

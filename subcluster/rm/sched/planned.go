@@ -51,7 +51,7 @@ func (s *Scheduler) SetCapacities(c Capacities) error {
 	}
 	was := s.planned
 	if was != nil {
-		s.stop(&was.ends)
+		s.timers.stop(&was.ends)
 	}
 	s.planned = nil
 	if len(c.Queues) > 0 && c.Until.UnixNano() > s.now {
@@ -59,7 +59,7 @@ func (s *Scheduler) SetCapacities(c Capacities) error {
 		for _, q := range c.Queues {
 			p.byPath[q.Queue] = q.Share
 		}
-		p.ends = s.timer(c.Until.UnixNano(), func() {
+		p.ends = s.timers.start(c.Until.UnixNano(), func() {
 			s.planned, s.resizeDue = nil, true
 		})
 		s.planned = p

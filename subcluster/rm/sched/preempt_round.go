@@ -12,7 +12,7 @@ func (p *Preemption) configure(cfg queues.Preemption) {
 	}
 	was := p.on
 	p.on = cfg.On && p.from != nil
-	s.stop(&p.timer)
+	s.timers.stop(&p.timer)
 	if !p.on {
 		p.dropClaims(func(*claim) bool { return true })
 		p.short, p.last, p.memory = nil, RoundResult{}, chooserMemory{}
@@ -22,13 +22,13 @@ func (p *Preemption) configure(cfg queues.Preemption) {
 		p.short = map[*Queue]*shortage{}
 	}
 	p.cfg = cfg
-	p.timer = s.timer(s.now+p.interval(), p.round)
+	p.timer = s.timers.start(s.now+p.interval(), p.round)
 }
 
 // round runs at the deadline.
 func (p *Preemption) round() {
 	s := p.s
-	p.timer = s.timer(s.now+p.interval(), p.round)
+	p.timer = s.timers.start(s.now+p.interval(), p.round)
 	if s.waiting == 0 && len(p.claims) == 0 {
 		clear(p.short)
 		p.last = RoundResult{At: s.now}

@@ -31,11 +31,11 @@ func (s *Scheduler) Reload(spec queues.Spec) error {
 func (s *Scheduler) adopt(spec *queues.Spec) {
 	s.policy = policyOf(spec)
 	for _, q := range s.tree.merge(spec) {
-		s.stop(&q.idleTimer)
+		s.timers.stop(&q.idleTimer)
 	}
 	for _, q := range s.tree.all {
 		if !q.dynamic {
-			s.stop(&q.idleTimer) // it ends only queues that were made on demand
+			s.timers.stop(&q.idleTimer) // it ends only queues that were made on demand
 		}
 	}
 	s.resize()
@@ -86,8 +86,8 @@ func (q *Queue) idle() {
 		return
 	}
 	s := q.s
-	s.stop(&q.idleTimer)
-	q.idleTimer = s.timer(s.now+int64(keep), func() {
+	s.timers.stop(&q.idleTimer)
+	q.idleTimer = s.timers.start(s.now+int64(keep), func() {
 		q.idleTimer = nil
 		if q.leaf.apps == 0 && q.containers == 0 {
 			s.removeQueue(q)
@@ -99,7 +99,7 @@ func (q *Queue) idle() {
 // removeQueue removes an empty queue in all partitions, with its empty parents that were created on demand.
 func (s *Scheduler) removeQueue(q *Queue) {
 	for _, x := range s.tree.remove(q) {
-		s.stop(&x.idleTimer)
+		s.timers.stop(&x.idleTimer)
 		for _, p := range s.parts {
 			if c := p.tree.at(x.path); c != nil {
 				p.removeQueue(c)

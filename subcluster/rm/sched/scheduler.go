@@ -66,7 +66,7 @@ type Scheduler struct {
 	delayed    intrusive.Heap[*Ask]
 	opps       int64 // skipped opportunities, over all asks
 	askSerial  int64
-	timers     timers
+	timers     *timers // of all partitions, which share them
 	grants     []Grant // of the current cycle
 	further    bool    // there are partitions, or tags.changed; see furtherDue
 
@@ -104,6 +104,7 @@ func New(cfg *Config) (*Scheduler, error) {
 		sizes:         sizes,
 		reservedNodes: cfg.ReservedNodes,
 		portInNames:   cfg.PortInNames,
+		timers:        newTimers(),
 		tags:          Tags{counts: &constraints.Tags{}},
 	}
 	s.leases = leases.NewBook(&s.sizes)
@@ -123,6 +124,12 @@ func (s *Scheduler) At(now int64) {
 		p.now = s.now
 	}
 }
+
+// NextDeadline is the time at which Tick is due next, in ns since the epoch; 0 if nothing waits.
+func (s *Scheduler) NextDeadline() int64 { return s.timers.next() }
+
+// Tick runs the deadlines reached by the time of At. Schedule is due after it.
+func (s *Scheduler) Tick() { s.timers.run(s.now) }
 
 func (s *Scheduler) ms() int64 { return s.now / 1e6 }
 

@@ -4,56 +4,56 @@ package sched
 
 import "github.com/creelrm/creel/internal/intrusive"
 
-// timer is a deadline: of an ask's wait for a local node, or of an empty queue created on demand.
+// timer is a deadline: of an ask's wait for a local node, of an empty queue created on demand, of a plan, or of the next
+// round of preemption.
 type timer struct {
 	at, seq int64
 	slot    int32
 	fire    func()
 }
 
+// timers are the deadlines of all partitions, which share them. Deadlines of one time fire in the order of their start.
 type timers struct {
-	intrusive.Heap[*timer]
-	seq int64
+	heap intrusive.Heap[*timer]
+	seq  int64
 }
 
-func (t *timers) init() {
-	t.Less = func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }
-	t.Slot = func(t *timer) *int32 { return &t.slot }
-}
-
-func (s *Scheduler) timer(at int64, fire func()) *timer {
-	if s.main != nil {
-		s = s.main // one list of deadlines for all partitions
-	}
-	s.timers.seq++
-	t := &timer{at: at, seq: s.timers.seq, fire: fire}
-	s.timers.Push(t)
+func newTimers() *timers {
+	t := &timers{}
+	t.heap.Less = func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }
+	t.heap.Slot = func(t *timer) *int32 { return &t.slot }
 	return t
 }
 
-func (s *Scheduler) stop(t **timer) {
-	if *t != nil {
-		if s.main != nil {
-			s = s.main
-		}
-		s.timers.Remove(*t)
-		*t = nil
+// start adds a deadline, in ns since the epoch, at which fire runs.
+func (t *timers) start(at int64, fire func()) *timer {
+	t.seq++
+	x := &timer{at: at, seq: t.seq, fire: fire}
+	t.heap.Push(x)
+	return x
+}
+
+// stop removes the deadline that x points to, if there is one, and clears x.
+func (t *timers) stop(x **timer) {
+	if *x != nil {
+		t.heap.Remove(*x)
+		*x = nil
 	}
 }
 
-// NextDeadline is the time at which Tick is due next, in ns since the epoch; 0 if nothing waits.
-func (s *Scheduler) NextDeadline() int64 {
-	if s.timers.Len() == 0 {
+// next returns the earliest deadline; 0 if there is none.
+func (t *timers) next() int64 {
+	if t.heap.Len() == 0 {
 		return 0
 	}
-	return s.timers.Top().at
+	return t.heap.Top().at
 }
 
-// Tick runs the deadlines reached by the time of At. Schedule is due after it.
-func (s *Scheduler) Tick() {
-	for s.timers.Len() > 0 && s.timers.Top().at <= s.now {
-		t := s.timers.Top()
-		s.timers.Remove(t)
-		t.fire()
+// run fires the deadlines reached by now.
+func (t *timers) run(now int64) {
+	for t.heap.Len() > 0 && t.heap.Top().at <= now {
+		x := t.heap.Top()
+		t.heap.Remove(x)
+		x.fire()
 	}
 }
