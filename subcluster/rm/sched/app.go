@@ -159,7 +159,7 @@ func (s *Scheduler) SetOpen(a *App, open bool) {
 		for _, w := range a.asks {
 			s.retries.unblock(w)
 			if w.hold != nil {
-				s.unreserve(w.hold)
+				s.reservations.drop(w.hold)
 			}
 		}
 	}

@@ -111,7 +111,7 @@ func (s *Scheduler) Request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask 
 		}
 		s.setCount(w, r.Count, size)
 		if w.hold != nil && (w.count == 0 || w.hold.size != w.size) {
-			s.unreserve(w.hold)
+			s.reservations.drop(w.hold)
 		}
 	} else {
 		w.named.Set(&s.places, r.ResourceName, r.Count, r.StrictLocality)
@@ -330,7 +330,7 @@ func (s *Scheduler) forgetIfEmpty(w *Ask) bool {
 	}
 	s.endDelay(w)
 	if w.hold != nil {
-		s.unreserve(w.hold)
+		s.reservations.drop(w.hold)
 	}
 	a := w.app
 	if i := slices.Index(a.asks, w); i >= 0 {

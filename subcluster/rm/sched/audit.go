@@ -228,9 +228,9 @@ func (c *Audit) Everything() {
 	for _, p := range s.parts {
 		c.parts[p].Everything()
 	}
-	if !c.total.Is(&s.total) || c.active != s.active || c.reserved != s.reserved {
+	if !c.total.Is(&s.total) || c.active != s.active || c.reserved != s.reservations.count {
 		c.fail("cluster: total %v active %d reserved %d, nodes say %v %d %d",
-			s.total, s.active, s.reserved, c.total, c.active, c.reserved)
+			s.total, s.active, s.reservations.count, c.total, c.active, c.reserved)
 	}
 	if c.waiting != s.waiting {
 		c.fail("%d applications wait, %d counted", c.waiting, s.waiting)

@@ -72,7 +72,7 @@ func (s *Scheduler) offer(n *Node) {
 		s.growOn(n)
 	}
 	// 2. A reserved node collects free resources only for its reservation.
-	if n.held && !s.fulfil(n) {
+	if n.held && !s.reservations.fulfil(n) {
 		return
 	}
 	// 3. Asks that wait for a preferred node have skipped one more.
@@ -81,7 +81,7 @@ func (s *Scheduler) offer(n *Node) {
 	}
 	s.opportunity()
 	// 4. If the first ask in order needs more than is free, reserve the node for it.
-	if s.reserveHead(n) {
+	if s.reservations.forHead(n) {
 		return
 	}
 	// 5. Then all others, in the order of the tree, while resources last.

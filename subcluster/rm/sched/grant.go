@@ -107,7 +107,7 @@ func (r Reason) String() string { return reasons[r] }
 func (s *Scheduler) grant(w *Ask, n *Node, at places.Distance, reason Reason) {
 	a, size := w.app, w.size
 	if h := w.hold; h != nil && (h.node == n || w.count == 1) {
-		s.unreserve(h)
+		s.reservations.drop(h)
 	}
 	rare := w.rare(n, at)
 	s.grants = append(s.grants, Grant{

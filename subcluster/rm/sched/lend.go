@@ -200,7 +200,7 @@ func (l *lending) grant(w *Ask, n *Node, at places.Distance, reason Reason) {
 	s := l.s
 	a, size, p := w.app, w.size, n.of
 	if h := w.hold; h != nil && w.count == 1 {
-		s.unreserve(h)
+		s.reservations.drop(h)
 	}
 	s.grants = append(s.grants, Grant{
 		App: a, Node: n, Size: size, AllocationRequestID: w.alloc, Priority: w.priority,

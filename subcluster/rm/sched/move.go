@@ -75,7 +75,7 @@ func (s *Scheduler) move(a *App, to *Queue) {
 	for _, w := range a.asks {
 		s.retries.unblock(w)
 		if w.hold != nil {
-			s.unreserve(w.hold)
+			s.reservations.drop(w.hold)
 		}
 	}
 	activated, inLine := a.activated, a.pendSlot != 0

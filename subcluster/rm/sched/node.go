@@ -97,7 +97,7 @@ func (s *Scheduler) setUse(n *Node, u Use) {
 		s.resizeDue = true
 	}
 	if u != Open && n.hold != nil {
-		s.unreserve(n.hold)
+		s.reservations.drop(n.hold)
 	}
 	s.reindex(n)
 	if u == Open {
@@ -118,7 +118,7 @@ func (s *Scheduler) setTotal(n *Node, v *amounts.Vec) {
 	n.free.Sub(&n.total)
 	n.total = *v
 	if n.hold != nil && !s.sizes.Fits(&n.hold.size.V, v) {
-		s.unreserve(n.hold)
+		s.reservations.drop(n.hold)
 	}
 	s.reindex(n)
 	s.roomOn(n)

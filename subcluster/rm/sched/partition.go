@@ -72,17 +72,17 @@ func partitionOf(s *Scheduler, label string) (*Scheduler, error) {
 		return nil, err
 	}
 	p := &Scheduler{
-		sizes:         s.sizes, // only the default partition makes new sizes
-		label:         label,
-		exclusive:     true,
-		main:          s,
-		reservedNodes: s.reservedNodes,
-		portInNames:   s.portInNames,
-		now:           s.now,
-		changes:       s.changes,
-		leases:        s.leases,
-		timers:        s.timers,
-		tags:          Tags{counts: s.tags.counts},
+		sizes:        s.sizes, // only the default partition makes new sizes
+		label:        label,
+		exclusive:    true,
+		main:         s,
+		reservations: reservations{share: s.reservations.share},
+		portInNames:  s.portInNames,
+		now:          s.now,
+		changes:      s.changes,
+		leases:       s.leases,
+		timers:       s.timers,
+		tags:         Tags{counts: s.tags.counts},
 	}
 	p.init(&spec)
 	if s.preempt.from != nil {
@@ -268,7 +268,7 @@ func (s *Scheduler) init(spec *queues.Spec) {
 		return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial
 	}
 	s.delayed.Slot = func(w *Ask) *int32 { return &w.slot }
-	s.preempt.s, s.tags.s, s.lending.s = s, s, s
+	s.preempt.s, s.tags.s, s.lending.s, s.reservations.s = s, s, s, s
 	s.line = Line{s: s, running: map[string]*int{}}
 	s.policy = policyOf(spec)
 	s.tree = newTree(s, spec)

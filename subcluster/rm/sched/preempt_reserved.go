@@ -20,7 +20,7 @@ import (
 // yieldReservations drops reservations whose room can serve asks in need now.
 func (r *round) yieldReservations() {
 	s := r.s
-	if s.reserved == 0 {
+	if s.reservations.count == 0 {
 		return
 	}
 	for i := range r.needs {
@@ -94,7 +94,7 @@ func (r *round) reservedBelow(w *Ask) *reservation {
 // yield drops the reservation of a node and reserves its room for an ask in need.
 func (r *round) yield(n *need, w *Ask, node *Node) {
 	s := r.s
-	s.unreserve(node.hold)
+	s.reservations.drop(node.hold)
 	c := &claim{queue: n.queue, app: w.app, ask: w, size: w.size, node: node, rule: n.rule, until: s.now}
 	free := node.free
 	for c.count < w.count-r.claimed[w] && s.sizes.Fits(&w.size.V, &free) && n.due(s, &w.size.V) {

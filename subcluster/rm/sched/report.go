@@ -325,7 +325,7 @@ func (e Explainer) Totals() Totals {
 		InLine:            root.inLine,
 		InLineContainers:  root.inLineCount,
 		PendingContainers: clampInt32(root.pendingCount),
-		ReservedNodes:     s.reserved,
+		ReservedNodes:     s.reservations.count,
 		Activated:         root.running,
 	}
 	for _, q := range s.tree.all {

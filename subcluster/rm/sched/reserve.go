@@ -7,6 +7,13 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
+// reservations are the reserved nodes of a partition.
+type reservations struct {
+	s     *Scheduler // the partition
+	share float64    // 0..1 of nodes that may be reserved at once, at least one node
+	count int
+}
+
 // A reservation collects the resources that become free on one node, for a container that is too big for the node
 // now. Without reservations a big ask starves among small ones; with too many the cluster is idle. So only the first
 // ask in order may reserve, when too little becomes free for it. It may reserve one node for each scheduler key, and
@@ -20,8 +27,9 @@ type reservation struct {
 	at   places.Distance
 }
 
-// reserveHead reserves n for the first in order if it needs more than n has.
-func (s *Scheduler) reserveHead(n *Node) bool {
+// forHead reserves n for the first ask in order if it needs more than n has.
+func (r *reservations) forHead(n *Node) bool {
+	s := r.s
 	if s.tree.spec.ReservationsOff || s.waiting == 0 {
 		return false
 	}
@@ -31,10 +39,10 @@ func (s *Scheduler) reserveHead(n *Node) bool {
 		return false
 	}
 	if w.hold != nil {
-		if w.hold.node == n || s.lacks(w.size, w.hold.node) <= s.lacks(w.size, n) {
+		if w.hold.node == n || r.lacks(w.size, w.hold.node) <= r.lacks(w.size, n) {
 			return false
 		}
-	} else if s.reserved >= s.maxReserved() {
+	} else if r.count >= r.most() {
 		return false
 	}
 	if !s.sizes.Fits(&w.size.V, &n.total) || w.app.black.bars(n) {
@@ -49,9 +57,9 @@ func (s *Scheduler) reserveHead(n *Node) bool {
 		return false
 	}
 	if w.hold != nil {
-		s.unreserve(w.hold)
+		r.drop(w.hold)
 	}
-	s.reserve(w, n, at)
+	r.add(w, n, at)
 	return true
 }
 
@@ -75,14 +83,15 @@ func (s *Scheduler) head() *Ask {
 	return nil
 }
 
-func (s *Scheduler) maxReserved() int {
-	return max(1, int(s.reservedNodes*float64(s.active)))
+// most is the number of nodes that may be reserved at once.
+func (r *reservations) most() int {
+	return max(1, int(r.share*float64(r.s.active)))
 }
 
 // lacks is the missing fraction of the size on a node.
-func (s *Scheduler) lacks(size *amounts.Size, n *Node) float64 {
+func (r *reservations) lacks(size *amounts.Size, n *Node) float64 {
 	worst := 0.0
-	for i := 0; i < s.sizes.Check; i++ {
+	for i := 0; i < r.s.sizes.Check; i++ {
 		if d := size.V.At(i) - n.free.At(i); d > 0 {
 			worst = max(worst, float64(d)/float64(size.V.At(i)))
 		}
@@ -91,7 +100,8 @@ func (s *Scheduler) lacks(size *amounts.Size, n *Node) float64 {
 }
 
 // fulfil grants a reserved node to its reservation if it fits now, and reports whether the node is free for others.
-func (s *Scheduler) fulfil(n *Node) bool {
+func (r *reservations) fulfil(n *Node) bool {
+	s := r.s
 	if len(n.kept) > 0 {
 		s.preempt.serveKept(n)
 	}
@@ -107,24 +117,27 @@ func (s *Scheduler) fulfil(n *Node) bool {
 	return !n.held
 }
 
-func (s *Scheduler) reserve(w *Ask, n *Node, at places.Distance) {
+// add reserves n for w.
+func (r *reservations) add(w *Ask, n *Node, at places.Distance) {
 	h := &reservation{ask: w, node: n, size: w.size, at: at}
 	w.hold, n.hold, n.held = h, h, true
-	s.reserved++
-	s.chargeReserved(w.app, h.size, 1)
-	s.reindex(n)
+	r.count++
+	r.charge(w.app, h.size, 1)
+	r.s.reindex(n)
 }
 
-func (s *Scheduler) unreserve(h *reservation) {
+// drop ends a reservation. The node's resources are offered to all asks again.
+func (r *reservations) drop(h *reservation) {
 	h.ask.hold, h.node.hold, h.node.held = nil, nil, len(h.node.kept) > 0
-	s.reserved--
-	s.chargeReserved(h.ask.app, h.size, -1)
-	s.reindex(h.node)
-	s.roomOn(h.node)
+	r.count--
+	r.charge(h.ask.app, h.size, -1)
+	r.s.reindex(h.node)
+	r.s.roomOn(h.node)
 }
 
-func (s *Scheduler) chargeReserved(a *App, size *amounts.Size, sign int64) {
-	s.appChanged(a)
+// charge adds (sign 1) or subtracts (-1) a reserved size, from the application up to the root.
+func (r *reservations) charge(a *App, size *amounts.Size, sign int64) {
+	r.s.appChanged(a)
 	a.held.AddTimes(&size.V, sign)
 	a.heldContainers += int32(sign)
 	for q := a.queue; q != nil; q = q.parent {
@@ -132,6 +145,6 @@ func (s *Scheduler) chargeReserved(a *App, size *amounts.Size, sign int64) {
 		q.heldContainers += int32(sign)
 	}
 	if sign < 0 {
-		s.freed(a.queue)
+		r.s.freed(a.queue)
 	}
 }

@@ -27,11 +27,10 @@ type Config struct {
 
 // Scheduler allocates containers. It has one owner; see the package documentation for the owner's duties.
 type Scheduler struct {
-	sizes         amounts.Sizes
-	policy        policy
-	reservedNodes float64
-	portInNames   bool
-	now           int64 // ns since epoch, of the latest event
+	sizes       amounts.Sizes
+	policy      policy
+	portInNames bool
+	now         int64 // ns since epoch, of the latest event
 
 	// Partitions; see partition.go.
 	parts     []*Scheduler // partitions of labels; only the default partition has them
@@ -42,11 +41,12 @@ type Scheduler struct {
 	absents   absentLabels
 
 	// Free resources.
-	nodes    topology.Map[Node]
-	total    amounts.Vec // of nodes that run containers
-	active   int         // of those nodes
-	reserved int         // reserved nodes
-	growing  int         // increases waiting for free resources
+	nodes   topology.Map[Node]
+	total   amounts.Vec // of nodes that run containers
+	active  int         // of those nodes
+	growing int         // increases waiting for free resources
+
+	reservations reservations
 
 	// Demand.
 	tree   Tree
@@ -101,11 +101,11 @@ func New(cfg *Config) (*Scheduler, error) {
 		return nil, err
 	}
 	s := &Scheduler{
-		sizes:         sizes,
-		reservedNodes: cfg.ReservedNodes,
-		portInNames:   cfg.PortInNames,
-		timers:        newTimers(),
-		tags:          Tags{counts: &constraints.Tags{}},
+		sizes:        sizes,
+		reservations: reservations{share: cfg.ReservedNodes},
+		portInNames:  cfg.PortInNames,
+		timers:       newTimers(),
+		tags:         Tags{counts: &constraints.Tags{}},
 	}
 	s.leases = leases.NewBook(&s.sizes)
 	spec := cfg.Queues

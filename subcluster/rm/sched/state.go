@@ -15,7 +15,7 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 		"cluster total=%v active=%d reserved=%d waiting=%d opps=%d growing=%d\n",
 		s.total,
 		s.active,
-		s.reserved,
+		s.reservations.count,
 		s.waiting,
 		s.opps,
 		s.growing,

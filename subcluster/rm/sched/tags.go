@@ -73,7 +73,7 @@ func (t *Tags) retry() {
 	s := t.s
 	for _, w := range t.waiting {
 		if w.hold != nil && !t.allows(w, w.hold.node) {
-			s.unreserve(w.hold)
+			s.reservations.drop(w.hold)
 		}
 		if w.count > 0 && w.app.waits {
 			s.retries.add(w.app.queue)
@@ -127,7 +127,7 @@ func (t *Tags) Place(a *App, r *Request, want *constraints.Want, v *amounts.Vec,
 	}
 	s.setCount(w, count, size)
 	if w.hold != nil && (w.count == 0 || w.hold.size != w.size) {
-		s.unreserve(w.hold)
+		s.reservations.drop(w.hold)
 	}
 	s.forgetIfEmpty(w)
 	return count
