@@ -102,7 +102,7 @@ func (s *Scheduler) Request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask 
 	}
 	if r.ResourceName == AnyPlace || r.ResourceName == "" {
 		if r.Count > w.count && !w.strict == !r.StrictLocality && w.count == 0 {
-			s.endDelay(w)
+			s.delays.end(w)
 		}
 		w.strict = r.StrictLocality
 		size := w.size
@@ -253,7 +253,7 @@ func (s *Scheduler) served(w *Ask, n *Node, at places.Distance) {
 	if !w.named.Any() {
 		s.countDown(w)
 		if at != places.AtAny {
-			s.endDelay(w)
+			s.delays.end(w)
 		}
 		return
 	}
@@ -266,7 +266,7 @@ func (s *Scheduler) served(w *Ask, n *Node, at places.Distance) {
 	}
 	s.countDown(w)
 	if at != places.AtAny {
-		s.endDelay(w)
+		s.delays.end(w)
 	}
 	// Some asks may now go further, so the nodes that they skipped are tried. Without named hosts, an ask may use its
 	// racks at once; without hosts and racks, any node; and without racks, hosts whose racks were not named (see
@@ -328,7 +328,7 @@ func (s *Scheduler) forgetIfEmpty(w *Ask) bool {
 	if w.count > 0 || w.named.Any() {
 		return false
 	}
-	s.endDelay(w)
+	s.delays.end(w)
 	if w.hold != nil {
 		s.reservations.drop(w.hold)
 	}

@@ -79,7 +79,7 @@ func (s *Scheduler) offer(n *Node) {
 	if s.waiting == 0 {
 		return
 	}
-	s.opportunity()
+	s.delays.opportunity()
 	// 4. If the first ask in order needs more than is free, reserve the node for it.
 	if s.reservations.forHead(n) {
 		return

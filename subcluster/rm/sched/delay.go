@@ -2,7 +2,10 @@
 
 package sched
 
-import "github.com/creelrm/creel/subcluster/rm/sched/places"
+import (
+	"github.com/creelrm/creel/internal/intrusive"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
+)
 
 // Delay scheduling: an ask that names places skips free resources elsewhere for a while, because local ones soon
 // become free. The wait is counted in opportunities, as in Hadoop: free resources on other nodes that the ask could
@@ -10,31 +13,48 @@ import "github.com/creelrm/creel/subcluster/rm/sched/places"
 // of a node that still has free resources. One counter serves all waiting asks; each stores the value at which it may
 // go one level further.
 
-// delay starts the wait of an ask that found no local node, or raises its level at once if no wait is configured.
-func (s *Scheduler) delay(w *Ask) {
+// delays are the waits of a partition's asks for their preferred nodes.
+type delays struct {
+	s       *Scheduler // the partition
+	waiting intrusive.Heap[*Ask]
+	count   int64 // skipped opportunities, over all asks
+	serial  int64 // of the last ask that waited
+}
+
+func (d *delays) init(s *Scheduler) {
+	d.s = s
+	d.waiting.Less = func(a, b *Ask) bool {
+		return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial
+	}
+	d.waiting.Slot = func(w *Ask) *int32 { return &w.slot }
+}
+
+// start starts the wait of an ask that found no local node, or raises its level at once if no wait is configured.
+func (d *delays) start(w *Ask) {
 	if w.since >= 0 || !w.named.Any() {
 		return
 	}
-	w.since = s.opps
-	s.wait(w)
+	w.since = d.count
+	d.wait(w)
 }
 
 // wait arms the next level of the wait; levels without a wait are skipped.
-func (s *Scheduler) wait(w *Ask) {
+func (d *delays) wait(w *Ask) {
+	s := d.s
 	for w.level < places.AtAny {
-		if at := s.policy.patience(s, w); at > s.opps-w.since {
+		if at := s.policy.patience(s, w); at > d.count-w.since {
 			w.relaxAt = w.since + at
 			if w.serial == 0 {
-				s.askSerial++
-				w.serial = s.askSerial
+				d.serial++
+				w.serial = d.serial
 			}
-			s.delayed.Push(w)
-			d := s.tree.spec.NodeLocalityWait
+			d.waiting.Push(w)
+			after := s.tree.spec.NodeLocalityWait
 			if w.level == places.AtRack {
-				d = s.tree.spec.RackLocalityWait
+				after = s.tree.spec.RackLocalityWait
 			}
-			if d > 0 {
-				w.wake = s.timers.start(s.now+int64(d), func() { s.relax(w) })
+			if after > 0 {
+				w.wake = s.timers.start(s.now+int64(after), func() { d.relax(w) })
 			}
 			return
 		}
@@ -43,31 +63,32 @@ func (s *Scheduler) wait(w *Ask) {
 }
 
 // opportunity counts one skipped opportunity and raises the level of asks that have waited long enough.
-func (s *Scheduler) opportunity() {
-	if s.delayed.Len() == 0 {
+func (d *delays) opportunity() {
+	if d.waiting.Len() == 0 {
 		return
 	}
-	s.opps++
-	for s.delayed.Len() > 0 && s.delayed.Top().relaxAt <= s.opps {
-		s.relax(s.delayed.Top())
+	d.count++
+	for d.waiting.Len() > 0 && d.waiting.Top().relaxAt <= d.count {
+		d.relax(d.waiting.Top())
 	}
 }
 
 // relax raises the level of a waiting ask and tries it.
-func (s *Scheduler) relax(w *Ask) {
-	s.delayed.Remove(w)
+func (d *delays) relax(w *Ask) {
+	s := d.s
+	d.waiting.Remove(w)
 	s.timers.stop(&w.wake)
 	if w.level < places.AtAny {
 		w.level++
 	}
-	s.wait(w)
+	d.wait(w)
 	s.retries.add(w.app.queue)
 	s.lending.mayBorrow(w.app)
 }
 
-// endDelay ends the wait: a local container was granted, or the ask is gone.
-func (s *Scheduler) endDelay(w *Ask) {
+// end ends the wait: a local container was granted, or the ask is gone.
+func (d *delays) end(w *Ask) {
 	w.level, w.since = places.AtNode, -1
-	s.delayed.Remove(w)
-	s.timers.stop(&w.wake)
+	d.waiting.Remove(w)
+	d.s.timers.stop(&w.wake)
 }

@@ -224,7 +224,7 @@ func (l *lending) grant(w *Ask, n *Node, at places.Distance, reason Reason) {
 	}
 	s.countDown(w)
 	if at != places.AtAny {
-		s.endDelay(w)
+		s.delays.end(w)
 	}
 	if w.count == 0 {
 		s.forgetIfEmpty(w)

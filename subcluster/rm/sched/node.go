@@ -156,8 +156,8 @@ func (s *Scheduler) Heartbeat(n *Node) {
 	if len(s.parts) > 0 {
 		s = n.of
 	}
-	if s.delayed.Len() > 0 && n.roomy() && s.sizes.Fits(&s.sizes.Least, &n.free) {
-		s.opportunity()
+	if s.delays.waiting.Len() > 0 && n.roomy() && s.sizes.Fits(&s.sizes.Least, &n.free) {
+		s.delays.opportunity()
 	}
 }
 

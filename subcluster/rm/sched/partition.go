@@ -264,10 +264,7 @@ func (s *Scheduler) due() bool {
 func (s *Scheduler) init(spec *queues.Spec) {
 	s.places.Nodes = &s.nodes
 	s.nodes.Init(&s.sizes, func(n *Node) (*amounts.Vec, bool) { return &n.free, n.roomy() })
-	s.delayed.Less = func(a, b *Ask) bool {
-		return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial
-	}
-	s.delayed.Slot = func(w *Ask) *int32 { return &w.slot }
+	s.delays.init(s)
 	s.preempt.s, s.tags.s, s.lending.s, s.reservations.s = s, s, s, s
 	s.line = Line{s: s, running: map[string]*int{}}
 	s.policy = policyOf(spec)

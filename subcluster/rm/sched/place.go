@@ -48,7 +48,7 @@ func (s *Scheduler) seek(w *Ask) (*Node, places.Distance, Reason) {
 		}
 	}
 	if len(w.named.Hosts) > 0 {
-		s.delay(w)
+		s.delays.start(w)
 	}
 	for _, p := range w.named.Racks {
 		if p.Strict || w.level < places.AtRack && len(w.named.Hosts) > 0 {
@@ -66,7 +66,7 @@ func (s *Scheduler) seek(w *Ask) (*Node, places.Distance, Reason) {
 	if w.strict {
 		return nil, 0, ReasonNone
 	}
-	s.delay(w)
+	s.delays.start(w)
 	if w.level < places.AtAny {
 		return nil, 0, ReasonNone
 	}
@@ -91,7 +91,7 @@ func (s *Scheduler) reach(w *Ask, n *Node) (places.Distance, Reason) {
 		return places.AtNode, NodeLocal
 	}
 	if len(w.named.Hosts) > 0 {
-		s.delay(w)
+		s.delays.start(w)
 	}
 	if p := w.named.OnRack(n.rack); p != nil && !p.Strict && (w.level >= places.AtRack || len(w.named.Hosts) == 0) {
 		return places.AtRack, w.rackReason()
@@ -99,7 +99,7 @@ func (s *Scheduler) reach(w *Ask, n *Node) (places.Distance, Reason) {
 	if w.strict {
 		return 0, ReasonNone
 	}
-	s.delay(w)
+	s.delays.start(w)
 	if w.level < places.AtAny {
 		return 0, ReasonNone
 	}

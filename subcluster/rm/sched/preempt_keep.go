@@ -77,7 +77,7 @@ func (p *Preemption) serveKept(n *Node) {
 		a, w, relaxed := c.app, c.ask, false
 		for c.count > 0 && a.stillAsks(w) && s.sizes.Fits(&w.size.V, &n.free) {
 			if !w.strict && w.named.Any() {
-				s.endDelay(w)
+				s.delays.end(w)
 				w.level, relaxed = places.AtAny, true // this room is reserved for the ask, near or not
 			}
 			if !s.try(w, n) {
@@ -86,7 +86,7 @@ func (p *Preemption) serveKept(n *Node) {
 			c.count--
 		}
 		if relaxed && a.stillAsks(w) {
-			s.endDelay(w) // on other nodes its locality delay starts again
+			s.delays.end(w) // on other nodes its locality delay starts again
 			s.retries.add(a.queue)
 		}
 		s.enroll(a)

@@ -4,7 +4,6 @@ package sched
 
 import (
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/intrusive"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
@@ -63,9 +62,7 @@ type Scheduler struct {
 	dirtyNodes []*Node  // with more free resources than when last offered
 	retries    retries  // where limits loosened
 	outranked  []*Queue // with changed use since the order of service was last read
-	delayed    intrusive.Heap[*Ask]
-	opps       int64 // skipped opportunities, over all asks
-	askSerial  int64
+	delays     delays
 	timers     *timers // of all partitions, which share them
 	grants     []Grant // of the current cycle
 	further    bool    // there are partitions, or tags.changed; see furtherDue

@@ -17,7 +17,7 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 		s.active,
 		s.reservations.count,
 		s.waiting,
-		s.opps,
+		s.delays.count,
 		s.growing,
 	)
 	for _, n := range s.nodes.All() {

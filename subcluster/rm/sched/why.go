@@ -329,7 +329,7 @@ func (e Explainer) whyNoNode(a *App, k *Ask, w *Why) {
 	default:
 		left := int64(0)
 		if k.slot != 0 {
-			left = k.relaxAt - s.opps
+			left = k.relaxAt - s.delays.count
 		}
 		w.Text = fmt.Sprintf(
 			"It waits for a node it names; %d other nodes have room. It goes further after %d more opportunities.",

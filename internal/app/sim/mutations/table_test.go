@@ -1142,8 +1142,8 @@ var table = []mutation{
 	{
 		name:  "an ask that insists on places is granted anywhere",
 		file:  "subcluster/rm/sched/place.go",
-		old:   "	if w.strict {\n		return 0, ReasonNone\n	}\n	s.delay(w)",
-		wrong: "	if w.strict && !MUTANT {\n		return 0, ReasonNone\n	}\n	s.delay(w)",
+		old:   "	if w.strict {\n		return 0, ReasonNone\n	}\n	s.delays.start(w)",
+		wrong: "	if w.strict && !MUTANT {\n		return 0, ReasonNone\n	}\n	s.delays.start(w)",
 		seed:  6,
 	},
 
