@@ -33,7 +33,7 @@ func (s *Scheduler) Schedule() []Grant {
 		}
 		// 4. Where a limit loosened, retry the asks that it stopped, on any node.
 		if q, due := s.retries.take(); due {
-			for s.waiting > 0 && s.next(q, nil) {
+			for s.waiting > 0 && s.walk.next(q, nil) {
 			}
 			continue
 		}
@@ -85,14 +85,8 @@ func (s *Scheduler) offer(n *Node) {
 		return
 	}
 	// 5. Then all others, in the order of the tree, while resources last.
-	for !n.held && s.waiting > 0 && s.sizes.Fits(&s.tree.root.least, &n.free) && s.next(s.tree.root, n) {
+	for !n.held && s.waiting > 0 && s.sizes.Fits(&s.tree.root.least, &n.free) && s.walk.next(s.tree.root, n) {
 	}
-}
-
-// next grants one container to the first ask in order below q that can have one: on n, or anywhere if n is nil.
-func (s *Scheduler) next(q *Queue, n *Node) bool {
-	s.order()
-	return s.pick(q, n) // which calls give for each candidate
 }
 
 // Serve tries all asks of an application, on any node, until limits or free resources stop it; its outstanding asks

@@ -74,23 +74,8 @@ func (o *ordering) rankOf(c *Queue) rank {
 func (q *Queue) rerank() {
 	if !q.outranked && q.slot != 0 {
 		q.outranked = true
-		q.s.outranked = append(q.s.outranked, q)
+		q.s.walk.outranked = append(q.s.walk.outranked, q)
 	}
-}
-
-// order moves entries with changed use to their positions. It runs before the order of service is read.
-func (s *Scheduler) order() {
-	for _, q := range s.outranked {
-		q.outranked = false
-		if q.slot == 0 {
-			continue
-		}
-		if h := &q.parent.ready; h.Len() > 1 {
-			q.rank = q.parent.ordering.rankOf(q)
-			h.Fix(q)
-		} // else it waits alone, and is ranked when another child waits (enter)
-	}
-	s.outranked = s.outranked[:0]
 }
 
 // enter puts a queue into its parent's heap.

@@ -265,7 +265,7 @@ func (s *Scheduler) init(spec *queues.Spec) {
 	s.places.Nodes = &s.nodes
 	s.nodes.Init(&s.sizes, func(n *Node) (*amounts.Vec, bool) { return &n.free, n.roomy() })
 	s.delays.init(s)
-	s.preempt.s, s.tags.s, s.lending.s, s.reservations.s = s, s, s, s
+	s.preempt.s, s.tags.s, s.lending.s, s.reservations.s, s.walk.s = s, s, s, s, s
 	s.line = Line{s: s, running: map[string]*int{}}
 	s.policy = policyOf(spec)
 	s.tree = newTree(s, spec)

@@ -4,14 +4,67 @@ package sched
 
 import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
 
+// walk goes through the waiting asks of a partition in the order of service: by queue, user, application and priority.
+type walk struct {
+	s         *Scheduler // the partition
+	outranked []*Queue   // with changed use since the order was last read
+
+	// Set aside by the walk, so that it does not visit them again; reused memory.
+	queues []*Queue
+	users  []*user
+	apps   []*App
+}
+
+// next grants one container to the first ask in order below q that can have one: on n, or anywhere if n is nil.
+func (k *walk) next(q *Queue, n *Node) bool {
+	k.order()
+	return k.pick(q, n) // which calls give for each candidate
+}
+
+// order moves entries with changed use to their positions. It runs before the order of service is read.
+func (k *walk) order() {
+	for _, q := range k.outranked {
+		q.outranked = false
+		if q.slot == 0 {
+			continue
+		}
+		if h := &q.parent.ready; h.Len() > 1 {
+			q.rank = q.parent.ordering.rankOf(q)
+			h.Fix(q)
+		} // else it waits alone, and is ranked when another child waits (enter)
+	}
+	k.outranked = k.outranked[:0]
+}
+
+// head is the first ask in tree order, nil for none.
+func (k *walk) head() *Ask {
+	q := k.s.tree.root
+	for q.leaf == nil {
+		if q.ready.Len() == 0 {
+			return nil
+		}
+		q = q.ready.Top()
+	}
+	if q.users.Len() == 0 {
+		return nil
+	}
+	for _, w := range q.users.Top().apps.Top().asks {
+		if w.count > 0 && w.size != nil {
+			return w
+		}
+	}
+	return nil
+}
+
 // pick is next once all entries are in order: a container on n, or anywhere if n is nil. Entries that cannot have one
 // are set aside for the walk and put back after it. A child stopped only by its own limit is parked until the limit
 // loosens, so that it costs nothing meanwhile.
-func (s *Scheduler) pick(q *Queue, n *Node) bool {
+func (k *walk) pick(q *Queue, n *Node) bool {
+	s := k.s
 	if q.leaf != nil {
-		return s.pickLeaf(q, n)
+		return k.pickLeaf(q, n)
 	}
-	aside, found, ended := len(s.scratchQ), false, false
+	aside, found, ended := len(k.queues), false, false
 	if q.ordering.relative {
 		q.rankChildren()
 	}
@@ -20,7 +73,7 @@ func (s *Scheduler) pick(q *Queue, n *Node) bool {
 		// 1. Which child is next? Skip children whose smallest need does not fit.
 		c := q.ready.Top()
 		if !inOrder && !s.sizes.Fits(&c.least, &n.free) {
-			if c = s.firstFor(q, n); c == nil {
+			if c = k.firstFor(q, n); c == nil {
 				break // the others need more than n has
 			}
 		}
@@ -32,7 +85,7 @@ func (s *Scheduler) pick(q *Queue, n *Node) bool {
 		}
 		// 3. Can a descendant have a container?
 		if n == nil || s.sizes.Fits(&c.least, &n.free) {
-			if found = s.pick(c, n); found {
+			if found = k.pick(c, n); found {
 				break
 			}
 		}
@@ -42,32 +95,32 @@ func (s *Scheduler) pick(q *Queue, n *Node) bool {
 		}
 		if c.slot != 0 { // else it left, or was parked by the recursion
 			q.ready.Remove(c)
-			s.scratchQ = append(s.scratchQ, c)
+			k.queues = append(k.queues, c)
 		}
 	}
-	if found && len(s.scratchQ) == aside && (q.slot != 0 || q.parent == nil) {
+	if found && len(k.queues) == aside && (q.slot != 0 || q.parent == nil) {
 		return true // none was skipped, so the order is unchanged
 	}
-	s.putBack(q, aside, found, ended)
+	k.putBack(q, aside, found, ended)
 	return found
 }
 
 // putBack returns the children of q that a walk set aside, and updates q.least.
-func (s *Scheduler) putBack(q *Queue, aside int, found, ended bool) {
+func (k *walk) putBack(q *Queue, aside int, found, ended bool) {
 	least := amounts.Unlimited
 	if !found {
 		for _, c := range q.ready.Items {
 			least.Min(&c.least)
 		}
 	}
-	for _, c := range s.scratchQ[aside:] {
+	for _, c := range k.queues[aside:] {
 		least.Min(&c.least)
 		if c.slot == 0 && !c.parked && c.hasReady() {
 			c.enter()
 		}
 	}
-	clear(s.scratchQ[aside:])
-	s.scratchQ = s.scratchQ[:aside]
+	clear(k.queues[aside:])
+	k.queues = k.queues[:aside]
 	switch {
 	case found || ended:
 		q.least.Min(&least)
@@ -79,7 +132,7 @@ func (s *Scheduler) putBack(q *Queue, aside int, found, ended bool) {
 
 // firstFor returns the first waiting child in order whose smallest need fits on n, nil for none. Children before it
 // stay in place.
-func (s *Scheduler) firstFor(q *Queue, n *Node) *Queue {
+func (k *walk) firstFor(q *Queue, n *Node) *Queue {
 	h := &q.ready
 	var best *Queue
 	var look func(i int)
@@ -89,7 +142,7 @@ func (s *Scheduler) firstFor(q *Queue, n *Node) *Queue {
 			if best != nil && !h.Less(c, best) {
 				return // neither does any entry below it
 			}
-			if s.sizes.Fits(&c.least, &n.free) {
+			if k.s.sizes.Fits(&c.least, &n.free) {
 				best = c
 				return
 			}
@@ -121,8 +174,9 @@ func (q *Queue) back() {
 }
 
 // pickLeaf is pick for a leaf: by user, then by application, then by ask.
-func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
-	asideU, asideA, found, ended := len(s.scratchU), len(s.scratchA), false, false
+func (k *walk) pickLeaf(q *Queue, n *Node) bool {
+	s := k.s
+	asideU, asideA, found, ended := len(k.users), len(k.apps), false, false
 	least := amounts.Unlimited
 	byLimit := true // only limits of users stopped applications
 	for !found && !ended && q.users.Len() > 0 {
@@ -136,10 +190,10 @@ func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
 			}
 			byLimit = false
 			// 2. Can one of its asks have a container, by priority?
-			if found, ended = s.pickAsk(a, n); !found && !ended {
+			if found, ended = k.pickAsk(a, n); !found && !ended {
 				least.Min(&a.least)
 				u.apps.Remove(a)
-				s.scratchA = append(s.scratchA, a)
+				k.apps = append(k.apps, a)
 			}
 		}
 		// 3. The user's other applications wait; so does the user.
@@ -148,13 +202,13 @@ func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
 				least.Min(&a.least)
 			}
 			q.users.Remove(u)
-			s.scratchU = append(s.scratchU, u)
+			k.users = append(k.users, u)
 		}
 	}
-	if found && len(s.scratchA) == asideA && len(s.scratchU) == asideU && (q.slot != 0 || q.parent == nil) {
+	if found && len(k.apps) == asideA && len(k.users) == asideU && (q.slot != 0 || q.parent == nil) {
 		return true
 	}
-	s.putBackLeaf(q, asideU, asideA)
+	k.putBackLeaf(q, asideU, asideA)
 	if found || ended {
 		q.least.Min(&least)
 		q.back()
@@ -170,7 +224,8 @@ func (s *Scheduler) pickLeaf(q *Queue, n *Node) bool {
 
 // pickAsk grants one container for the first ask of an application that can have one. ended reports that an ask waits
 // for the maximum of a queue. Then no later ask may be tried.
-func (s *Scheduler) pickAsk(a *App, n *Node) (found, ended bool) {
+func (k *walk) pickAsk(a *App, n *Node) (found, ended bool) {
+	s := k.s
 	for _, w := range a.asks {
 		if w.stops != nil && s.retries.recheck(w.stops) {
 			return false, true
@@ -192,8 +247,8 @@ func (s *Scheduler) pickAsk(a *App, n *Node) (found, ended bool) {
 }
 
 // putBackLeaf returns the applications and users of a leaf that a walk set aside.
-func (s *Scheduler) putBackLeaf(q *Queue, asideU, asideA int) {
-	for _, a := range s.scratchA[asideA:] {
+func (k *walk) putBackLeaf(q *Queue, asideU, asideA int) {
+	for _, a := range k.apps[asideA:] {
 		if a.waits && a.slot == 0 {
 			a.ratio = q.share(a)
 			a.user.apps.Push(a)
@@ -204,12 +259,12 @@ func (s *Scheduler) putBackLeaf(q *Queue, asideU, asideA int) {
 			}
 		}
 	}
-	for _, u := range s.scratchU[asideU:] {
+	for _, u := range k.users[asideU:] {
 		if u.slot == 0 && u.apps.Len() > 0 {
 			q.users.Push(u)
 		}
 	}
-	clear(s.scratchA[asideA:])
-	clear(s.scratchU[asideU:])
-	s.scratchA, s.scratchU = s.scratchA[:asideA], s.scratchU[:asideU]
+	clear(k.apps[asideA:])
+	clear(k.users[asideU:])
+	k.apps, k.users = k.apps[:asideA], k.users[:asideU]
 }

@@ -91,8 +91,8 @@ func (p *Preemption) serveKept(n *Node) {
 		}
 		s.enroll(a)
 		if c.count > 0 && len(c.victims) == 0 && !a.stillAsks(w) && !c.queue.removed {
-			s.order()
-			for c.count > 0 && c.queue.hasReady() && s.pick(c.queue, n) {
+			s.walk.order()
+			for c.count > 0 && c.queue.hasReady() && s.walk.pick(c.queue, n) {
 				c.count--
 			}
 			c.count = 0

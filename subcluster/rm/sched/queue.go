@@ -30,7 +30,7 @@ type Queue struct {
 	limited     bool
 	bounded     bool // most can apply before the parent's limit does
 	queuedRetry bool // in retries.due
-	outranked   bool // in Scheduler.outranked
+	outranked   bool // in walk.outranked
 	watched     bool // in retries.watched
 	tally
 

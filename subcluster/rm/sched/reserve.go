@@ -33,8 +33,8 @@ func (r *reservations) forHead(n *Node) bool {
 	if s.tree.spec.ReservationsOff || s.waiting == 0 {
 		return false
 	}
-	s.order()
-	w := s.head()
+	s.walk.order()
+	w := s.walk.head()
 	if w == nil || w.size == nil || s.sizes.Fits(&w.size.V, &n.free) {
 		return false
 	}
@@ -61,26 +61,6 @@ func (r *reservations) forHead(n *Node) bool {
 	}
 	r.add(w, n, at)
 	return true
-}
-
-// head is the first ask in tree order, nil for none.
-func (s *Scheduler) head() *Ask {
-	q := s.tree.root
-	for q.leaf == nil {
-		if q.ready.Len() == 0 {
-			return nil
-		}
-		q = q.ready.Top()
-	}
-	if q.users.Len() == 0 {
-		return nil
-	}
-	for _, w := range q.users.Top().apps.Top().asks {
-		if w.count > 0 && w.size != nil {
-			return w
-		}
-	}
-	return nil
 }
 
 // most is the number of nodes that may be reserved at once.

@@ -58,10 +58,10 @@ type Scheduler struct {
 	waiting int // applications with outstanding asks that may be granted containers
 
 	// Work for the cycle.
-	resizeDue  bool     // the cluster or a plan changed: see resize
-	dirtyNodes []*Node  // with more free resources than when last offered
-	retries    retries  // where limits loosened
-	outranked  []*Queue // with changed use since the order of service was last read
+	resizeDue  bool    // the cluster or a plan changed: see resize
+	dirtyNodes []*Node // with more free resources than when last offered
+	retries    retries // where limits loosened
+	walk       walk
 	delays     delays
 	timers     *timers // of all partitions, which share them
 	grants     []Grant // of the current cycle
@@ -71,9 +71,6 @@ type Scheduler struct {
 
 	// Reused memory.
 	places     places.Pool[Node]
-	scratchQ   []*Queue
-	scratchU   []*user
-	scratchA   []*App
 	prefetched int32 // sum of prefetched values, so that the compiler retains the reads
 	changes    *Changes
 
