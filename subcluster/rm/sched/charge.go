@@ -11,7 +11,7 @@ func (s *Scheduler) Charge(a *App, n *Node, size *amounts.Size) {
 		s, a = s.on(a, n)
 	}
 	n.free.AddTimes(&size.V, -1)
-	s.reindex(n)
+	s.nodes.reindex(n)
 	s.charge(a, size, 1)
 	a.queue.granted++
 	for q := a.queue; q != nil && s.changes != nil; q = q.parent {
@@ -25,8 +25,8 @@ func (s *Scheduler) Release(a *App, n *Node, size *amounts.Size) {
 		s, a = s.on(a, n)
 	}
 	n.free.Add(&size.V)
-	s.reindex(n)
-	s.roomOn(n)
+	s.nodes.reindex(n)
+	s.nodes.roomOn(n)
 	a.queue.released++
 	s.charge(a, size, -1)
 }
@@ -40,8 +40,8 @@ func (s *Scheduler) Resize(a *App, n *Node, from, to *amounts.Size) {
 	n.free.Add(&from.V)
 	s.charge(a, to, 1)
 	n.free.Sub(&to.V)
-	s.reindex(n)
-	s.roomOn(n)
+	s.nodes.reindex(n)
+	s.nodes.roomOn(n)
 }
 
 // charge adds (sign 1) or subtracts (-1) a container's size, from the application up to the root, and updates the

@@ -26,7 +26,7 @@ func (s *Scheduler) Schedule() []Grant {
 			continue
 		}
 		// 3. Offer resources that became free on a node.
-		if n, due := take(&s.dirtyNodes); due {
+		if n, due := take(&s.nodes.dirty); due {
 			n.dirty = false
 			s.offer(n)
 			continue
@@ -170,7 +170,7 @@ func (s *Scheduler) put(w *Ask, n *Node) bool {
 	}
 	w.app.user.unlimit()
 	// 2. Which node, and how near to its places?
-	n, at, reason := s.nodeFor(w, n)
+	n, at, reason := s.nodes.nodeFor(w, n)
 	if n == nil {
 		return false
 	}

@@ -123,7 +123,7 @@ func (s *Scheduler) grant(w *Ask, n *Node, at places.Distance, reason Reason) {
 		Rare:                rare,
 	})
 	n.free.Sub(&size.V)
-	s.reindex(n)
+	s.nodes.reindex(n)
 	if rare != nil && w.want != nil {
 		s.tags.Count(a, n, w.want.Tags, 1)
 	}

@@ -177,7 +177,7 @@ func (l *lending) seek(w *Ask) (*Node, places.Distance, Reason) {
 		for _, x := range w.named.Racks {
 			r := p.nodes.Rack(x.Name)
 			if r != nil && !x.Strict && (w.level >= places.AtRack || len(w.named.Hosts) == 0) {
-				if n := p.findOn(r, w); n != nil {
+				if n := p.nodes.findOn(r, w); n != nil {
 					return n, places.AtRack, w.rackReason()
 				}
 			}
@@ -185,7 +185,7 @@ func (l *lending) seek(w *Ask) (*Node, places.Distance, Reason) {
 		if w.strict || w.named.Any() && w.level < places.AtAny {
 			continue
 		}
-		if n := p.find(w); n != nil {
+		if n := p.nodes.find(w); n != nil {
 			if w.named.Any() {
 				return n, places.AtAny, Relaxed
 			}
@@ -208,7 +208,7 @@ func (l *lending) grant(w *Ask, n *Node, at places.Distance, reason Reason) {
 		Rare: w.rare(n, at),
 	})
 	n.free.Sub(&size.V)
-	p.reindex(n)
+	p.nodes.reindex(n)
 	if w.want != nil {
 		s.tags.Count(a, n, w.want.Tags, 1)
 	}

@@ -23,6 +23,6 @@ func (l *lending) mayBorrow(a *App) {
 func (l *lending) again() {
 	if l.later {
 		l.later = false
-		l.s.roomEverywhere()
+		l.s.nodes.roomEverywhere()
 	}
 }

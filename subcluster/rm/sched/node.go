@@ -15,9 +15,9 @@ import (
 // BenchmarkChurn of subcluster/rm needs this layout.
 type Node struct {
 	free    amounts.Vec // its size minus its containers
-	serial  int32       // in Scheduler.nodes
+	serial  int32       // in nodes
 	use     Use
-	dirty   bool // in Scheduler.dirtyNodes
+	dirty   bool // in nodes.dirty
 	held    bool // reserved: hold or kept is set
 	changed bool // in Changes.Nodes
 
@@ -46,42 +46,53 @@ const (
 	Open                // everything
 )
 
+// nodes are the nodes of a partition, by host, rack and free resources. For serial numbers of other partitions' nodes
+// there are gaps.
+type nodes struct {
+	topology.Map[Node]
+	s           *Scheduler // the partition
+	portInNames bool       // asks name a node by host:port, not by host
+	dirty       []*Node    // with more free resources than when last offered
+}
+
 // AddNode registers a node, empty and Off; its serial numbers start with 0.
 func (s *Scheduler) AddNode(n *Node, id creel.NodeID, rack string) {
 	*n = Node{nodeRest: &nodeRest{id: id, of: s}, serial: int32(len(s.nodes.All()))}
 	s.nodes.Skip()
-	s.locate(n, rack)
+	s.nodes.locate(n, rack)
 	for _, p := range s.parts {
 		p.nodes.Skip()
 	}
 }
 
 // locate adds a node of the partition to its host and rack.
-func (s *Scheduler) locate(n *Node, rack string) {
+func (ns *nodes) locate(n *Node, rack string) {
 	host := n.id.Host
-	if s.portInNames {
+	if ns.portInNames {
 		host = n.id.String()
 	}
-	n.host, n.rack = s.nodes.Put(n.serial, n, host, rack)
+	n.host, n.rack = ns.Put(n.serial, n, host, rack)
 }
 
 // SetRack moves a node, Off or in use, to another rack.
-func (s *Scheduler) SetRack(n *Node, name string) { n.of.setRack(n, name) }
+func (s *Scheduler) SetRack(n *Node, name string) { n.of.nodes.setRack(n, name) }
 
-func (s *Scheduler) setRack(n *Node, name string) {
-	if r := s.nodes.Named(name); r != n.rack {
+func (ns *nodes) setRack(n *Node, name string) {
+	s := ns.s
+	if r := ns.Named(name); r != n.rack {
 		s.tags.move(n, r.Name())
-		s.nodes.Move(n.serial, n.rack, r)
+		ns.Move(n.serial, n.rack, r)
 		n.rack = r
-		s.reindex(n)
-		s.roomOn(n)
+		ns.reindex(n)
+		ns.roomOn(n)
 	}
 }
 
 // SetUse changes the permitted use of a node. The owner releases the containers of a node that goes Off.
-func (s *Scheduler) SetUse(n *Node, u Use) { n.of.setUse(n, u) }
+func (s *Scheduler) SetUse(n *Node, u Use) { n.of.nodes.setUse(n, u) }
 
-func (s *Scheduler) setUse(n *Node, u Use) {
+func (ns *nodes) setUse(n *Node, u Use) {
+	s := ns.s
 	was := n.use
 	if was == u {
 		return
@@ -99,16 +110,17 @@ func (s *Scheduler) setUse(n *Node, u Use) {
 	if u != Open && n.hold != nil {
 		s.reservations.drop(n.hold)
 	}
-	s.reindex(n)
+	ns.reindex(n)
 	if u == Open {
-		s.roomOn(n)
+		ns.roomOn(n)
 	}
 }
 
 // SetTotal changes a node's size; its containers stay, even if they exceed it.
-func (s *Scheduler) SetTotal(n *Node, v *amounts.Vec) { n.of.setTotal(n, v) }
+func (s *Scheduler) SetTotal(n *Node, v *amounts.Vec) { n.of.nodes.setTotal(n, v) }
 
-func (s *Scheduler) setTotal(n *Node, v *amounts.Vec) {
+func (ns *nodes) setTotal(n *Node, v *amounts.Vec) {
+	s := ns.s
 	if n.use != Off {
 		s.total.Sub(&n.total)
 		s.total.Add(v)
@@ -120,32 +132,32 @@ func (s *Scheduler) setTotal(n *Node, v *amounts.Vec) {
 	if n.hold != nil && !s.sizes.Fits(&n.hold.size.V, v) {
 		s.reservations.drop(n.hold)
 	}
-	s.reindex(n)
-	s.roomOn(n)
+	ns.reindex(n)
+	ns.roomOn(n)
 }
 
 // roomy reports whether the node may get new containers.
 func (n *Node) roomy() bool { return n.use == Open && !n.held }
 
 // reindex moves a node to the position of its free resources.
-func (s *Scheduler) reindex(n *Node) {
-	s.nodeChanged(n)
-	s.nodes.Update(n.serial, n.rack, &n.free, n.roomy())
+func (ns *nodes) reindex(n *Node) {
+	ns.s.nodeChanged(n)
+	ns.Update(n.serial, n.rack, &n.free, n.roomy())
 }
 
 // roomOn records that a node may have more free resources than before.
-func (s *Scheduler) roomOn(n *Node) {
+func (ns *nodes) roomOn(n *Node) {
 	if !n.dirty {
 		n.dirty = true
-		s.dirtyNodes = append(s.dirtyNodes, n)
+		ns.dirty = append(ns.dirty, n)
 	}
 }
 
 // roomEverywhere offers all free resources of a partition again.
-func (s *Scheduler) roomEverywhere() {
-	for _, n := range s.nodes.All() {
+func (ns *nodes) roomEverywhere() {
+	for _, n := range ns.All() {
 		if n != nil && n.use == Open {
-			s.roomOn(n)
+			ns.roomOn(n)
 		}
 	}
 }
@@ -162,25 +174,27 @@ func (s *Scheduler) Heartbeat(n *Node) {
 }
 
 // find returns any node that fits an ask, nil for none.
-func (s *Scheduler) find(w *Ask) *Node { return s.findOn(nil, w) }
+func (ns *nodes) find(w *Ask) *Node { return ns.findOn(nil, w) }
 
 // findOn is find within a rack; anywhere if it is nil.
-func (s *Scheduler) findOn(r *topology.Rack, w *Ask) *Node {
+func (ns *nodes) findOn(r *topology.Rack, w *Ask) *Node {
+	s := ns.s
 	need, black := &w.size.V, &w.app.black
 	suits := func(i int32) bool {
-		n := s.nodes.At(i)
+		n := ns.At(i)
 		return s.sizes.Fits(need, &n.free) && !black.bars(n)
 	}
 	if w.want != nil {
-		return s.findFor(r, w, suits)
+		return ns.findFor(r, w, suits)
 	}
-	return s.nodes.Find(r, need, nodeOrder(w.app.queue.nodes), suits)
+	return ns.Find(r, need, nodeOrder(w.app.queue.nodes), suits)
 }
 
 // findFor is findOn for an ask with a constraint.
-func (s *Scheduler) findFor(r *topology.Rack, w *Ask, suits func(i int32) bool) *Node {
-	return s.nodes.Find(r, &w.size.V, nodeOrder(w.app.queue.nodes), func(i int32) bool {
-		return suits(i) && s.tags.satisfied(w, s.nodes.At(i))
+func (ns *nodes) findFor(r *topology.Rack, w *Ask, suits func(i int32) bool) *Node {
+	s := ns.s
+	return ns.Find(r, &w.size.V, nodeOrder(w.app.queue.nodes), func(i int32) bool {
+		return suits(i) && s.tags.satisfied(w, ns.At(i))
 	})
 }
 

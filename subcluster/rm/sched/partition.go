@@ -42,7 +42,7 @@ func (s *Scheduler) SetPartitions(list []Partition) error {
 		}
 		if p.exclusive != x.Exclusive {
 			p.exclusive = x.Exclusive
-			p.roomEverywhere()
+			p.nodes.roomEverywhere()
 		}
 	}
 	s.lending.shared = 0
@@ -77,7 +77,7 @@ func partitionOf(s *Scheduler, label string) (*Scheduler, error) {
 		exclusive:    true,
 		main:         s,
 		reservations: reservations{share: s.reservations.share},
-		portInNames:  s.portInNames,
+		nodes:        nodes{portInNames: s.nodes.portInNames},
 		now:          s.now,
 		changes:      s.changes,
 		leases:       s.leases,
@@ -198,7 +198,7 @@ func (s *Scheduler) SetLabel(n *Node, label string, held []HeldContainer) {
 	}
 	from.preempt.dropClaims(func(c *claim) bool { return c.node == n })
 	use := n.use
-	from.setUse(n, Off)
+	from.nodes.setUse(n, Off)
 	for i := range held {
 		h := &held[i]
 		p, x := s.on(h.App, n)
@@ -206,7 +206,7 @@ func (s *Scheduler) SetLabel(n *Node, label string, held []HeldContainer) {
 	}
 	if n.dirty {
 		n.dirty = false
-		from.dirtyNodes = slices.DeleteFunc(from.dirtyNodes, func(x *Node) bool { return x == n })
+		from.nodes.dirty = slices.DeleteFunc(from.nodes.dirty, func(x *Node) bool { return x == n })
 	}
 	from.growing -= len(n.increases)
 	rack := n.rack.Name()
@@ -214,7 +214,7 @@ func (s *Scheduler) SetLabel(n *Node, label string, held []HeldContainer) {
 
 	n.of = to
 	to.growing += len(n.increases)
-	to.locate(n, rack)
+	to.nodes.locate(n, rack)
 	for i := range held {
 		h := &held[i]
 		p, x := s.on(h.App, n)
@@ -225,7 +225,7 @@ func (s *Scheduler) SetLabel(n *Node, label string, held []HeldContainer) {
 			}
 		}
 	}
-	to.setUse(n, use)
+	to.nodes.setUse(n, use)
 }
 
 // Label is the node's label, "" for none.
@@ -257,15 +257,15 @@ func (s *Scheduler) partitionsDue() bool {
 
 // due reports whether Schedule has a decision to make.
 func (s *Scheduler) due() bool {
-	return s.resizeDue || s.tags.changed || len(s.line.due)+len(s.dirtyNodes)+len(s.retries.due) > 0
+	return s.resizeDue || s.tags.changed || len(s.line.due)+len(s.nodes.dirty)+len(s.retries.due) > 0
 }
 
 // init creates the initially empty parts, for a tree of queues.
 func (s *Scheduler) init(spec *queues.Spec) {
-	s.places.Nodes = &s.nodes
+	s.places.Nodes = &s.nodes.Map
 	s.nodes.Init(&s.sizes, func(n *Node) (*amounts.Vec, bool) { return &n.free, n.roomy() })
 	s.delays.init(s)
-	s.preempt.s, s.tags.s, s.lending.s, s.reservations.s, s.walk.s = s, s, s, s, s
+	s.preempt.s, s.tags.s, s.lending.s, s.reservations.s, s.walk.s, s.nodes.s = s, s, s, s, s, s
 	s.line = Line{s: s, running: map[string]*int{}}
 	s.policy = policyOf(spec)
 	s.tree = newTree(s, spec)

@@ -8,12 +8,13 @@ import (
 
 // nodeFor returns the node for one container of w, its distance from the named places, and the reason: n if w may use
 // it now, any node if n is nil. It returns nil if there is none.
-func (s *Scheduler) nodeFor(w *Ask, n *Node) (*Node, places.Distance, Reason) {
+func (ns *nodes) nodeFor(w *Ask, n *Node) (*Node, places.Distance, Reason) {
+	s := ns.s
 	if n != nil {
 		if !s.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) {
 			return nil, 0, ReasonNone
 		}
-		at, reason := s.reach(w, n)
+		at, reason := ns.reach(w, n)
 		if reason == ReasonNone {
 			return nil, 0, ReasonNone
 		}
@@ -23,17 +24,18 @@ func (s *Scheduler) nodeFor(w *Ask, n *Node) (*Node, places.Distance, Reason) {
 	if h != nil && s.sizes.Fits(&w.size.V, &h.node.free) && h.node.use == Open && s.tags.allows(w, h.node) {
 		return h.node, h.at, FromReservation
 	}
-	return s.seek(w)
+	return ns.seek(w)
 }
 
 // seek searches the whole cluster for a node: listed hosts, then listed racks, then anywhere, as far as delay
 // scheduling and relaxed locality permit.
-func (s *Scheduler) seek(w *Ask) (*Node, places.Distance, Reason) {
+func (ns *nodes) seek(w *Ask) (*Node, places.Distance, Reason) {
+	s := ns.s
 	if !w.named.Any() {
 		if w.strict {
 			return nil, 0, ReasonNone
 		}
-		return s.find(w), places.AtAny, OffSwitch
+		return ns.find(w), places.AtAny, OffSwitch
 	}
 	for _, p := range w.named.Hosts {
 		if p.Host == nil {
@@ -59,7 +61,7 @@ func (s *Scheduler) seek(w *Ask) (*Node, places.Distance, Reason) {
 				continue
 			}
 		}
-		if n := s.findOn(p.Rack, w); n != nil {
+		if n := ns.findOn(p.Rack, w); n != nil {
 			return n, places.AtRack, w.rackReason()
 		}
 	}
@@ -70,11 +72,12 @@ func (s *Scheduler) seek(w *Ask) (*Node, places.Distance, Reason) {
 	if w.level < places.AtAny {
 		return nil, 0, ReasonNone
 	}
-	return s.find(w), places.AtAny, Relaxed
+	return ns.find(w), places.AtAny, Relaxed
 }
 
 // reach returns the distance of n from w's places, or ReasonNone if w may not use it now.
-func (s *Scheduler) reach(w *Ask, n *Node) (places.Distance, Reason) {
+func (ns *nodes) reach(w *Ask, n *Node) (places.Distance, Reason) {
+	s := ns.s
 	if !s.tags.allows(w, n) {
 		return 0, ReasonNone
 	}

@@ -64,9 +64,9 @@ func (p *Preemption) keep(c *claim) {
 		c.freed = true
 		c.node.kept = append(c.node.kept, c)
 		c.node.held = true
-		s.reindex(c.node)
+		s.nodes.reindex(c.node)
 	}
-	s.roomOn(c.node)
+	s.nodes.roomOn(c.node)
 }
 
 // serveKept grants the reserved resources of a node to their claims.
@@ -119,8 +119,8 @@ func (p *Preemption) unkeep(c *claim) {
 		}
 	}
 	n.held = n.hold != nil || len(n.kept) > 0
-	p.s.reindex(n)
-	p.s.roomOn(n)
+	p.s.nodes.reindex(n)
+	p.s.nodes.roomOn(n)
 }
 
 // dropClaims drops the claims for which gone returns true. It calls gone once for each claim, oldest first.

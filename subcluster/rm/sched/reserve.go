@@ -48,7 +48,7 @@ func (r *reservations) forHead(n *Node) bool {
 	if !s.sizes.Fits(&w.size.V, &n.total) || w.app.black.bars(n) {
 		return false
 	}
-	at, reason := s.reach(w, n)
+	at, reason := s.nodes.reach(w, n)
 	if reason == ReasonNone {
 		return false
 	}
@@ -103,7 +103,7 @@ func (r *reservations) add(w *Ask, n *Node, at places.Distance) {
 	w.hold, n.hold, n.held = h, h, true
 	r.count++
 	r.charge(w.app, h.size, 1)
-	r.s.reindex(n)
+	r.s.nodes.reindex(n)
 }
 
 // drop ends a reservation. The node's resources are offered to all asks again.
@@ -111,8 +111,8 @@ func (r *reservations) drop(h *reservation) {
 	h.ask.hold, h.node.hold, h.node.held = nil, nil, len(h.node.kept) > 0
 	r.count--
 	r.charge(h.ask.app, h.size, -1)
-	r.s.reindex(h.node)
-	r.s.roomOn(h.node)
+	r.s.nodes.reindex(h.node)
+	r.s.nodes.roomOn(h.node)
 }
 
 // charge adds (sign 1) or subtracts (-1) a reserved size, from the application up to the root.

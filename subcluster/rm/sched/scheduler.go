@@ -9,7 +9,6 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 	"github.com/creelrm/creel/subcluster/rm/sched/leases"
 	"github.com/creelrm/creel/subcluster/rm/sched/places"
-	"github.com/creelrm/creel/subcluster/rm/sched/topology"
 )
 
 // Config is a Scheduler's configuration.
@@ -26,10 +25,9 @@ type Config struct {
 
 // Scheduler allocates containers. It has one owner; see the package documentation for the owner's duties.
 type Scheduler struct {
-	sizes       amounts.Sizes
-	policy      policy
-	portInNames bool
-	now         int64 // ns since epoch, of the latest event
+	sizes  amounts.Sizes
+	policy policy
+	now    int64 // ns since epoch, of the latest event
 
 	// Partitions; see partition.go.
 	parts     []*Scheduler // partitions of labels; only the default partition has them
@@ -40,7 +38,7 @@ type Scheduler struct {
 	absents   absentLabels
 
 	// Free resources.
-	nodes   topology.Map[Node]
+	nodes   nodes
 	total   amounts.Vec // of nodes that run containers
 	active  int         // of those nodes
 	growing int         // increases waiting for free resources
@@ -58,14 +56,13 @@ type Scheduler struct {
 	waiting int // applications with outstanding asks that may be granted containers
 
 	// Work for the cycle.
-	resizeDue  bool    // the cluster or a plan changed: see resize
-	dirtyNodes []*Node // with more free resources than when last offered
-	retries    retries // where limits loosened
-	walk       walk
-	delays     delays
-	timers     *timers // of all partitions, which share them
-	grants     []Grant // of the current cycle
-	further    bool    // there are partitions, or tags.changed; see furtherDue
+	resizeDue bool    // the cluster or a plan changed: see resize
+	retries   retries // where limits loosened
+	walk      walk
+	delays    delays
+	timers    *timers // of all partitions, which share them
+	grants    []Grant // of the current cycle
+	further   bool    // there are partitions, or tags.changed; see furtherDue
 
 	tags Tags
 
@@ -97,7 +94,7 @@ func New(cfg *Config) (*Scheduler, error) {
 	s := &Scheduler{
 		sizes:        sizes,
 		reservations: reservations{share: cfg.ReservedNodes},
-		portInNames:  cfg.PortInNames,
+		nodes:        nodes{portInNames: cfg.PortInNames},
 		timers:       newTimers(),
 		tags:         Tags{counts: &constraints.Tags{}},
 	}

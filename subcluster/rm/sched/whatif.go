@@ -57,7 +57,7 @@ func (k *Sketch) Shift(a *App, n *Node, v amounts.Vec, sign int64) {
 	k.change(n, func(by int64) {
 		by *= sign
 		n.free.AddTimes(&v, -by)
-		s.reindex(n)
+		s.nodes.reindex(n)
 		a.used.AddTimes(&v, by)
 		a.user.uses(&v, by)
 		for q := a.queue; q != nil; q = q.parent {
@@ -77,7 +77,7 @@ func (k *Sketch) Resize(n *Node, to amounts.Vec) {
 			s.total.AddTimes(&to, sign)
 		}
 		s.tree.version++
-		s.reindex(n)
+		s.nodes.reindex(n)
 	})
 }
 
@@ -109,7 +109,7 @@ func (k *Sketch) Fits(a *App, r creel.Resource) (*Node, Limit, error) {
 	if verdict := a.admit(w.size, nil); verdict.limit != LimitNone {
 		return nil, verdict.limit, nil
 	}
-	if n := s.find(&w); n != nil {
+	if n := s.nodes.find(&w); n != nil {
 		return n, LimitNone, nil
 	}
 	return nil, LimitRoom, nil
