@@ -139,7 +139,7 @@ func (l *Line) Activate(a *App) {
 
 // setRunning counts an application among those that run.
 func (l *Line) setRunning(a *App) {
-	l.s.appChanged(a)
+	l.s.changes.app(a)
 	a.activated = true
 	for _, x := range a.parts {
 		x.activated = true
@@ -180,7 +180,7 @@ func (l *Line) Deactivate(a *App) {
 		return
 	}
 	s := l.s
-	s.appChanged(a)
+	s.changes.app(a)
 	a.activated = false
 	for _, x := range a.parts {
 		x.activated = false

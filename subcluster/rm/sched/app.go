@@ -153,7 +153,7 @@ func (s *Scheduler) SetOpen(a *App, open bool) {
 	for _, x := range a.parts {
 		x.queue.s.SetOpen(x, open)
 	}
-	s.appChanged(a)
+	s.changes.app(a)
 	a.open = open
 	if !open {
 		for _, w := range a.asks {
@@ -240,7 +240,7 @@ func (s *Scheduler) enroll(a *App) {
 // setWaits maintains the active users of a leaf, by whom user limits divide. It removes an application that no longer
 // waits from the order.
 func (s *Scheduler) setWaits(a *App, waits bool) {
-	s.appChanged(a)
+	s.changes.app(a)
 	a.waits = waits
 	if waits {
 		s.lending.mayBorrow(a)

@@ -222,7 +222,7 @@ func (s *Scheduler) setCount(w *Ask, count int32, size *amounts.Size) {
 	}
 	w.asked = waitstats.Since(w.asked, s.now, int64(w.count), int64(count))
 	w.count, w.size = count, size
-	s.appChanged(a)
+	s.changes.app(a)
 	a.pending.Add(&delta)
 	a.pendingCount += d
 	for q := a.queue; q != nil; q = q.parent {
@@ -237,7 +237,7 @@ func (s *Scheduler) countDown(w *Ask) {
 	a, v := w.app, &w.size.V
 	w.count--
 	s.retries.unblock(w)
-	s.appChanged(a)
+	s.changes.app(a)
 	a.pending.AddTimes(v, -1)
 	a.pendingCount--
 	for q := a.queue; q != nil; q = q.parent {

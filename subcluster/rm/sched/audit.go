@@ -242,8 +242,8 @@ func (c *Audit) Everything() {
 		}
 		growing += len(n.increases)
 	}
-	if growing != s.growing {
-		c.fail("%d increases wait, %d counted", growing, s.growing)
+	if growing != s.increases.waiting {
+		c.fail("%d increases wait, %d counted", growing, s.increases.waiting)
 	}
 	for _, q := range s.tree.all {
 		c.queue(q)

@@ -109,8 +109,8 @@ func TestAuditsFindErrors(t *testing.T) {
 		if f.full() == nil {
 			t.Errorf("%s: the full audit saw nothing", name)
 		}
-		f.s.nodeChanged(&f.node)
-		f.s.appChanged(&f.app)
+		f.s.changes.node(&f.node)
+		f.s.changes.app(&f.app)
 		if f.changed(k) == nil {
 			t.Errorf("%s: the audit of changes saw nothing", name)
 		}

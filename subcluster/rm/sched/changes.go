@@ -38,20 +38,29 @@ func (k *Changes) Done() {
 	k.Nodes, k.Apps = k.Nodes[:0], k.Apps[:0]
 }
 
-func (s *Scheduler) nodeChanged(n *Node) {
-	if s.changes != nil && !n.changed {
+// node records a change of a node. Without a watcher k is nil.
+func (k *Changes) node(n *Node) {
+	if k != nil && !n.changed {
 		n.changed = true
-		s.changes.Nodes = append(s.changes.Nodes, n)
+		k.Nodes = append(k.Nodes, n)
 	}
 }
 
-func (s *Scheduler) appChanged(a *App) {
-	if s.changes == nil {
+// app records a change of an application.
+func (k *Changes) app(a *App) {
+	if k == nil {
 		return
 	}
 	if a = a.whole(); !a.changed {
 		a.changed = true
-		s.changes.Apps = append(s.changes.Apps, a)
+		k.Apps = append(k.Apps, a)
+	}
+}
+
+// charged records the use of a queue and of those above it that no grant caused, so that it may exceed their maximum.
+func (k *Changes) charged(q *Queue) {
+	for ; q != nil && k != nil; q = q.parent {
+		k.used[q] = q.used
 	}
 }
 

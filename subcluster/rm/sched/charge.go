@@ -14,9 +14,7 @@ func (s *Scheduler) Charge(a *App, n *Node, size *amounts.Size) {
 	s.nodes.reindex(n)
 	s.charge(a, size, 1)
 	a.queue.granted++
-	for q := a.queue; q != nil && s.changes != nil; q = q.parent {
-		s.changes.used[q] = q.used // no grant exceeded a limit
-	}
+	s.changes.charged(a.queue)
 }
 
 // Release returns a container's resources. The next Schedule offers them to waiting applications.
@@ -47,7 +45,7 @@ func (s *Scheduler) Resize(a *App, n *Node, from, to *amounts.Size) {
 // charge adds (sign 1) or subtracts (-1) a container's size, from the application up to the root, and updates the
 // order of waiting applications.
 func (s *Scheduler) charge(a *App, size *amounts.Size, sign int64) {
-	s.appChanged(a)
+	s.changes.app(a)
 	s.accrue(a)
 	v := &size.V
 	a.used.AddTimes(v, sign)

@@ -68,8 +68,8 @@ func (s *Scheduler) offer(n *Node) {
 		s.main.lending.nodes = append(s.main.lending.nodes, n)
 	}
 	// 1. Increases of containers here come before new containers.
-	if s.growing > 0 {
-		s.growOn(n)
+	if s.increases.waiting > 0 {
+		s.increases.growOn(n)
 	}
 	// 2. A reserved node collects free resources only for its reservation.
 	if n.held && !s.reservations.fulfil(n) {

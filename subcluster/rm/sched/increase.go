@@ -17,21 +17,28 @@ type Increase struct {
 	Owner    any           // for the owner
 }
 
+// increases try larger sizes of containers on the nodes of a partition.
+type increases struct {
+	s       *Scheduler // the partition
+	waiting int        // for free resources
+}
+
 // Increase tries to increase a container and reports whether it succeeded. Without free resources, or above a limit,
 // it waits. It is tried again, before all other asks, when resources on its node become free; then it is returned as
 // a Grant.
 func (s *Scheduler) Increase(x *Increase) bool {
 	p := x.Node.of
-	if p.grow(x) {
+	if p.increases.grow(x) {
 		return true
 	}
 	x.Node.increases = append(x.Node.increases, x)
-	p.growing++
+	p.increases.waiting++
 	return false
 }
 
 // grow books an increase if its node has enough free resources and limits admit it.
-func (s *Scheduler) grow(x *Increase) bool {
+func (xs *increases) grow(x *Increase) bool {
+	s := xs.s
 	more := amounts.Size{V: x.To.V}
 	if x.From != nil {
 		more.V.Sub(&x.From.V)
@@ -55,20 +62,20 @@ func (s *Scheduler) grow(x *Increase) bool {
 func (s *Scheduler) Withdraw(x *Increase) {
 	if i := slices.Index(x.Node.increases, x); i >= 0 {
 		x.Node.increases = slices.Delete(x.Node.increases, i, i+1)
-		x.Node.of.growing--
+		x.Node.of.increases.waiting--
 	}
 }
 
 // growOn tries the increases that wait for free resources on n, oldest first.
-func (s *Scheduler) growOn(n *Node) {
+func (xs *increases) growOn(n *Node) {
 	kept := n.increases[:0]
 	for _, x := range n.increases {
-		if !s.grow(x) {
+		if !xs.grow(x) {
 			kept = append(kept, x)
 			continue
 		}
-		s.growing--
-		s.grants = append(s.grants, Grant{App: x.App, Node: n, Size: x.To, Increase: x})
+		xs.waiting--
+		xs.s.grants = append(xs.s.grants, Grant{App: x.App, Node: n, Size: x.To, Increase: x})
 	}
 	clear(n.increases[len(kept):])
 	n.increases = kept

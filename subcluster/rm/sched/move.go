@@ -106,7 +106,7 @@ func (s *Scheduler) move(a *App, to *Queue) {
 
 // transfer adds or subtracts all use and asks of an application.
 func (s *Scheduler) transfer(a *App, sign int64) {
-	s.appChanged(a)
+	s.changes.app(a)
 	a.user.uses(&a.used, sign)
 	for q := a.queue; q != nil; q = q.parent {
 		q.used.AddTimes(&a.used, sign)

@@ -141,7 +141,7 @@ func (n *Node) roomy() bool { return n.use == Open && !n.held }
 
 // reindex moves a node to the position of its free resources.
 func (ns *nodes) reindex(n *Node) {
-	ns.s.nodeChanged(n)
+	ns.s.changes.node(n)
 	ns.Update(n.serial, n.rack, &n.free, n.roomy())
 }
 

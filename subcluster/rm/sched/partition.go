@@ -208,22 +208,18 @@ func (s *Scheduler) SetLabel(n *Node, label string, held []HeldContainer) {
 		n.dirty = false
 		from.nodes.dirty = slices.DeleteFunc(from.nodes.dirty, func(x *Node) bool { return x == n })
 	}
-	from.growing -= len(n.increases)
+	from.increases.waiting -= len(n.increases)
 	rack := n.rack.Name()
 	from.nodes.Remove(n.serial, n.host, n.rack)
 
 	n.of = to
-	to.growing += len(n.increases)
+	to.increases.waiting += len(n.increases)
 	to.nodes.locate(n, rack)
 	for i := range held {
 		h := &held[i]
 		p, x := s.on(h.App, n)
 		p.charge(x, h.Size, 1)
-		if s.changes != nil {
-			for q := x.queue; q != nil; q = q.parent {
-				s.changes.used[q] = q.used // no grant exceeded its maximum
-			}
-		}
+		s.changes.charged(x.queue)
 	}
 	to.nodes.setUse(n, use)
 }
@@ -265,7 +261,8 @@ func (s *Scheduler) init(spec *queues.Spec) {
 	s.places.Nodes = &s.nodes.Map
 	s.nodes.Init(&s.sizes, func(n *Node) (*amounts.Vec, bool) { return &n.free, n.roomy() })
 	s.delays.init(s)
-	s.preempt.s, s.tags.s, s.lending.s, s.reservations.s, s.walk.s, s.nodes.s = s, s, s, s, s, s
+	s.preempt.s, s.tags.s, s.lending.s, s.walk.s = s, s, s, s
+	s.nodes.s, s.reservations.s, s.increases.s = s, s, s
 	s.line = Line{s: s, running: map[string]*int{}}
 	s.policy = policyOf(spec)
 	s.tree = newTree(s, spec)

@@ -117,7 +117,7 @@ func (r *reservations) drop(h *reservation) {
 
 // charge adds (sign 1) or subtracts (-1) a reserved size, from the application up to the root.
 func (r *reservations) charge(a *App, size *amounts.Size, sign int64) {
-	r.s.appChanged(a)
+	r.s.changes.app(a)
 	a.held.AddTimes(&size.V, sign)
 	a.heldContainers += int32(sign)
 	for q := a.queue; q != nil; q = q.parent {

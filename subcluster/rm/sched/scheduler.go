@@ -38,12 +38,12 @@ type Scheduler struct {
 	absents   absentLabels
 
 	// Free resources.
-	nodes   nodes
-	total   amounts.Vec // of nodes that run containers
-	active  int         // of those nodes
-	growing int         // increases waiting for free resources
+	nodes  nodes
+	total  amounts.Vec // of nodes that run containers
+	active int         // of those nodes
 
 	reservations reservations
+	increases    increases
 
 	// Demand.
 	tree   Tree

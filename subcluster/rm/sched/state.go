@@ -18,7 +18,7 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 		s.reservations.count,
 		s.waiting,
 		s.delays.count,
-		s.growing,
+		s.increases.waiting,
 	)
 	for _, n := range s.nodes.All() {
 		if n == nil {
