@@ -8,46 +8,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
-	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
-
-// App is the scheduler's part of an application: its asks, its use, its queue and user. Its owner's type embeds it.
-// The fields that every decision uses come first.
-type App struct {
-	queue        *Queue
-	user         *user
-	asks         []*Ask // by priority, allocation request id, execution type
-	ratio        float64
-	accrued      int64 // ms
-	pendingCount int64 // int64, because each ask may be for MaxInt32
-	containers   int32
-	slot         int32 // in user.apps
-	priority     int32
-	waits        bool // it is in the order of service, or temporarily set aside
-	activated    bool // its AM may run
-	open         bool // its owner permits new containers
-	changed      bool // in Changes.Apps
-
-	used, pending, seconds amounts.Vec
-	least                  amounts.Vec // smallest of its waiting asks
-	black                  blacklist
-	seq                    int64 // order of submission
-	heldContainers         int32
-	pendSlot               int32
-	inQueue                bool
-	begun                  bool          // it has had a container
-	amSize                 *amounts.Size // of its AM; nil if the AM has no container
-	am                     *AMAsk        // its AM's ask, made at activation
-	held, amUsed           amounts.Vec
-
-	id     creel.ApplicationID
-	owner  any
-	tagged constraints.App  // its identity among tagged containers; empty in parts
-	wants  map[wantKey]*Ask // scheduling requests among asks; nil for most applications
-	parts  []*App           // in other partitions, where it asks or has had containers
-	main   *App             // the default partition's App, for a part; nil in the default partition
-	amPart *App             // part whose partition its AM is asked for in, nil for the default partition
-}
 
 // AMAsk is an application's ask for its AM: one container of the size passed to AddApp.
 type AMAsk struct {

@@ -9,7 +9,6 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
-	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
@@ -26,33 +25,6 @@ type Request struct {
 	ExecutionType       creel.ExecutionType
 	StrictLocality      bool   // relax_locality = false
 	Label               string // an existing partition; all entries of a key have the label of the "*" entry
-}
-
-// Ask is one scheduler key of an application: its outstanding asks at one priority, allocation request id and
-// execution type. The "*" entry determines count and size; places name hosts and racks.
-type Ask struct {
-	app       *App
-	want      *constraints.Want // of a scheduling request: its tags and constraint; nil for other asks
-	size      *amounts.Size     // of "*"; nil before that entry
-	stops     *Queue            // queue with the maximum it waits for; no later ask may pass it
-	hold      *reservation
-	priority  int32
-	count     int32 // of "*": containers still wanted
-	alloc     int64
-	execution creel.ExecutionType
-	strict    bool              // of "*": only listed places
-	am        bool              // the AM's own container
-	level     places.Distance   // largest distance from the listed places that it may use now
-	named     places.List[Node] // its places
-
-	// Delay scheduling, besides level.
-	since   int64 // opportunities at the start of the wait; -1 = not waiting
-	relaxAt int64 // opportunities at which the level rises
-	serial  int64
-	slot    int32
-	wake    *timer
-
-	asked int64 // mean time at which its containers were asked for (waitstats.Since); ns
 }
 
 func (w *Ask) compare(priority int32, alloc int64, ex creel.ExecutionType) int {

@@ -8,14 +8,6 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
-// Changes are the nodes and applications whose amounts changed, for an audit at the cost of each event's changes. The
-// reader empties the lists (Done).
-type Changes struct {
-	Nodes []*Node
-	Apps  []*App
-	used  map[*Queue]amounts.Vec // at the last audit, for queues with a maximum
-}
-
 // Watch starts to record changes. There is at most one watcher.
 func (s *Scheduler) Watch() *Changes {
 	s.changes = &Changes{used: map[*Queue]amounts.Vec{}}

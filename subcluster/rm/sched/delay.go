@@ -2,24 +2,13 @@
 
 package sched
 
-import (
-	"github.com/creelrm/creel/internal/intrusive"
-	"github.com/creelrm/creel/subcluster/rm/sched/places"
-)
+import "github.com/creelrm/creel/subcluster/rm/sched/places"
 
 // Delay scheduling: an ask that names places skips free resources elsewhere for a while, because local ones soon
 // become free. The wait is counted in opportunities, as in Hadoop: free resources on other nodes that the ask could
 // have used. Resources are offered when they become free. So an opportunity is either such an offer, or a heartbeat
 // of a node that still has free resources. One counter serves all waiting asks; each stores the value at which it may
 // go one level further.
-
-// delays are the waits of a partition's asks for their preferred nodes.
-type delays struct {
-	s       *Scheduler // the partition
-	waiting intrusive.Heap[*Ask]
-	count   int64 // skipped opportunities, over all asks
-	serial  int64 // of the last ask that waited
-}
 
 func (d *delays) init(s *Scheduler) {
 	d.s = s

@@ -43,8 +43,9 @@
 // lends its idle resources to asks without a label (lend.go). No ask with a label gets a container outside its
 // partition, and no ask without one gets one in an exclusive partition.
 //
-// The files, in reading order: cycle.go (the main cycle, on a page), pick.go (the order of service), give's parts
-// limits.go, limits_*.go and place.go, grant.go; ask.go, app.go, node.go, queue.go, user.go (the data); policy.go with
+// The files, in reading order: data.go and parts.go (all state, and the parts that own it), cycle.go (the main cycle,
+// on a page), pick.go (the order of service), give's parts limits.go, limits_*.go and place.go, grant.go; ask.go,
+// app.go, node.go, queue.go, user.go (what changes the data); policy.go with
 // policy_capacity.go and policy_fair.go (the differences between Hadoop's schedulers), order.go with order_*.go
 // (ordering policies, a file each); line.go, limits_am.go, activate.go (applications before their AM runs); delay.go,
 // reserve.go, retries.go, increase.go, cap.go (reasons to delay asks, and their end); tags.go (scheduling requests);

@@ -5,34 +5,8 @@ package sched
 import (
 	"time"
 
-	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
-	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
-
-// Grant is a container that an application gets on a node, or an increase of one there. The amounts are booked; the
-// owner does the rest.
-type Grant struct {
-	App                 *App
-	Node                *Node
-	Size                *amounts.Size
-	Increase            *Increase // an increase of a container: the fields below are not set
-	AllocationRequestID int64
-	Priority            int32
-	ExecutionType       creel.ExecutionType
-	Reason              Reason
-	Waited              time.Duration // since the ask
-	AM                  bool          // it is for the application's AM
-	Rare                *GrantExtra   // nil for most
-}
-
-// GrantExtra holds fields that few grants need.
-type GrantExtra struct {
-	Want    *constraints.Want // of a scheduling request; nil for other asks
-	Label   string            // of the ask; "" also for containers on resources lent by a shared partition
-	Insists NamedPlaces
-}
 
 // rare returns the GrantExtra of w's container on n, nil if it needs none.
 func (w *Ask) rare(n *Node, at places.Distance) *GrantExtra {

@@ -8,21 +8,6 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// Increase is a requested increase of a container on its node, or the promotion of one that is not charged for. The
-// owner sets the fields, and must not change them while it waits.
-type Increase struct {
-	App      *App
-	Node     *Node
-	From, To *amounts.Size // From is nil for a promotion
-	Owner    any           // for the owner
-}
-
-// increases try larger sizes of containers on the nodes of a partition.
-type increases struct {
-	s       *Scheduler // the partition
-	waiting int        // for free resources
-}
-
 // Increase tries to increase a container and reports whether it succeeded. Without free resources, or above a limit,
 // it waits. It is tried again, before all other asks, when resources on its node become free; then it is returned as
 // a Grant.

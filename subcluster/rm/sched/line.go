@@ -4,16 +4,6 @@ package sched
 
 import "slices"
 
-// Line has the applications that wait for their activation, in each leaf by user and by priority, and the leaves that
-// are due for a try. The default partition's has all applications; the lines of other partitions stay empty.
-type Line struct {
-	s       *Scheduler
-	running map[string]*int // activated applications by user
-	due     []*Queue        // leaves with applications that may be activated
-	held    []*Queue        // leaves with applications that limits stopped; the oldest last try first
-	heldDue int             // number of them to try again
-}
-
 // Line returns the partition's line.
 func (s *Scheduler) Line() *Line { return &s.line }
 

@@ -10,32 +10,6 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/topology"
 )
 
-// Node is the scheduler's part of a node: its size and its free resources. It is one cache line of 64 bytes; its
-// owner's type embeds it. Releases read and change its first half; grants read its location from the second.
-// BenchmarkChurn of subcluster/rm needs this layout.
-type Node struct {
-	free    amounts.Vec // its size minus its containers
-	serial  int32       // in nodes
-	use     Use
-	dirty   bool // in nodes.dirty
-	held    bool // reserved: hold or kept is set
-	changed bool // in Changes.Nodes
-
-	rack *topology.Rack
-	host *topology.Host[Node]
-	hold *reservation
-	*nodeRest
-}
-
-// nodeRest holds fields that few decisions need.
-type nodeRest struct {
-	id        creel.NodeID
-	total     amounts.Vec
-	increases []*Increase // of containers here, waiting for free resources
-	kept      []*claim    // preemption's claims on free resources: the node is held
-	of        *Scheduler  // its partition
-}
-
 // Use is the permitted use of a node.
 type Use uint8
 
@@ -45,15 +19,6 @@ const (
 	Draining            // its containers keep running, new ones are not placed
 	Open                // everything
 )
-
-// nodes are the nodes of a partition, by host, rack and free resources. For serial numbers of other partitions' nodes
-// there are gaps.
-type nodes struct {
-	topology.Map[Node]
-	s           *Scheduler // the partition
-	portInNames bool       // asks name a node by host:port, not by host
-	dirty       []*Node    // with more free resources than when last offered
-}
 
 // AddNode registers a node, empty and Off; its serial numbers start with 0.
 func (s *Scheduler) AddNode(n *Node, id creel.NodeID, rack string) {

@@ -268,13 +268,6 @@ func (s *Scheduler) init(spec *queues.Spec) {
 	s.tree = newTree(s, spec)
 }
 
-// absentLabels are partitions without nodes for labels of queues that the cluster lacks. As in Hadoop they appear in
-// documents and count for the number of applications, and in no decision.
-type absentLabels struct {
-	of    *queues.Spec // the tree that parts belong to
-	parts []*Scheduler
-}
-
 // absentPartitions returns the partitions of labels that queues list and the cluster lacks, by label.
 func absentPartitions(s *Scheduler) []*Scheduler {
 	if s.main != nil || !s.policy.knowsLabels {

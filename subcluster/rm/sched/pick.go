@@ -4,17 +4,6 @@ package sched
 
 import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
 
-// walk goes through the waiting asks of a partition in the order of service: by queue, user, application and priority.
-type walk struct {
-	s         *Scheduler // the partition
-	outranked []*Queue   // with changed use since the order was last read
-
-	// Set aside by the walk, so that it does not visit them again; reused memory.
-	queues []*Queue
-	users  []*user
-	apps   []*App
-}
-
 // next grants one container to the first ask in order below q that can have one: on n, or anywhere if n is nil.
 func (k *walk) next(q *Queue, n *Node) bool {
 	k.order()

@@ -27,13 +27,6 @@ type Capacity struct {
 	Share float64 // fraction of the cluster, for every resource type
 }
 
-// capacities are the capacities in force.
-type capacities struct {
-	Capacities
-	byPath map[creel.QueuePath]float64
-	ends   *timer
-}
-
 // SetCapacities replaces all capacities in force; an empty list restores the configured ones. Queues that are not
 // named, such as newly created ones, divide the rest of their siblings, up to their configured capacity. If siblings
 // have more than their parent, SetCapacities returns an error and changes nothing. Schedule is due.

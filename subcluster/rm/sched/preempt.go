@@ -27,18 +27,6 @@ import (
 //
 // Resources that a victim leaves are reserved for the claim (preempt_keep.go). Outside rounds, other code uses this
 // state only for held nodes.
-type Preemption struct {
-	s      *Scheduler
-	on     bool
-	cfg    queues.Preemption
-	from   Containers // nil: never on
-	timer  *timer
-	claims []*claim // oldest first
-	orders []Order  // since the last Orders
-	short  map[*Queue]*shortage
-	last   RoundResult
-	memory chooserMemory
-}
 
 // Preemption returns the preemption of all partitions.
 func (s *Scheduler) Preemption() *Preemption { return &s.preempt }

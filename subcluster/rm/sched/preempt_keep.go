@@ -2,29 +2,7 @@
 
 package sched
 
-import (
-	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
-	"github.com/creelrm/creel/subcluster/rm/sched/leases"
-	"github.com/creelrm/creel/subcluster/rm/sched/places"
-)
-
-// claim is an amount on one node that is taken back for one ask. Freed resources are reserved until the round after the
-// next. They are reserved for the ask's application first, then for its queue. So the losing application cannot get
-// them back in the meantime.
-type claim struct {
-	queue     *Queue
-	app       *App
-	ask       *Ask
-	size      *amounts.Size
-	node      *Node
-	count     int32     // containers of the ask
-	victims   []*Victim // victims still running
-	rule      Rule
-	until     int64              // time of the kill
-	freed     bool               // a victim has ended: the node is held
-	keepUntil int64              // ns; for a claim without victims left
-	spent     []*leases.Spending // budgets charged for its victims
-}
+import "github.com/creelrm/creel/subcluster/rm/sched/places"
 
 // valid reports whether the claim still serves its purpose.
 func (c *claim) valid() bool {

@@ -7,26 +7,6 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
-// reservations are the reserved nodes of a partition.
-type reservations struct {
-	s     *Scheduler // the partition
-	share float64    // 0..1 of nodes that may be reserved at once, at least one node
-	count int
-}
-
-// A reservation collects the resources that become free on one node, for a container that is too big for the node
-// now. Without reservations a big ask starves among small ones; with too many the cluster is idle. So only the first
-// ask in order may reserve, when too little becomes free for it. It may reserve one node for each scheduler key, and
-// only a share of the nodes may be reserved. A reservation moves to a node that is nearer to having enough. A
-// reservation waits only for the containers of one node and holds nothing that another reservation waits for, so
-// reservations cannot deadlock.
-type reservation struct {
-	ask  *Ask
-	node *Node
-	size *amounts.Size
-	at   places.Distance
-}
-
 // forHead reserves n for the first ask in order if it needs more than n has.
 func (r *reservations) forHead(n *Node) bool {
 	s := r.s

@@ -2,15 +2,6 @@
 
 package sched
 
-// retries has the queues to try again and the stops. An ask stopped by a limit costs nothing until that limit loosens:
-// queues and users record that they stopped an ask. They are retried when something below them is released, a user
-// stops waiting, or the cluster changes. The zero value is ready.
-type retries struct {
-	due     []*Queue // where limits loosened
-	watched []*Queue // stopped by limits, or with applications in line
-	blocked int      // blocked queues
-}
-
 // touch retries a leaf, because limits of its users may have risen.
 func (r *retries) touch(q *Queue) {
 	if q.leaf.limitedUsers == 0 && !q.parked {

@@ -8,7 +8,6 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 	"github.com/creelrm/creel/subcluster/rm/sched/leases"
-	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
 // Config is a Scheduler's configuration.
@@ -21,57 +20,6 @@ type Config struct {
 	ReservedNodes float64    // share 0..1 of nodes that may be reserved at once, at least one node
 	Containers    Containers // preemption's source; nil: no preemption, whatever Queues configures
 	PortInNames   bool       // asks name a node by host:port, not by host
-}
-
-// Scheduler allocates containers. It has one owner; see the package documentation for the owner's duties.
-type Scheduler struct {
-	sizes  amounts.Sizes
-	policy policy
-	now    int64 // ns since epoch, of the latest event
-
-	// Partitions; see partition.go.
-	parts     []*Scheduler // partitions of labels; only the default partition has them
-	main      *Scheduler   // the default partition's; nil in itself
-	label     string
-	exclusive bool
-	lending   lending
-	absents   absentLabels
-
-	// Free resources.
-	nodes  nodes
-	total  amounts.Vec // of nodes that run containers
-	active int         // of those nodes
-
-	reservations reservations
-	increases    increases
-
-	// Demand.
-	tree   Tree
-	line   Line
-	seq    int64        // applications so far
-	leases *leases.Book // of all partitions, which share it
-
-	planned *capacities // of the federation; nil: configured capacities apply
-
-	waiting int // applications with outstanding asks that may be granted containers
-
-	// Work for the cycle.
-	resizeDue bool    // the cluster or a plan changed: see resize
-	retries   retries // where limits loosened
-	walk      walk
-	delays    delays
-	timers    *timers // of all partitions, which share them
-	grants    []Grant // of the current cycle
-	further   bool    // there are partitions, or tags.changed; see furtherDue
-
-	tags Tags
-
-	// Reused memory.
-	places     places.Pool[Node]
-	prefetched int32 // sum of prefetched values, so that the compiler retains the reads
-	changes    *Changes
-
-	preempt Preemption
 }
 
 // New makes a scheduler from a configuration, after checking it.

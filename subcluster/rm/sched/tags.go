@@ -15,15 +15,6 @@ import (
 // Waiting asks with a constraint are tried again after a count of tagged containers or an attribute changed. Package
 // constraints has the counts, and decides which nodes a constraint admits.
 
-// Tags has the scheduling requests of a partition: asks with tags, or with a constraint on the tags and attributes of
-// nodes. Scheduler.Tags returns those of the default partition, which the owner calls.
-type Tags struct {
-	s       *Scheduler
-	counts  *constraints.Tags // and attributes of all nodes, which all partitions share
-	waiting []*Ask            // with a constraint, for a node that satisfies it
-	changed bool              // counts or attributes, since the last try of waiting asks
-}
-
 // Tags returns the scheduling requests and the tags of nodes.
 func (s *Scheduler) Tags() *Tags { return &s.tags }
 

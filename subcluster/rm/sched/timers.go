@@ -2,22 +2,6 @@
 
 package sched
 
-import "github.com/creelrm/creel/internal/intrusive"
-
-// timer is a deadline: of an ask's wait for a local node, of an empty queue created on demand, of a plan, or of the next
-// round of preemption.
-type timer struct {
-	at, seq int64
-	slot    int32
-	fire    func()
-}
-
-// timers are the deadlines of all partitions, which share them. Deadlines of one time fire in the order of their start.
-type timers struct {
-	heap intrusive.Heap[*timer]
-	seq  int64
-}
-
 func newTimers() *timers {
 	t := &timers{}
 	t.heap.Less = func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }

@@ -9,23 +9,6 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Tree has the queues of a partition, by path and by leaf name. It finds them, and adds, replaces and removes them
-// (tree_add.go, tree_reload.go, tree_made.go). It knows nothing of deadlines and other partitions: reload.go applies
-// each change to these, and sizes the queues after it.
-type Tree struct {
-	s      *Scheduler // of the partition, to which the queues refer
-	spec   *queues.Spec
-	root   *Queue
-	byPath map[creel.QueuePath]*Queue
-	all    []*Queue          // parents before children, in configured order
-	names  map[string]*Queue // leaf name -> queue, nil if ambiguous
-
-	version  int64     // rises when amounts must be recomputed
-	sharesAt int64     // time of FairScheduler's shares for decisions; 0 = stale
-	actives  uint64    // rises when a leaf gets its first application or loses its last
-	toldAt   [2]uint64 // version and actives at the computation of the shares in views
-}
-
 // Tree returns the queues of the partition.
 func (s *Scheduler) Tree() *Tree { return &s.tree }
 

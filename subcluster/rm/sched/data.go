@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"time"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/intrusive"
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
+	"github.com/creelrm/creel/subcluster/rm/sched/leases"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
+	"github.com/creelrm/creel/subcluster/rm/sched/runtimes"
+	"github.com/creelrm/creel/subcluster/rm/sched/topology"
+)
+
+// This is the data of the scheduler, from the queues down to one claim of preemption: which object points at which.
+// parts.go has the parts that work on it.
+
+// Queue is one live queue. Amounts refer to the whole cluster. The fields that every decision below it uses come
+// first.
+type Queue struct {
+	s                          *Scheduler
+	parent                     *Queue
+	leaf                       *leafState
+	version                    int64   // of guaranteed to weight; see sized
+	promised                   float64 // dominant share of entitled
+	pendingCount               int64
+	containers, heldContainers int32
+	slot                       int32
+	parkedBelow                int32 // parked children
+	// outside its parent's heap although something waits: only a change of its own limits can help
+	parked bool
+	// this queue's limits have stopped something below since they last loosened
+	limited     bool
+	bounded     bool // most can apply before the parent's limit does
+	queuedRetry bool // in retries.due
+	outranked   bool // in walk.outranked
+	watched     bool // in retries.watched
+	tally
+
+	used, pending amounts.Vec
+	most          amounts.Vec // limit before until: max, or its cap if that is smaller; see limit
+	until         int64       // ns since epoch
+	least         amounts.Vec // at most the smallest waiting need below; amounts.Unlimited if none
+
+	// These fields order the waiting queues. A parent's heap has its children, a leaf's its users, in both cases only
+	// those with something waiting.
+	rank     rank
+	absCap   float64 // of the cluster, as absMax
+	serial   int     // index in configured order, over the whole tree
+	weight   float64
+	ready    intrusive.Heap[*Queue]
+	users    intrusive.Heap[*user]
+	ordering *ordering     // order of service below it
+	orderBy  queues.Policy // as configured or inherited
+	nodes    queues.NodeOrder
+	// sizeWeight: in an order by use, large applications may use more
+	sizeWeight bool
+	spec       *queues.Queue
+
+	guaranteed, max  amounts.Vec
+	entitled         amounts.Vec // guarantee, or the capacity by the federation's plan; see planned.go
+	planShare        float64     // entitled as a fraction of the cluster
+	cap              *leases.Cap // nil: no federation-wide maximum
+	held             amounts.Vec // reserved
+	blocker          *Ask        // the ask that waits for max; see retries.go
+	minimum          amounts.Vec
+	absMax           float64
+	capFrac, maxFrac float64 // of the parent
+
+	path       creel.QueuePath
+	name       string
+	children   []*Queue
+	state      creel.QueueState
+	dynamic    bool        // created on demand
+	removed    bool        // removed from the tree
+	weights    float64     // sum of the children's
+	fixed      amounts.Vec // sum of the children's absolute capacities
+	largest    amounts.Vec // container
+	maxAM      float64
+	shares     [shareSets]fairShares // for FairScheduler
+	running    int                   // activated applications, here and below
+	maxRunning int                   // 0 = no limit, negative = none
+	// inLine is the sum of the AMs whose applications are in line, in this partition
+	inLine      amounts.Vec
+	inLineCount int32
+	idleTimer   *timer
+
+	vectorsOf int64 // tree version at which the children were sized; see sizeVectors
+
+	// Ended counts the applications of the queue and its descendants, UAMs the proxies' unmanaged AMs among them. The
+	// owner maintains them: the scheduler does not use them.
+	Ended, UAMs AppCounts
+
+	// Lost counts the containers preempted from the queue and its descendants. The owner maintains it too.
+	Lost LossCounts
+}
+
+// leafState has the fields of leaves.
+type leafState struct {
+	usedByActive         amounts.Vec
+	shares               shareSum    // of all users except unmeasured ones; see usedByUsers
+	unmeasured           []*user     // use changed since the measurement
+	bound                float64     // dominant share below which limits do not apply, up to rounding; see wellWithin
+	assured              amounts.Vec // minimum limit of a user of weight 1; see userAdmits
+	active               int         // users with applications waiting for containers
+	weights              float64     // sum of their weights
+	allWeights           float64     // sum of all users'
+	inLine               int         // users with applications in line and none activated
+	percent, factor      float64     // minimum percent, as a fraction, and factor of one user's limit
+	limitedUsers         int
+	pendingApps          int
+	queuedActivate       bool
+	heldAMs              bool   // it is in Line.held
+	heldAt               int64  // since when, ns of the scheduler's time
+	unmanaged            []*App // in line, with an AM that needs no container
+	byName               map[string]*user
+	caps                 *leases.Users // users' caps in the federation; nil without any
+	userList             []*user
+	amUsed               amounts.Vec
+	apps                 int                   // pending and running
+	begun                int32                 // of those, applications that have had a container
+	pending              intrusive.Heap[*user] // users with applications that are not activated
+	maxApps, maxUserApps int                   // -1 = no bound
+	runtimes             *runtimes.Histogram   // nil before the first end; see preempt_least.go
+}
+
+// user is one user of one leaf.
+type user struct {
+	used           amounts.Vec
+	q              *Queue
+	weight         float64
+	waitingApps    int // applications with outstanding asks; above 0 the user is active
+	slot           int32
+	limited        bool
+	unmeasured     bool
+	share          shareSum
+	apps           intrusive.Heap[*App] // waiting for containers
+	name           string
+	amUsed         amounts.Vec
+	pending        intrusive.Heap[*App] // not activated yet
+	total, running int
+	pendSlot       int32
+	inLine         bool // no application is activated and one is in line
+}
+
+// App is the scheduler's part of an application: its asks, its use, its queue and user. Its owner's type embeds it.
+// The fields that every decision uses come first.
+type App struct {
+	queue        *Queue
+	user         *user
+	asks         []*Ask // by priority, allocation request id, execution type
+	ratio        float64
+	accrued      int64 // ms
+	pendingCount int64 // int64, because each ask may be for MaxInt32
+	containers   int32
+	slot         int32 // in user.apps
+	priority     int32
+	waits        bool // it is in the order of service, or temporarily set aside
+	activated    bool // its AM may run
+	open         bool // its owner permits new containers
+	changed      bool // in Changes.Apps
+
+	used, pending, seconds amounts.Vec
+	least                  amounts.Vec // smallest of its waiting asks
+	black                  blacklist
+	seq                    int64 // order of submission
+	heldContainers         int32
+	pendSlot               int32
+	inQueue                bool
+	begun                  bool          // it has had a container
+	amSize                 *amounts.Size // of its AM; nil if the AM has no container
+	am                     *AMAsk        // its AM's ask, made at activation
+	held, amUsed           amounts.Vec
+
+	id     creel.ApplicationID
+	owner  any
+	tagged constraints.App  // its identity among tagged containers; empty in parts
+	wants  map[wantKey]*Ask // scheduling requests among asks; nil for most applications
+	parts  []*App           // in other partitions, where it asks or has had containers
+	main   *App             // the default partition's App, for a part; nil in the default partition
+	amPart *App             // part whose partition its AM is asked for in, nil for the default partition
+}
+
+// Ask is one scheduler key of an application: its outstanding asks at one priority, allocation request id and
+// execution type. The "*" entry determines count and size; places name hosts and racks.
+type Ask struct {
+	app       *App
+	want      *constraints.Want // of a scheduling request: its tags and constraint; nil for other asks
+	size      *amounts.Size     // of "*"; nil before that entry
+	stops     *Queue            // queue with the maximum it waits for; no later ask may pass it
+	hold      *reservation
+	priority  int32
+	count     int32 // of "*": containers still wanted
+	alloc     int64
+	execution creel.ExecutionType
+	strict    bool              // of "*": only listed places
+	am        bool              // the AM's own container
+	level     places.Distance   // largest distance from the listed places that it may use now
+	named     places.List[Node] // its places
+
+	// Delay scheduling, besides level.
+	since   int64 // opportunities at the start of the wait; -1 = not waiting
+	relaxAt int64 // opportunities at which the level rises
+	serial  int64
+	slot    int32
+	wake    *timer
+
+	asked int64 // mean time at which its containers were asked for (waitstats.Since); ns
+}
+
+// Node is the scheduler's part of a node: its size and its free resources. It is one cache line of 64 bytes; its
+// owner's type embeds it. Releases read and change its first half; grants read its location from the second.
+// BenchmarkChurn of subcluster/rm needs this layout.
+type Node struct {
+	free    amounts.Vec // its size minus its containers
+	serial  int32       // in nodes
+	use     Use
+	dirty   bool // in nodes.dirty
+	held    bool // reserved: hold or kept is set
+	changed bool // in Changes.Nodes
+
+	rack *topology.Rack
+	host *topology.Host[Node]
+	hold *reservation
+	*nodeRest
+}
+
+// nodeRest holds fields that few decisions need.
+type nodeRest struct {
+	id        creel.NodeID
+	total     amounts.Vec
+	increases []*Increase // of containers here, waiting for free resources
+	kept      []*claim    // preemption's claims on free resources: the node is held
+	of        *Scheduler  // its partition
+}
+
+// A reservation collects the resources that become free on one node, for a container that is too big for the node
+// now. Without reservations a big ask starves among small ones; with too many the cluster is idle. So only the first
+// ask in order may reserve, when too little becomes free for it. It may reserve one node for each scheduler key, and
+// only a share of the nodes may be reserved. A reservation moves to a node that is nearer to having enough. A
+// reservation waits only for the containers of one node and holds nothing that another reservation waits for, so
+// reservations cannot deadlock.
+type reservation struct {
+	ask  *Ask
+	node *Node
+	size *amounts.Size
+	at   places.Distance
+}
+
+// Increase is a requested increase of a container on its node, or the promotion of one that is not charged for. The
+// owner sets the fields, and must not change them while it waits.
+type Increase struct {
+	App      *App
+	Node     *Node
+	From, To *amounts.Size // From is nil for a promotion
+	Owner    any           // for the owner
+}
+
+// Grant is a container that an application gets on a node, or an increase of one there. The amounts are booked; the
+// owner does the rest.
+type Grant struct {
+	App                 *App
+	Node                *Node
+	Size                *amounts.Size
+	Increase            *Increase // an increase of a container: the fields below are not set
+	AllocationRequestID int64
+	Priority            int32
+	ExecutionType       creel.ExecutionType
+	Reason              Reason
+	Waited              time.Duration // since the ask
+	AM                  bool          // it is for the application's AM
+	Rare                *GrantExtra   // nil for most
+}
+
+// GrantExtra holds fields that few grants need.
+type GrantExtra struct {
+	Want    *constraints.Want // of a scheduling request; nil for other asks
+	Label   string            // of the ask; "" also for containers on resources lent by a shared partition
+	Insists NamedPlaces
+}
+
+// timer is a deadline: of an ask's wait for a local node, of an empty queue created on demand, of a plan, or of the
+// next round of preemption.
+type timer struct {
+	at, seq int64
+	slot    int32
+	fire    func()
+}
+
+// claim is an amount on one node that is taken back for one ask. Freed resources are reserved until the round after the
+// next. They are reserved for the ask's application first, then for its queue. So the losing application cannot get
+// them back in the meantime.
+type claim struct {
+	queue     *Queue
+	app       *App
+	ask       *Ask
+	size      *amounts.Size
+	node      *Node
+	count     int32     // containers of the ask
+	victims   []*Victim // victims still running
+	rule      Rule
+	until     int64              // time of the kill
+	freed     bool               // a victim has ended: the node is held
+	keepUntil int64              // ns; for a claim without victims left
+	spent     []*leases.Spending // budgets charged for its victims
+}
