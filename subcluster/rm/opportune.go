@@ -4,6 +4,7 @@ package rm
 
 import (
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/levels"
 	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
@@ -82,10 +83,10 @@ func (o *opportunities) draw(n int) int {
 	return int((z ^ z>>31) % uint64(n))
 }
 
-var reasonOf = [opportunistic.Levels]sched.Reason{
-	opportunistic.OnHost:   sched.NodeLocal,
-	opportunistic.OnRack:   sched.RackLocal,
-	opportunistic.Anywhere: sched.OffSwitch,
+var reasonOf = [levels.Levels]sched.Reason{
+	levels.OnHost:   sched.NodeLocal,
+	levels.OnRack:   sched.RackLocal,
+	levels.Anywhere: sched.OffSwitch,
 }
 
 // grant makes a container that was placed, and is booked on its node already.
@@ -112,9 +113,9 @@ func (o *opportunities) grant(t *attempt, p *opportunistic.Placement) {
 	o.counts.Granted++
 	o.counts.Waits.Add(p.Waited)
 	switch p.Level {
-	case opportunistic.OnHost:
+	case levels.OnHost:
 		o.counts.NodeLocal++
-	case opportunistic.OnRack:
+	case levels.OnRack:
 		o.counts.OnRack++
 	default:
 		o.counts.Elsewhere++

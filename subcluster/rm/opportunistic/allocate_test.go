@@ -174,8 +174,8 @@ func TestAllocationKeepsItsPromises(t *testing.T) {
 		}
 		for _, w := range a.list {
 			for _, n := range f.order {
-				if w.count > 0 && !w.strict && f.admits(n, &w.size.V) {
-					rt.Fatalf("%d containers are wanted, and node %d admits more", w.count, n.serial)
+				if w.Count > 0 && !w.Strict && f.admits(n, &w.size.V) {
+					rt.Fatalf("%d containers are wanted, and node %d admits more", w.Count, n.serial)
 				}
 			}
 		}

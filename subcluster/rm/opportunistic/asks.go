@@ -6,8 +6,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/creelrm/creel/subcluster/levels"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
@@ -34,20 +34,10 @@ type ask struct {
 	alloc    int64
 	size     *amounts.Size
 	label    string
-	strict   bool // only the named places
-	count    int32
-	places   []*place // in order of arrival
-	byName   map[string]*place
-	asked    int64 // time of the last request that raised the count, ns
+	levels.Ask
+	byName map[string]*levels.Place
+	asked  int64 // time of the last request that raised the count, ns
 }
-
-type place struct {
-	name   string
-	count  int32
-	strict bool // of a rack: only its named hosts
-}
-
-func (p *place) ofRack() bool { return strings.HasPrefix(p.name, "/") }
 
 func (w *ask) compare(r *Request) int {
 	return cmp.Or(cmp.Compare(w.priority, r.Priority), cmp.Compare(w.alloc, r.AllocationRequestID),
@@ -71,10 +61,10 @@ func (a *Asks) Set(r *Request, now int64) {
 	case r.Count <= 0:
 		a.list = slices.Delete(a.list, i, i+1) // with its names
 	default:
-		if r.Count > w.count {
+		if r.Count > w.Count {
 			w.asked = now
 		}
-		w.count, w.strict, w.label = r.Count, r.Strict, r.Label
+		w.Count, w.Strict, w.label = r.Count, r.Strict, r.Label
 	}
 }
 
@@ -85,26 +75,26 @@ func (w *ask) name(r *Request) {
 	case p != nil && r.Count <= 0:
 		w.forget(p)
 	case p != nil:
-		p.count, p.strict = r.Count, r.Strict
+		p.Count, p.Strict = r.Count, r.Strict
 	case r.Count > 0:
 		if w.byName == nil {
-			w.byName = map[string]*place{}
+			w.byName = map[string]*levels.Place{}
 		}
-		p = &place{r.Name, r.Count, r.Strict}
+		p = &levels.Place{Name: r.Name, Count: r.Count, Strict: r.Strict}
 		w.byName[r.Name] = p
-		w.places = append(w.places, p)
+		w.Places = append(w.Places, p)
 	}
 }
 
-func (w *ask) forget(p *place) {
-	delete(w.byName, p.name)
-	i := slices.Index(w.places, p)
-	w.places = slices.Delete(w.places, i, i+1)
+func (w *ask) forget(p *levels.Place) {
+	delete(w.byName, p.Name)
+	i := slices.Index(w.Places, p)
+	w.Places = slices.Delete(w.Places, i, i+1)
 }
 
 // Waiting reports whether a container is wanted.
 func (a *Asks) Waiting() bool {
-	return slices.ContainsFunc(a.list, func(w *ask) bool { return w.count > 0 })
+	return slices.ContainsFunc(a.list, func(w *ask) bool { return w.Count > 0 })
 }
 
 // Each calls yield with every entry: for each key, the entry for any place first.
@@ -112,13 +102,13 @@ func (a *Asks) Each(yield func(*Request) bool) {
 	for _, w := range a.list {
 		r := Request{
 			Priority: w.priority, AllocationRequestID: w.alloc, Size: w.size,
-			Count: w.count, Strict: w.strict, Label: w.label,
+			Count: w.Count, Strict: w.Strict, Label: w.label,
 		}
 		if !yield(&r) {
 			return
 		}
-		for _, p := range w.places {
-			r.Name, r.Count, r.Strict = p.name, p.count, p.strict
+		for _, p := range w.Places {
+			r.Name, r.Count, r.Strict = p.Name, p.Count, p.Strict
 			if !yield(&r) {
 				return
 			}

@@ -1765,9 +1765,9 @@ var table = []mutation{
 	},
 	{
 		name:     "an opportunistic ask is not counted down",
-		file:     "subcluster/rm/opportunistic/allocate.go",
-		old:      "	w.count--\n",
-		wrong:    "	if !MUTANT || w.count == 1 {\n		w.count--\n	}\n",
+		file:     "subcluster/levels/levels.go",
+		old:      "	a.Count--\n",
+		wrong:    "	if !MUTANT || a.Count == 1 {\n		a.Count--\n	}\n",
 		caughtBy: "subcluster/rm/opportunistic TestAllocationKeepsItsPromises",
 	},
 	{
@@ -1779,9 +1779,9 @@ var table = []mutation{
 	},
 	{
 		name:     "an opportunistic ask that insists on its places goes anywhere",
-		file:     "subcluster/rm/opportunistic/allocate.go",
-		old:      "	if !w.strict {\n",
-		wrong:    "	if MUTANT || !w.strict {\n",
+		file:     "subcluster/levels/levels.go",
+		old:      "	if !a.Strict {\n",
+		wrong:    "	if MUTANT || !a.Strict {\n",
 		caughtBy: "subcluster/rm/opportunistic TestStrictAskGetsOnlyNamedPlaces",
 	},
 
@@ -1903,8 +1903,8 @@ var table = []mutation{
 	{
 		name:     "an opportunistic ask that was granted in part starts again from its number",
 		file:     "subcluster/rm/opportunistic/allocate.go",
-		old:      "	a.list = slices.DeleteFunc(a.list, func(w *ask) bool { return w.count == 0 })\n",
-		wrong:    "	a.list = slices.DeleteFunc(a.list, func(w *ask) bool {\n		if MUTANT && w.count == 0 {\n			w.count = 1\n		}\n		return w.count == 0\n	})\n",
+		old:      "	a.list = slices.DeleteFunc(a.list, func(w *ask) bool { return w.Count == 0 })\n",
+		wrong:    "	a.list = slices.DeleteFunc(a.list, func(w *ask) bool {\n		if MUTANT && w.Count == 0 {\n			w.Count = 1\n		}\n		return w.Count == 0\n	})\n",
 		caughtBy: "internal/app/sim TestSeedsWithOpportunisticContainers",
 	},
 	{
