@@ -271,7 +271,9 @@ var rules = map[string]rule{
 		},
 	},
 	"amrmproxy/stored": {pure: true, imports: []string{".", "statestore", "amrmproxy"}},
-	"amrmproxy/keys":   {imports: []string{".", "subcluster", "statestore", "internal/token"}},
+	"amrmproxy/keys": {
+		imports: []string{".", "subcluster", "statestore", "amrmproxy", "internal/token", data},
+	},
 	"amrmproxy/rpc": {
 		imports: []string{
 			".",

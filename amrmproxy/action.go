@@ -32,6 +32,10 @@ type Send struct {
 	Allocate *yarnpb.AllocateRequestProto
 	Finish   *yarnpb.FinishApplicationMasterRequestProto
 	Idle     bool // the finish releases an idle UAM
+	// Distributed: the call uses the protocol of distributed scheduling. A member that does not serve it gets the
+	// usual call.
+	Distributed bool
+	Placed      []*yarnpb.ContainerProto // placed by the session since the last call
 }
 
 // Reply answers the AM's call of that number, with one answer or Err.

@@ -58,7 +58,7 @@ func (s *Session) callMember(m *link) {
 		s.callMember(m)
 	case linkRegistering:
 		if m.home || s.record.Register != nil {
-			s.send(m, &Send{Register: s.record.Register})
+			s.send(m, &Send{Register: s.record.Register, Distributed: s.local.issues(m)})
 		}
 	case linkUp:
 		s.heartbeatTo(m)
@@ -112,5 +112,9 @@ func (s *Session) heartbeatTo(m *link) {
 	a := s.am.request(m.home)
 	a.ResponseId = proto.Int32(m.responseID)
 	s.ledger.fill(a, m, s.now, s.silent())
-	s.send(m, &Send{Allocate: a})
+	next := &Send{Allocate: a, Distributed: m.terms != nil}
+	if len(m.fresh) > 0 {
+		next.Placed = m.announce()
+	}
+	s.send(m, next)
 }

@@ -80,6 +80,7 @@ func (s *Session) onAllocate(call uint64, req *yarnpb.AllocateRequestProto) {
 	s.am.take(req)
 	for _, m := range s.members {
 		m.called = true
+		m.again()
 	}
 }
 

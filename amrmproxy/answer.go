@@ -31,9 +31,12 @@ func (s *Session) onAnswered(e Answered) {
 	m.call.answered()
 	switch {
 	case e.Register != nil && under.Register != nil:
-		s.onRegistered(m, e.Register)
+		s.onRegistered(m, e.Register, e.Terms)
 	case e.Allocate != nil && under.Allocate != nil:
-		s.onAllocated(m, e.Allocate)
+		if under.Distributed {
+			m.take(e.Loaded)
+		}
+		s.onAllocated(m, e.Allocate, len(under.Placed) > 0)
 		m.call.proceed(m.responseID)
 	case e.Finish != nil && under.Finish != nil:
 		s.onFinished(m, e.Finish)
@@ -44,7 +47,11 @@ func (s *Session) onAnswered(e Answered) {
 }
 
 // onRegistered processes a registration's answer: the attempt may allocate in the member now.
-func (s *Session) onRegistered(m *link, r *yarnpb.RegisterApplicationMasterResponseProto) {
+func (s *Session) onRegistered(
+	m *link,
+	r *yarnpb.RegisterApplicationMasterResponseProto,
+	terms *yarnpb.RegisterDistributedSchedulingAMResponseProto,
+) {
 	if m.state != linkRegistering {
 		return // the UAM is ending by now
 	}
@@ -58,6 +65,7 @@ func (s *Session) onRegistered(m *link, r *yarnpb.RegisterApplicationMasterRespo
 		}
 	}
 	m.worked, m.memoryOnly = s.now, comparesMemoryOnly(r)
+	s.local.begin(m, terms)
 	switch {
 	case m.home && s.phase == phaseRegistering:
 		s.am.answer = r
@@ -81,10 +89,13 @@ func (s *Session) onRegistered(m *link, r *yarnpb.RegisterApplicationMasterRespo
 }
 
 // onAllocated merges a member's answer into the AM's next answer, and updates the session.
-func (s *Session) onAllocated(m *link, r *yarnpb.AllocateResponseProto) {
+func (s *Session) onAllocated(m *link, r *yarnpb.AllocateResponseProto, placed bool) {
 	m.responseID = r.GetResponseId()
 	m.hear(r)
 	s.ledger.keepWanted(m, r, s.now, s.phase == phaseRunning)
+	if placed {
+		s.ledger.reported(m, r)
+	}
 	s.ledger.keepCompletions(m, r, s.am.out, s.now)
 	if m.delivery = delivered; s.phase == phaseRunning && m.saysOnce(r) {
 		m.delivery = toDeliver
@@ -215,6 +226,7 @@ func (s *Session) onNotRegistered(m *link, under *Send) {
 		s.ledger.scheduling.lost()
 	}
 	m.state = linkRegistering
+	s.ledger.unplace(m)
 	s.ledger.renew(m)
 }
 
@@ -265,6 +277,9 @@ func (s *Session) onRefused(m *link, under *Send, err error) {
 		m.state = linkDropping
 	default:
 		a := under.Allocate
+		if len(under.Placed) > 0 {
+			m.unannounced()
+		}
 		g := s.ledger.refused(m)
 		m.release = append(a.Release, m.release...)
 		if m.home && unknownToken(err) {

@@ -160,7 +160,7 @@ func (c *call) mismatched(want int32, progress *float32) int32 {
 		want--
 		c.on(replayQueued)
 	} else {
-		if c.behind == nil && !saysNothing(c.under.Allocate) {
+		if c.behind == nil && !saysNothing(c.under) {
 			c.behind, c.under = c.under, emptyCall(want, progress)
 		}
 		c.on(callQueued)
@@ -174,7 +174,7 @@ func (c *call) mismatched(want int32, progress *float32) int32 {
 func (c *call) replayed(id int32, progress *float32) {
 	under := c.under
 	c.answered()
-	if c.behind == nil && !saysNothing(under.Allocate) {
+	if c.behind == nil && !saysNothing(under) {
 		c.behind = under
 	}
 	c.queue(emptyCall(id, progress))
@@ -203,7 +203,8 @@ func emptyCall(number int32, progress *float32) *Send {
 	return &Send{Allocate: &yarnpb.AllocateRequestProto{ResponseId: proto.Int32(number), Progress: progress}}
 }
 
-func saysNothing(a *yarnpb.AllocateRequestProto) bool {
-	return len(a.Ask)+len(a.Release)+len(a.UpdateRequests)+len(a.SchedulingRequests) == 0 &&
+func saysNothing(s *Send) bool {
+	a := s.Allocate
+	return len(s.Placed) == 0 && len(a.Ask)+len(a.Release)+len(a.UpdateRequests)+len(a.SchedulingRequests) == 0 &&
 		a.BlacklistRequest == nil && a.TrackingUrl == nil
 }

@@ -94,7 +94,7 @@ func TestCallAfterRefusedResponseID(t *testing.T) {
 		t.Fatal("the answer is not the member's repeated one")
 	}
 	c.replayed(7, nil)
-	if empty := c.send(nil, time.Unix(2, 0)); !saysNothing(empty.Allocate) || c.repeats() {
+	if empty := c.send(nil, time.Unix(2, 0)); !saysNothing(empty) || c.repeats() {
 		t.Fatalf("sent %v, want an empty call", empty)
 	}
 	c.answered()
@@ -110,7 +110,7 @@ func TestEmptyCallAtFirstResponseID(t *testing.T) {
 	if id := c.mismatched(0, nil); id != 0 || c.replays() {
 		t.Fatalf("response id %d, state %d", id, c.state)
 	}
-	if empty := c.send(nil, time.Unix(1, 0)); !saysNothing(empty.Allocate) {
+	if empty := c.send(nil, time.Unix(1, 0)); !saysNothing(empty) {
 		t.Fatalf("sent %v, want an empty call", empty)
 	}
 	if c.content() != due {

@@ -37,6 +37,7 @@ type Driver struct {
 	attempt creel.AttemptID
 	home    creel.SubclusterID
 	rnd     *rand.Rand
+	issuer  Issuer
 
 	session *Session
 	early   []FromAM // received before the session was made
@@ -62,6 +63,7 @@ type DriverOptions struct {
 	Attempt creel.AttemptID
 	Home    creel.SubclusterID // by the AM's token
 	Rand    *rand.Rand
+	Issuer  Issuer // nil: members place opportunistic containers, not the session
 }
 
 // NewDriver makes the driver of an attempt. Calls of the AM wait until a Step with Opened, which has the result of
@@ -69,6 +71,7 @@ type DriverOptions struct {
 func NewDriver(o DriverOptions) *Driver {
 	return &Driver{
 		cfg: o.Config.withDefaults(), attempt: o.Attempt, home: o.Home, rnd: o.Rand,
+		issuer: o.Issuer,
 	}
 }
 
@@ -162,7 +165,7 @@ func (d *Driver) open(o Opened) {
 	}
 	session, err := NewSession(Options{
 		Config: d.cfg.Session, Attempt: d.attempt, Home: d.home, User: user, Record: o.Record,
-		Rand: d.rnd,
+		Rand: d.rnd, Issuer: d.issuer,
 	})
 	if err != nil {
 		d.close(err)

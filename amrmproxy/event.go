@@ -31,6 +31,11 @@ type Answered struct {
 	Allocate *yarnpb.AllocateResponseProto
 	Finish   *yarnpb.FinishApplicationMasterResponseProto
 	Err      error
+
+	// Terms, without the answer to the registration, are set if the member serves distributed scheduling. Loaded are
+	// the least loaded nodes in its answer to an allocate.
+	Terms  *yarnpb.RegisterDistributedSchedulingAMResponseProto
+	Loaded []*yarnpb.RemoteNodeProto
 }
 
 // Numbered ends a NewID, with an id that the member issued only once, or Err.

@@ -127,6 +127,7 @@ func (l *ledger) release(p *yarnpb.ContainerIdProto, now time.Time) {
 
 // withdraw removes grants that wait for the AM's next answer and that it no longer wants, the latest first.
 func (l *ledger) withdraw(g *group, out *yarnpb.AllocateResponseProto, now time.Time) {
+	l.withdrawPlaced(g, now)
 	for i := len(out.AllocatedContainers) - 1; i >= 0 && g.need < 0; i-- {
 		c := out.AllocatedContainers[i]
 		if l.of(c) != g || g.unsent == 0 {
@@ -331,7 +332,7 @@ func (l *ledger) end(completions []*yarnpb.ContainerStatusProto) {
 func (l *ledger) due(m *link, now time.Time, silent bool) bool {
 	idle := now.Sub(m.call.sent)
 	if m.news {
-		m.news = !m.isEmpty() || l.differs(m, m.quiet)
+		m.news = !m.isEmpty() || len(m.fresh) > 0 || l.differs(m, m.quiet)
 	}
 	if m.home {
 		return m.news && idle >= l.cfg.UAMHeartbeat && !silent
@@ -365,6 +366,7 @@ func (l *ledger) fill(a *yarnpb.AllocateRequestProto, m *link, now time.Time, si
 // lose records that a member's UAM has ended with its containers, and marks all asks for a new split. It adds the
 // completions to the AM's next answer.
 func (l *ledger) lose(m *link, why string, out *yarnpb.AllocateResponseProto, now time.Time) {
+	l.unplace(m)
 	for _, id := range l.held.of(m) {
 		o := l.held.live[id]
 		if l.completed(id, o, now, &out.AllocatedContainers) {

@@ -24,6 +24,7 @@ type Labelled struct {
 	Label string
 	Given bool   // the submission names it, which may be ""
 	Type  string // "" if not reported
+	User  string // "" if not reported
 	Err   error
 }
 
@@ -32,7 +33,7 @@ func (Labelled) event() {}
 // LabelOf reads the label and type of an application's submission from its report. Hadoop reports a missing label as
 // a text.
 func LabelOf(r *yarnpb.ApplicationReportProto) Labelled {
-	out := Labelled{Type: r.GetApplicationType()}
+	out := Labelled{Type: r.GetApplicationType(), User: r.GetUser()}
 	switch label := r.GetAppNodeLabelExpression(); label {
 	case "", "<Not set>":
 	case "<DEFAULT_PARTITION>":
@@ -54,11 +55,17 @@ func (s *Session) wantsType() bool {
 }
 
 // wantsReport reports whether home must be asked for data that an AM does not send.
-func (s *Session) wantsReport() bool { return s.WantsLabel() || s.wantsType() }
+func (s *Session) wantsReport() bool {
+	return s.WantsLabel() || s.wantsType() || s.phase == phaseRunning && s.local.wantsUser()
+}
 
 func (s *Session) onLabelled(e Labelled) {
 	if s.record.Type == "" && e.Type != "" {
 		s.record.Type = e.Type
+		s.record.changed()
+	}
+	if s.record.User == "" && e.User != "" {
+		s.record.User = e.User
 		s.record.changed()
 	}
 	if !s.WantsLabel() {

@@ -295,6 +295,16 @@ func (l *ledger) outstanding(m *link) (n int64) {
 	return n
 }
 
+// placing returns the part of outstanding that the session places itself.
+func (l *ledger) placing(m *link) (n int64) {
+	for _, g := range l.groups {
+		if c := g.star().at[m]; c != nil && m.places(g) {
+			n += c.share
+		}
+	}
+	return n
+}
+
 // onPlaces reports whether containers of the group are wanted on hosts or racks.
 func (g *group) onPlaces() bool {
 	return slices.ContainsFunc(g.lines, func(ln *line) bool { return ln.name != anywhere && ln.want > 0 })
@@ -365,7 +375,7 @@ func (l *ledger) collect(m *link, quiet bool) []*yarnpb.ResourceRequestProto {
 		}
 		for _, ln := range g.lines {
 			c := ln.at[m]
-			if c == nil || ln.ask == nil || c.hold || !c.differs(ln.body, quiet) {
+			if c == nil || ln.ask == nil || c.hold || !c.differs(ln.body, quiet) || m.places(g) {
 				continue
 			}
 			a := ln.ask.CloneVT()
@@ -386,7 +396,8 @@ func (l *ledger) collect(m *link, quiet bool) []*yarnpb.ResourceRequestProto {
 func (l *ledger) settled(m *link) bool {
 	for _, g := range l.groups {
 		for _, ln := range g.lines {
-			if c := ln.at[m]; c != nil && (c.hold || c.carried || ln.ask != nil && c.differs(ln.body, true)) {
+			c := ln.at[m]
+			if c != nil && (c.hold || c.carried || ln.ask != nil && c.differs(ln.body, true)) && !m.places(g) {
 				return false
 			}
 		}
@@ -398,7 +409,7 @@ func (l *ledger) settled(m *link) bool {
 func (l *ledger) differs(m *link, quiet bool) bool {
 	for _, g := range l.groups {
 		for _, ln := range g.lines {
-			if c := ln.at[m]; c != nil && ln.ask != nil && !c.hold && c.differs(ln.body, quiet) {
+			if c := ln.at[m]; c != nil && ln.ask != nil && !c.hold && c.differs(ln.body, quiet) && !m.places(g) {
 				return true
 			}
 		}

@@ -78,6 +78,7 @@ type link struct {
 	usage
 	outbox
 	report
+	local
 }
 
 // uam is the UAM in a member. At home it is empty.

@@ -25,6 +25,8 @@ type Record struct {
 	Register *yarnpb.RegisterApplicationMasterRequestProto
 	Answer   *yarnpb.RegisterApplicationMasterResponseProto
 
+	Placing *Placing // at home; nil: home places opportunistic containers itself
+
 	UAMs   []UAM // by member
 	Ending bool  // the AM has finished or died; only the end of UAMs is left
 
@@ -82,6 +84,8 @@ type recordJSON struct {
 	Type     string             `json:"type,omitempty"`
 	Register []byte             `json:"register,omitempty"`
 	Answer   []byte             `json:"answer,omitempty"`
+	Terms    []byte             `json:"terms,omitempty"`
+	Turn     int64              `json:"turn,omitempty"`
 	Ending   bool               `json:"ending,omitempty"`
 	UAMs     []uamJSON          `json:"twins,omitempty"`
 
@@ -116,6 +120,12 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 	}
 	if r.Answer != nil {
 		if j.Answer, err = r.Answer.MarshalVT(); err != nil {
+			return nil, err
+		}
+	}
+	if p := r.Placing; p != nil {
+		j.Turn = p.Turn
+		if j.Terms, err = p.Terms.MarshalVT(); err != nil {
 			return nil, err
 		}
 	}
@@ -168,6 +178,12 @@ func (r *Record) UnmarshalBinary(b []byte) error {
 	if j.Answer != nil {
 		out.Answer = &yarnpb.RegisterApplicationMasterResponseProto{}
 		if err := out.Answer.UnmarshalVT(j.Answer); err != nil {
+			return bad(err)
+		}
+	}
+	if j.Terms != nil {
+		out.Placing = &Placing{Turn: j.Turn, Terms: &yarnpb.RegisterDistributedSchedulingAMResponseProto{}}
+		if err := out.Placing.Terms.UnmarshalVT(j.Terms); err != nil {
 			return bad(err)
 		}
 	}

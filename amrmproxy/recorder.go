@@ -32,6 +32,9 @@ func (r *recorder) inherits(from *Record) (same bool) {
 	}
 	if same = from.Attempt == r.Attempt; same {
 		r.Register, r.Answer, r.Ending = from.Register, from.Answer, from.Ending
+		if p := from.Placing; p != nil {
+			r.Placing = &Placing{Terms: p.Terms, Turn: p.Turn + 1}
+		}
 	}
 	// The record is saved before any use. So another proxy that still runs this attempt fails at its next save.
 	r.gen = 1

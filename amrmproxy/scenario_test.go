@@ -29,7 +29,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scenarios print into t
 // A scenario is a text of blocks: a command, a line of four dashes, and the actions it leads to. Commands, with
 // containers written member/number:
 //
-//	session home=sc-a view=sc-a:100,sc-b:50 split=broadcast [doc={...}] [where=h1:sc-b] [attempt=2]
+//	session home=sc-a view=sc-a:100,sc-b:50 split=broadcast [doc={...}] [where=h1:sc-b] [attempt=2] [places=sc-a,sc-b]
 //	restart [attempt=2]                a new session from the last saved record
 //	am register | finish
 //	am allocate id=0 ask=1:*:10 ask=1:h1:4 release=sc-b/1 black=h9 update=sc-a/1 sched=3 url=x
@@ -45,7 +45,10 @@ var rewrite = flag.Bool("rewrite", false, "write what the scenarios print into t
 //	tick 250ms
 //	ended
 //
-// A grant is priority:host:number; an ask priority:name:count[:memory][:strict][:@label].
+// places= names the members with whose keys the session places opportunistic containers. Such a member lists its least
+// loaded nodes, with their racks and labels, in its answers: loaded=h1,h2/r1@gpu. The first placed container is sc-a/-1.
+//
+// A grant is priority:host:number; an ask priority:name:count[:memory][:strict][:opportunistic][:@label].
 type scenario struct {
 	t       testing.TB
 	s       *Session
@@ -61,6 +64,7 @@ type scenario struct {
 	places  *where
 	view    *subcluster.View
 	attempt int32
+	issuer  Issuer
 	before  int32 // numbers of answers are shown as if they began at 1; -1 until there is one
 }
 
@@ -310,6 +314,8 @@ func (sc *scenario) start(words []string) {
 			sc.places.add(v)
 		case "attempt":
 			sc.attempt = int32(sc.int(v))
+		case "places":
+			sc.issuer = issuer(strings.Split(v, ","))
 		default:
 			sc.t.Fatalf("unknown option %q", w)
 		}
@@ -323,7 +329,7 @@ func (sc *scenario) start(words []string) {
 func (sc *scenario) open(r *Record) string {
 	s, err := NewSession(Options{
 		Attempt: creel.AttemptID{Application: app, Attempt: sc.attempt}, Home: sc.home, User: "ann", Record: r,
-		Rand: rand.New(rand.NewPCG(1, 2)),
+		Rand: rand.New(rand.NewPCG(1, 2)), Issuer: sc.issuer,
 	})
 	if err != nil {
 		sc.t.Fatal(err)
@@ -406,7 +412,44 @@ func idProto(id creel.ContainerID) *yarnpb.ContainerIdProto {
 
 func (sc *scenario) named(p *yarnpb.ContainerIdProto) string {
 	id := containerID(p)
-	return fmt.Sprintf("%s/%d", sc.members[id.Epoch()-1], id.Sequence())
+	n := id.Sequence()
+	if isPlaced(id) {
+		n -= 1 << 40
+	}
+	return fmt.Sprintf("%s/%d", sc.members[id.Epoch()-1], n)
+}
+
+// isPlaced reports whether a session placed a container.
+func isPlaced(id creel.ContainerID) bool { return id.Sequence() >= 1<<39 }
+
+// issuer makes tokens for the members of the list.
+type issuer []string
+
+func (i issuer) Issues(m creel.SubclusterID) (int32, bool) { return 1, slices.Contains(i, string(m)) }
+
+func (i issuer) Container(m creel.SubclusterID, c *PlacedContainer) (*yarnpb.TokenProto, bool) {
+	_, ok := i.Issues(m)
+	return &yarnpb.TokenProto{Identifier: []byte(c.Node.Host)}, ok
+}
+
+func (i issuer) Node(m creel.SubclusterID, c *PlacedContainer) (*yarnpb.TokenProto, bool) {
+	return i.Container(m, c)
+}
+
+// loaded parses a list of nodes.
+func loaded(text string) (out []*yarnpb.RemoteNodeProto) {
+	for word := range strings.SplitSeq(text, ",") {
+		if word == "" {
+			continue
+		}
+		word, label, _ := strings.Cut(word, "@")
+		host, rack, _ := strings.Cut(word, "/")
+		out = append(out, &yarnpb.RemoteNodeProto{
+			NodeId:   &yarnpb.NodeIdProto{Host: &host, Port: proto.Int32(45454)},
+			RackName: proto.String("/" + rack), NodePartition: &label,
+		})
+	}
+	return out
 }
 
 func (sc *scenario) parseContainer(s string) *yarnpb.ContainerIdProto {
@@ -460,6 +503,10 @@ func (sc *scenario) am(what string, words []string) Event {
 			for _, more := range p[3:] {
 				if label, ok := strings.CutPrefix(more, "@"); ok {
 					r.NodeLabelExpression = &label
+				} else if more == "opportunistic" {
+					r.ExecutionTypeRequest = &yarnpb.ExecutionTypeRequestProto{
+						ExecutionType: yarnpb.ExecutionTypeProto_OPPORTUNISTIC.Enum(),
+					}
 				} else if more == "strict" {
 					r.RelaxLocality = proto.Bool(false)
 				} else {
@@ -526,6 +573,17 @@ func (sc *scenario) rm(m creel.SubclusterID, words []string) Event {
 			e.Register = &yarnpb.RegisterApplicationMasterResponseProto{
 				Queue:             proto.String("root.a"),
 				MaximumCapability: gigabytes(8),
+			}
+		case "loaded":
+			if e.Register == nil {
+				allocate()
+				e.Loaded = loaded(v)
+				continue
+			}
+			start := containerID(sc.container(m, -1)).ID + 1
+			e.Terms = &yarnpb.RegisterDistributedSchedulingAMResponseProto{
+				MaxContainerResource: gigabytes(8), MinContainerResource: gigabytes(1), ContainerIdStart: &start,
+				NodesForScheduling: loaded(v),
 			}
 		case "ends":
 			yarnpb.Encoded(e.Register, yarnpb.AppendNumber(nil, yarnpb.FieldEnds, 1))
@@ -660,6 +718,12 @@ func (sc *scenario) show(a Action) string {
 		if a.Token != nil {
 			text += " as=" + string(a.Token.Identifier)
 		}
+		if a.Distributed {
+			text += " distributed"
+		}
+		for _, c := range a.Placed {
+			text += fmt.Sprintf(" placed=%s:%s", sc.named(c.Id), c.NodeId.GetHost())
+		}
 		return text
 	case Reply:
 		text := fmt.Sprintf("Reply %d", a.Call)
@@ -751,7 +815,7 @@ func (sc *scenario) response(r *yarnpb.AllocateResponseProto) string {
 	text := fmt.Sprintf(" id=%d", r.GetResponseId()-sc.before)
 	for _, c := range r.AllocatedContainers {
 		text += " granted=" + sc.named(c.Id)
-		if len(c.ProtoReflect().GetUnknown()) == 0 {
+		if len(c.ProtoReflect().GetUnknown()) == 0 && !isPlaced(containerID(c.Id)) {
 			text += "(fields lost!)"
 		}
 	}

@@ -40,6 +40,7 @@ type Session struct {
 	am     conversation
 	ledger ledger
 	placer placer
+	local  emplacer
 	record recorder
 	links
 
@@ -59,6 +60,7 @@ type Options struct {
 	// the proxy, and of an earlier attempt after a restart of the AM. Its UAMs are attached again.
 	Record *Record
 	Rand   *rand.Rand
+	Issuer Issuer // nil: members place opportunistic containers, not the session
 }
 
 // Attempt that the session is of.
@@ -97,7 +99,7 @@ func (s *Session) Asked(id creel.SubclusterID) (n int64, settled bool) {
 	}
 	m := s.members[i]
 	settled = s.phase == phaseRunning && m.state == linkUp && m.call.state == callNone
-	return s.ledger.outstanding(m), settled && s.ledger.settled(m)
+	return s.ledger.outstanding(m) - s.ledger.placing(m), settled && s.ledger.settled(m)
 }
 
 // TakeWaits returns the waiting times of the containers granted since the last call of TakeWaits; false if there were

@@ -30,6 +30,7 @@ func NewSession(o Options) (*Session, error) {
 	}
 	s.ledger = ledger{cfg: &s.cfg, links: &s.links, held: newContainers(), blacklist: map[string]bool{}}
 	s.placer = placer{cfg: &s.cfg, links: &s.links, ledger: &s.ledger, rnd: o.Rand}
+	s.local = emplacer{o.Issuer, o.Attempt, &s.links, &s.ledger, &s.placer, &s.record}
 	s.home = s.member(o.Home)
 	s.home.home = true
 	if r := o.Record; r != nil {
@@ -42,6 +43,9 @@ func NewSession(o Options) (*Session, error) {
 func (s *Session) restore(r *Record) {
 	if s.ledger.restored = s.record.inherits(r); s.ledger.restored {
 		s.home.memoryOnly = comparesMemoryOnly(r.Answer)
+		if p := s.record.Placing; p != nil && s.local.issuer != nil {
+			s.home.begin(p.Terms, p.Turn, s.record.gen)
+		}
 	}
 	if len(r.Completions) > 0 {
 		s.record.keep(r.Completions)
@@ -127,6 +131,7 @@ func (s *Session) settle() {
 	s.ledger.passOnChanges()
 	if s.asks() {
 		s.placer.placeNew(s.now, s.record.Queue, s)
+		s.local.place(s.now, s.am.out)
 	}
 	s.endIdleUAMs()
 	s.saveRecord()

@@ -42,6 +42,19 @@ func Publish(
 	accepted token.Ring,
 	seal []statestore.Key,
 ) error {
+	return publish(ctx, store, member, KeyRing(member), seal, accepted, sameRing)
+}
+
+// publish stores a value of a member in a ring, unless the ring has the same value.
+func publish[T any](
+	ctx context.Context,
+	store Rings,
+	member creel.SubclusterID,
+	ring string,
+	seal []statestore.Key,
+	value T,
+	same func(a, b T) bool,
+) error {
 	if len(seal) == 0 {
 		return &creel.Error{
 			Kind: creel.ErrInvalidRequest,
@@ -50,7 +63,6 @@ func Publish(
 			Try:  "set one",
 		}
 	}
-	ring := KeyRing(member)
 	for range 3 {
 		now, err := store.Keys(ctx, ring)
 		if err != nil {
@@ -59,11 +71,11 @@ func Publish(
 		expect := int32(0)
 		if len(now) > 0 {
 			expect = now[0].ID
-			if have, err := openRing(seal, member, now[0]); err == nil && sameRing(have, accepted) {
+			if have, err := open[T](seal, ring, now[0]); err == nil && same(have, value) {
 				return nil
 			}
 		}
-		plain, err := json.Marshal(accepted)
+		plain, err := json.Marshal(value)
 		if err != nil {
 			return err
 		}
@@ -83,13 +95,13 @@ func Publish(
 	}
 }
 
-func openRing(seal []statestore.Key, member creel.SubclusterID, k statestore.Key) (token.Ring, error) {
-	plain, err := statestore.Open(seal, []byte(KeyRing(member)), k.Secret)
+// open reads the value of a ring.
+func open[T any](seal []statestore.Key, ring string, k statestore.Key) (value T, err error) {
+	plain, err := statestore.Open(seal, []byte(ring), k.Secret)
 	if err != nil {
-		return nil, err
+		return value, err
 	}
-	var ring token.Ring
-	return ring, json.Unmarshal(plain, &ring)
+	return value, json.Unmarshal(plain, &value)
 }
 
 func sameRing(a, b token.Ring) bool {
@@ -111,6 +123,8 @@ type Cache struct {
 	view    func() *subcluster.View
 	files   *HadoopFiles // nil: none
 	rings   atomic.Pointer[map[creel.SubclusterID]token.Ring]
+	places  bool // the proxy places containers, with the keys in nodes
+	nodes   atomic.Pointer[map[creel.SubclusterID]NodeKeys]
 
 	turn chan struct{} // owned by the goroutine that reads the store
 	last atomic.Pointer[reading]
@@ -146,6 +160,7 @@ func NewCache(
 	c := &Cache{store: store, secrets: secrets, view: view, files: files, turn: make(chan struct{}, 1)}
 	c.last.Store(&reading{})
 	c.rings.Store(&map[creel.SubclusterID]token.Ring{})
+	c.nodes.Store(&map[creel.SubclusterID]NodeKeys{})
 	return c
 }
 
@@ -206,18 +221,43 @@ func (c *Cache) read(ctx context.Context, view *subcluster.View) error {
 	if err != nil {
 		return err
 	}
-	old := *c.rings.Load()
-	next := make(map[creel.SubclusterID]token.Ring, len(view.Members))
+	var errs []error
+	next, err := read(ctx, c, seal, view, KeyRing, *c.rings.Load(), &errs)
+	if err != nil {
+		return err
+	}
+	c.rings.Store(&next)
+	if c.places {
+		next, err := read(ctx, c, seal, view, NodeRing, *c.nodes.Load(), &errs)
+		if err != nil {
+			return err
+		}
+		c.nodes.Store(&next)
+	}
+	return errors.Join(errs...)
+}
+
+// read returns the values of the members' rings, named by name. For a ring that cannot be read it adds the error to
+// errs, and returns the value in old.
+func read[T any](
+	ctx context.Context,
+	c *Cache,
+	seal []statestore.Key,
+	view *subcluster.View,
+	name func(creel.SubclusterID) string,
+	old map[creel.SubclusterID]T,
+	errs *[]error,
+) (map[creel.SubclusterID]T, error) {
+	next := make(map[creel.SubclusterID]T, len(view.Members))
 	names := make([]string, len(view.Members))
 	for i := range view.Members {
-		names[i] = KeyRing(view.Members[i].ID)
+		names[i] = name(view.Members[i].ID)
 	}
 	all, err := c.store.KeysOf(ctx, names)
 	one := errors.Is(err, creel.ErrInvalidRequest) // a ring cannot be read: read the others one at a time
 	if err != nil && !one {
-		return err
+		return nil, err
 	}
-	var errs []error
 	for i := range view.Members {
 		id := view.Members[i].ID
 		var keys []statestore.Key
@@ -230,18 +270,17 @@ func (c *Cache) read(ctx context.Context, view *subcluster.View) error {
 		if err == nil && len(keys) == 0 {
 			continue // Hadoop's ResourceManagers publish none
 		}
-		var ring token.Ring
+		var value T
 		if err == nil {
-			ring, err = openRing(seal, id, keys[0])
+			value, err = open[T](seal, names[i], keys[0])
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("keys of %s: %w", id, err))
-			ring = old[id]
+			*errs = append(*errs, fmt.Errorf("keys of %s: %w", id, err))
+			value = old[id]
 		}
-		next[id] = ring
+		next[id] = value
 	}
-	c.rings.Store(&next)
-	return errors.Join(errs...)
+	return next, nil
 }
 
 // refreshPause is the least time between a reading of the store and the next one for an unknown key.

@@ -43,6 +43,7 @@ type peer struct {
 	login     *hrpc.RelayedLogin // used instead of the token, at one of the addresses
 	pair      *failover.Pair
 	hosts     []yarnrpc.ApplicationMasterProtocolClient
+	placing   []yarnrpc.DistributedSchedulingAMProtocolClient // none with a login
 	at        time.Time
 }
 
@@ -99,6 +100,7 @@ func (r *Remote) to(to server.To) (*peer, error) {
 		login := hrpc.Login{User: to.Attempt.String(), Credential: to.Credential}
 		for _, host := range failover.Hosts(a.Scheduler) {
 			p.hosts = append(p.hosts, yarnrpc.NewApplicationMasterProtocolClient(r.client, host, login))
+			p.placing = append(p.placing, yarnrpc.NewDistributedSchedulingAMProtocolClient(r.client, host, login))
 		}
 		of[to.Member] = p
 	}

@@ -33,6 +33,7 @@ import (
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
 	rmserver "github.com/creelrm/creel/subcluster/rm/server"
 )
@@ -53,6 +54,7 @@ type federation struct {
 	clean  []func()
 	files  *keys.HadoopFiles // of foreign members; nil: none
 	relay  *proxyrpc.Relay   // of the last proxy
+	places bool              // members serve distributed scheduling, and proxies place containers
 }
 
 type cluster struct {
@@ -74,7 +76,16 @@ const byHeadroom = `{"split":{"policy":"locality","headroomAlpha":1}}`
 // found starts a federation; nodes are the numbers of 8 GB nodes of each member.
 func found(t testing.TB, policy string, nodes ...int) *federation {
 	t.Helper()
+	return foundWith(t, false, policy, nodes...)
+}
+
+// foundWith starts a federation. places turns distributed scheduling on: each node has a queue of 5 opportunistic
+// containers.
+func foundWith(t testing.TB, places bool, policy string, nodes ...int) *federation {
+	t.Helper()
 	f := &federation{
+		places: places,
+
 		t:   t,
 		rms: map[creel.SubclusterID]*cluster{},
 		doc: policy,
@@ -109,6 +120,12 @@ func found(t testing.TB, policy string, nodes ...int) *federation {
 				Groups:            groups.New(func(user string) []string { return []string{user} }, time.Minute),
 			},
 		}
+		node := nmserver.Config{Eager: time.Millisecond, RunTime: time.Hour}
+		if places {
+			o := opportunistic.Defaults()
+			o.Period = time.Millisecond
+			c.cfg.Machine.Opportunistic, c.ports.Distributed, node.Queue.Length = &o, true, 5
+		}
 		f.ids = append(f.ids, id)
 		f.rms[id] = c
 		f.startRM(id)
@@ -117,7 +134,7 @@ func found(t testing.TB, policy string, nodes ...int) *federation {
 				Tracker: c.d.Addresses().Tracker,
 				Nodes:   n,
 				First:   i * 100,
-				Config:  nmserver.Config{Eager: time.Millisecond, RunTime: time.Hour},
+				Config:  node,
 			},
 		)
 		if err != nil {
@@ -149,6 +166,13 @@ func (f *federation) startRM(id creel.SubclusterID) {
 		return
 	}
 	if err := keys.Publish(context.Background(), f.store, id, d.AMRMKeys(), secret); err != nil {
+		f.t.Fatal(err)
+	}
+	var k keys.NodeKeys
+	if f.places {
+		k.NM, k.Container, k.RMIdentifier = rmserver.Distributed{Server: d}.SigningKeys()
+	}
+	if err := keys.PublishNodeKeys(context.Background(), f.store, id, k, secret); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -223,8 +247,15 @@ func (f *federation) proxy() *proxy {
 	f.t.Helper()
 	calls := remote.New(f.seen, "", nil, hrpc.ClientConfig{})
 	records := &stored.Records{Records: f.store, Secrets: secrets, Random: rand.Reader}
+	known := keys.NewCache(f.store, secrets, f.seen, f.files)
+	var issuer amrmproxy.Issuer
+	if f.places {
+		issuer = known.Issuer()
+		must(0, known.Refresh(context.Background()))
+	}
 	p, err := server.New(
 		server.Config{
+			Issuer:  issuer,
 			Name:    "proxy",
 			Members: calls,
 			Clients: calls,
@@ -246,7 +277,6 @@ func (f *federation) proxy() *proxy {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	known := keys.NewCache(f.store, secrets, f.seen, f.files)
 	f.relay = &proxyrpc.Relay{Homes: f.store, Foreign: known.Foreign, Login: calls.Login}
 	handler, err := proxyrpc.NewServer(
 		p,
@@ -389,6 +419,9 @@ func (m *am) register() *pb.RegisterApplicationMasterResponseProto {
 	}
 }
 
+// opportunisticFrom is the least priority of asks for opportunistic containers.
+const opportunisticFrom = 50
+
 func (m *am) ask(p, n int32) { m.want[p], m.dirty[p] = n, true }
 
 // heartbeat is one allocate, with the error handling of Hadoop's client: on demand it registers again, and then sends
@@ -412,6 +445,11 @@ func (m *am) heartbeat() {
 						Capability:    pb.FromResource(creel.NewResource(1024, 1)),
 					},
 				)
+				if p >= opportunisticFrom {
+					a.Ask[len(a.Ask)-1].ExecutionTypeRequest = &pb.ExecutionTypeRequestProto{
+						ExecutionType: pb.ExecutionTypeProto_OPPORTUNISTIC.Enum(),
+					}
+				}
 			}
 		}
 		r, err := m.am.Allocate(context.Background(), a)

@@ -40,6 +40,18 @@ func (*home) Finish(
 	return &pb.FinishApplicationMasterResponseProto{IsUnregistered: proto.Bool(true)}, nil
 }
 
+func (*home) RegisterDistributed(
+	context.Context, server.To, *pb.RegisterApplicationMasterRequestProto,
+) (*pb.RegisterDistributedSchedulingAMResponseProto, error) {
+	panic("the proxy places no containers")
+}
+
+func (*home) AllocateDistributed(
+	context.Context, server.To, *pb.DistributedSchedulingAllocateRequestProto,
+) (*pb.DistributedSchedulingAllocateResponseProto, error) {
+	panic("the proxy places no containers")
+}
+
 func (*home) Forget(creel.AttemptID) {}
 
 func (*home) Submit(context.Context, creel.SubclusterID, string, *pb.ApplicationSubmissionContextProto) error {

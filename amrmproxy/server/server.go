@@ -48,6 +48,18 @@ type Members interface {
 		To,
 		*yarnpb.FinishApplicationMasterRequestProto,
 	) (*yarnpb.FinishApplicationMasterResponseProto, error)
+	// RegisterDistributed and AllocateDistributed make the calls of DistributedSchedulingAMProtocol. From a member that
+	// does not serve it, the answer to Register or Allocate is returned.
+	RegisterDistributed(
+		context.Context,
+		To,
+		*yarnpb.RegisterApplicationMasterRequestProto,
+	) (*yarnpb.RegisterDistributedSchedulingAMResponseProto, error)
+	AllocateDistributed(
+		context.Context,
+		To,
+		*yarnpb.DistributedSchedulingAllocateRequestProto,
+	) (*yarnpb.DistributedSchedulingAllocateResponseProto, error)
 	// Forget drops the state of an attempt that is over.
 	Forget(creel.AttemptID)
 }
@@ -67,6 +79,8 @@ type Config struct {
 	View func() *subcluster.View
 	// Places returns the current map from hosts to members; it is called before each step. nil: unknown.
 	Places func() amrmproxy.Places
+	// Issuer makes the tokens of containers that sessions place. nil: members place opportunistic containers.
+	Issuer amrmproxy.Issuer
 
 	CallTime    time.Duration // bounds a call to a member, 10 s
 	LaunchTime  time.Duration // bounds a launch, 15 s

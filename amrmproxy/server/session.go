@@ -68,6 +68,7 @@ func newSession(s *Server, who Caller) *session {
 			Attempt: who.Attempt,
 			Home:    who.Home,
 			Rand:    rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+			Issuer:  s.cfg.Issuer,
 		}),
 		record: amrmproxy.Recording{
 			Attempt: who.Attempt, Proxy: s.cfg.Name, Writer: cryptorand.Text(),
@@ -299,6 +300,20 @@ func (d *session) send(ctx context.Context, a amrmproxy.Send) {
 		defer cancel()
 		e := amrmproxy.Answered{Member: a.Member, Seq: a.Seq}
 		switch m := d.server.cfg.Members; {
+		case a.Register != nil && a.Distributed:
+			var r *yarnpb.RegisterDistributedSchedulingAMResponseProto
+			if r, e.Err = m.RegisterDistributed(ctx, to, a.Register); r.GetContainerIdStart() != 0 {
+				e.Terms = r
+			}
+			if e.Register = r.GetRegisterResponse(); e.Terms != nil {
+				e.Terms.RegisterResponse = nil
+			}
+		case a.Allocate != nil && a.Distributed:
+			var r *yarnpb.DistributedSchedulingAllocateResponseProto
+			r, e.Err = m.AllocateDistributed(ctx, to, &yarnpb.DistributedSchedulingAllocateRequestProto{
+				AllocateRequest: a.Allocate, AllocatedContainers: a.Placed,
+			})
+			e.Allocate, e.Loaded = r.GetAllocateResponse(), r.GetNodesForScheduling()
 		case a.Register != nil:
 			e.Register, e.Err = m.Register(ctx, to, a.Register)
 		case a.Allocate != nil:

@@ -729,8 +729,8 @@ var rmLifeKeys = []Setting{
 		Key:     "yarn.nodemanager.distributed-scheduling.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc: "Whether the ResourceManager serves Hadoop's NodeManagers that place opportunistic containers themselves; " +
-			"creel's proxy places none.",
+		Doc: "Whether the proxy places opportunistic containers itself, and whether the ResourceManager serves " +
+			"proxies and Hadoop's NodeManagers that do. A ResourceManager publishes the keys of its nodes' tokens for it.",
 	},
 	{
 		Key:     "yarn.resourcemanager.nm-container-queuing.sorting-nodes-interval-ms",

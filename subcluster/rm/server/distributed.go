@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
@@ -48,4 +49,11 @@ func (d Distributed) Allocate(
 		out.LeastLoaded = rm.LeastLoaded(m)
 		return out
 	}, answer)
+}
+
+// SigningKeys returns the keys that sign tokens for nodes, and the identifier of this start, which nodes expect in
+// tokens of containers. Proxies that place containers sign with them.
+func (d Distributed) SigningKeys() (nm, container token.Key, identifier int64) {
+	k := d.Server.secrets.keys.Load()
+	return k.nm, k.container, d.Server.secrets.rm
 }

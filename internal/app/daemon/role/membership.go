@@ -50,6 +50,8 @@ type Membership struct {
 	Signer   *subcluster.Signer // of its record and heartbeats; nil: unsigned
 	// AcceptEmpty lets a ResourceManager with an empty journal serve although the store lists its applications.
 	AcceptEmpty bool
+	// Distributed publishes the keys with which proxies place opportunistic containers.
+	Distributed bool
 }
 
 func membershipSettings(
@@ -81,6 +83,8 @@ func membershipSettings(
 		TakeOver: s.Bool("creel.membership.take-over"),
 
 		AcceptEmpty: s.Bool("creel.membership.accept-empty"),
+
+		Distributed: s.Bool(distributedScheduling),
 
 		ID:        id,
 		Store:     store,
@@ -308,7 +312,16 @@ func stay(ctx context.Context, agent *remote.Agent, log *slog.Logger) error {
 	return err
 }
 
-// publishKeys publishes this ResourceManager's token keys, with which the federation's proxies verify its AMs.
+// nodeKeys returns the keys with which proxies place containers here, zero without distributed scheduling.
+func (m *Membership) nodeKeys(d *server.Server) (k keys.NodeKeys) {
+	if m.Distributed {
+		k.NM, k.Container, k.RMIdentifier = server.Distributed{Server: d}.SigningKeys()
+	}
+	return k
+}
+
+// publishKeys publishes this ResourceManager's token keys, with which the federation's proxies verify its AMs, and
+// place containers with distributed scheduling.
 func (m *Membership) publishKeys(ctx context.Context, d *server.Server, log *slog.Logger) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -317,6 +330,9 @@ func (m *Membership) publishKeys(ctx context.Context, d *server.Server, log *slo
 		secret, err := m.Secret(ctx)
 		if err == nil {
 			err = keys.Publish(ctx, m.Store, m.ID, d.AMRMKeys(), secret)
+		}
+		if err == nil {
+			err = keys.PublishNodeKeys(ctx, m.Store, m.ID, m.nodeKeys(d), secret)
 		}
 		now := ""
 		if err != nil && ctx.Err() == nil {

@@ -42,8 +42,9 @@ type ProxyConfig struct {
 	Session      amrmproxy.Config
 	Policy       policies.Policy // for queues without a document
 	CallTime     time.Duration
-	Mailbox      int // limit of events that wait for one attempt
-	Sessions     int // limit of concurrent attempts
+	Mailbox      int  // limit of events that wait for one attempt
+	Sessions     int  // limit of concurrent attempts
+	Places       bool // opportunistic containers, in members with distributed scheduling
 	Poll         time.Duration
 	SecretFile   string
 	Secrets      []string          // files that others should not read
@@ -81,9 +82,6 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 	if err != nil {
 		return ProxyConfig{}, err
 	}
-	if s.Bool(distributedScheduling) {
-		slog.Warn(distributedScheduling + " has no effect here: the proxy places no containers, ResourceManagers do")
-	}
 	limits := RPCLimits(s, "yarn.nodemanager.amrmproxy.client.thread-count")
 	if acls != nil {
 		limits.Authorize = acls.authorize
@@ -98,6 +96,7 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 		CallTime:   s.Duration("creel.proxy.call-timeout"),
 		Mailbox:    s.Int("creel.proxy.inbox"),
 		Sessions:   s.Int("creel.proxy.max-sessions"),
+		Places:     s.Bool(distributedScheduling),
 		Session: amrmproxy.Config{
 			UAMHeartbeat: s.Duration("creel.proxy.heartbeat-interval"),
 			SlowAfter:    s.Duration("creel.proxy.member-timeout"),
@@ -152,7 +151,13 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	p.OnClose(calls.Close)
 	records := &stored.Records{Records: store, Secrets: secret, Random: rand.Reader}
 	hosts := addResolver(&p.Service, store, view, c.Machines, c.Log)
+	amrmKeys := keys.NewCache(store, secret, view, c.HadoopKeys)
+	var issuer amrmproxy.Issuer
+	if c.Places {
+		issuer = amrmKeys.Issuer()
+	}
 	p.Proxy, err = server.New(server.Config{
+		Issuer:      issuer,
 		Places:      func() amrmproxy.Places { return hosts.Table() },
 		Name:        c.Name,
 		Driver:      amrmproxy.DriverConfig{Session: c.Session},
@@ -173,7 +178,6 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	if err != nil {
 		return nil, err
 	}
-	amrmKeys := keys.NewCache(store, secret, view, c.HadoopKeys)
 	c.RPC.Interceptors = append(slices.Clone(c.RPC.Interceptors), telemetry.Audit(c.Log, yarnrpc.Audited))
 	relay := &proxyrpc.Relay{Homes: store, Foreign: amrmKeys.Foreign, Login: calls.Login}
 	handler, err := proxyrpc.NewServer(p.Proxy, amrmKeys, relay, c.RPC)
