@@ -64,7 +64,7 @@ func (s *Session) onLabelled(e Labelled) {
 		s.record.Type = e.Type
 		s.record.changed()
 	}
-	if s.record.User == "" && e.User != "" {
+	if s.local.issuer != nil && s.record.User == "" && e.User != "" { // only tokens need it, and each change is saved
 		s.record.User = e.User
 		s.record.changed()
 	}
