@@ -314,8 +314,8 @@ func limited(ctx context.Context) (_ context.Context, end func(), err error) {
 	if left <= 0 {
 		return nil, nil, statestore.Unavailable("it did not answer in time", time.Second)
 	}
+	began := time.Now() // before the timer begins: a read that uses all its time leaves none
 	ctx, cancel := context.WithTimeout(ctx, left)
-	began := time.Now()
 	return ctx, func() { p.Spend(time.Since(began)); cancel() }, nil
 }
 
