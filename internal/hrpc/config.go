@@ -121,6 +121,9 @@ func (c Config) Validate() error {
 		if p != Authentication && p != Integrity && p != Privacy {
 			return fmt.Errorf("hrpc: protection %q is unknown", p)
 		}
+		if p != Authentication && c.Tokens == nil {
+			return fmt.Errorf("hrpc: protection %q needs SASL: set Tokens", p)
+		}
 	}
 	if len(c.Services) == 0 {
 		return errors.New("hrpc: no service")

@@ -85,7 +85,8 @@ func TestEndsAgreeOnPermittedProtection(t *testing.T) {
 	}
 }
 
-// A client that was told of weaker offers by somebody between, or wants them itself, does not get them.
+// A client cannot log in with a protection or cipher that the server does not offer, even if the offer was changed on
+// its way.
 func TestServerRejectsWeakerProtection(t *testing.T) {
 	for what, c := range map[string]struct {
 		change func(*digest) string
@@ -118,18 +119,7 @@ func TestServerRejectsWeakerProtection(t *testing.T) {
 	} {
 		cfg := echoConfig()
 		cfg.Simple, cfg.Tokens, cfg.Protections = false, knowsToken, []Protection{Privacy}
-		nc := dialRaw(t, start(t, cfg).address)
-		nc.Write(append(hello(authSasl), appendSaslFrame(nil, &saslMessage{state: saslNegotiate}, true)...))
-		_, rest := readFrame(t, nc)
-		body, _, _ := delimited(rest)
-		var m saslMessage
-		if err := m.decode(body); err != nil {
-			t.Fatal(err)
-		}
-		ch, err := parseChallenge(m.auths[0].challenge)
-		if err != nil {
-			t.Fatal(err)
-		}
+		nc, m, ch := challenged(t, start(t, cfg).address)
 		d := &digest{
 			user: b64(knownToken.Identifier), password: b64(knownToken.Password), nonce: ch.nonce, cnonce: "c",
 			qop: Privacy,

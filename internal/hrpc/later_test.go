@@ -355,12 +355,13 @@ func TestAServerRunsOnce(t *testing.T) {
 
 func TestConfigsThatCannotBeServed(t *testing.T) {
 	for what, spoil := range map[string]func(*Config){
-		"nobody may connect":    func(c *Config) { c.Simple = false },
-		"an unknown protection": func(c *Config) { c.Protections = []Protection{"auth-most"} },
-		"no service":            func(c *Config) { c.Services = nil },
-		"a protocol twice":      func(c *Config) { c.Services = append(c.Services, c.Services[0]) },
-		"a negative limit":      func(c *Config) { c.MaxCalls = -1 },
-		"a method of nothing":   func(c *Config) { c.Services[0].Methods["x"] = Method{} },
+		"nobody may connect":     func(c *Config) { c.Simple = false },
+		"an unknown protection":  func(c *Config) { c.Tokens, c.Protections = knowsToken, []Protection{"auth-most"} },
+		"integrity without SASL": func(c *Config) { c.Protections = []Protection{Integrity} },
+		"no service":             func(c *Config) { c.Services = nil },
+		"a protocol twice":       func(c *Config) { c.Services = append(c.Services, c.Services[0]) },
+		"a negative limit":       func(c *Config) { c.MaxCalls = -1 },
+		"a method of nothing":    func(c *Config) { c.Services[0].Methods["x"] = Method{} },
 		"a method of both": func(c *Config) {
 			m := c.Services[0].Methods["raw"]
 			m.NewRequest = newText

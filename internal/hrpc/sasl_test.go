@@ -5,6 +5,7 @@ package hrpc
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"sync"
@@ -341,15 +342,7 @@ func tamper(t *testing.T, protection Protection) {
 		"a stub":      func(Layer, []byte) []byte { return []byte("short") },
 		"a plain one": nil,
 	} {
-		nc := dialRaw(t, s.address)
-		nc.Write(append(hello(authSasl), appendSaslFrame(nil, &saslMessage{state: saslNegotiate}, true)...))
-		_, rest := readFrame(t, nc)
-		body, _, _ := delimited(rest)
-		var m saslMessage
-		if err := m.decode(body); err != nil {
-			t.Fatal(err)
-		}
-		ch, _ := parseChallenge(m.auths[0].challenge)
+		nc, m, ch := challenged(t, s.address)
 		d := &digest{
 			user:     b64(knownToken.Identifier),
 			password: b64(knownToken.Password),
@@ -418,4 +411,22 @@ func tamper(t *testing.T, protection Protection) {
 			}
 		}
 	}
+}
+
+// challenged begins a login by token, and returns the connection, the offer and its challenge.
+func challenged(t *testing.T, address string) (net.Conn, saslMessage, challenge) {
+	t.Helper()
+	nc := dialRaw(t, address)
+	nc.Write(append(hello(authSasl), appendSaslFrame(nil, &saslMessage{state: saslNegotiate}, true)...))
+	_, rest := readFrame(t, nc)
+	body, _, _ := delimited(rest)
+	var m saslMessage
+	if err := m.decode(body); err != nil {
+		t.Fatal(err)
+	}
+	ch, err := parseChallenge(m.auths[0].challenge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nc, m, ch
 }
