@@ -26,7 +26,7 @@ func TestHadoopNodePlacesOpportunisticContainers(t *testing.T) {
 	}})
 	proxy := process.FreeAddress(t, "127.0.0.1")
 	first := hadoop.StartNM(t, hadoop.NM{Name: "nm1", RM: rm.Addresses, Conf: hadoop.Conf{
-		distributed: "true", "yarn.nodemanager.amrmproxy.address": proxy,
+		distributed: "true", "yarn.nodemanager.amrmproxy.enabled": "true", "yarn.nodemanager.amrmproxy.address": proxy,
 	}})
 	// It has too little memory for the AM, whose calls go to the first node.
 	// A NodeManager knows the least loaded nodes by host, so the two need different ones.
@@ -37,8 +37,8 @@ func TestHadoopNodePlacesOpportunisticContainers(t *testing.T) {
 
 	dir := t.TempDir()
 	const n = 6
-	id := clients.RunShell(t, c, n, "-container_type", "OPPORTUNISTIC", "-shell_command", fmt.Sprintf(
-		"exec 3<>/dev/tcp/$NM_HOST/$NM_HTTP_PORT; "+
+	id := clients.RunShell(t, c, n, "-container_type", "OPPORTUNISTIC", "-enforce_execution_type", "-shell_command",
+		fmt.Sprintf("exec 3<>/dev/tcp/$NM_HOST/$NM_HTTP_PORT; "+
 			"(echo GET /ws/v1/node/containers/$CONTAINER_ID HTTP/1.0; echo) >&3; "+
 			"cat <&3 >%s/$NM_PORT.$CONTAINER_ID; true", dir))
 	files, err := filepath.Glob(dir + "/*.container_*" + strings.TrimPrefix(id, "application_") + "_*")
