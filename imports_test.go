@@ -111,11 +111,14 @@ var rules = map[string]rule{
 	"internal/pagemap":             {pure: true},
 	"internal/slab":                {pure: true},
 	"subcluster/nm": {
-		pure: true, imports: []string{".", "subcluster/nm/queue", "internal/token", data}, others: protobuf,
+		pure:    true,
+		imports: []string{".", "subcluster/nm/overallocate", "subcluster/nm/queue", "internal/token", data},
+		others:  protobuf,
 	},
-	"subcluster/nm/queue": {pure: true, imports: []string{"."}},
-	"policies":            {pure: true, imports: []string{".", "subcluster", "internal/strictjson"}},
-	"statestore":          {pure: true, imports: []string{".", "subcluster"}},
+	"subcluster/nm/overallocate": {pure: true, imports: []string{"."}},
+	"subcluster/nm/queue":        {pure: true, imports: []string{".", "subcluster/nm/overallocate"}},
+	"policies":                   {pure: true, imports: []string{".", "subcluster", "internal/strictjson"}},
+	"statestore":                 {pure: true, imports: []string{".", "subcluster"}},
 	"router": {
 		pure: true, imports: []string{".", "subcluster", "policies", "internal/waitstats", "router/history"},
 	},
@@ -251,7 +254,11 @@ var rules = map[string]rule{
 			"internal/webdoc",
 		},
 	},
-	"subcluster/nm/server": {imports: []string{".", "subcluster/nm", "subcluster/nm/queue", data, "internal/token"}},
+	"subcluster/nm/server": {
+		imports: []string{
+			".", "subcluster/nm", "subcluster/nm/overallocate", "subcluster/nm/queue", data, "internal/token",
+		},
+	},
 	"subcluster/nm/rpc": {
 		imports: []string{
 			".", "subcluster/nm", "subcluster/nm/server", "internal/hrpc", data, "internal/yarnrpc", "internal/token",

@@ -174,6 +174,22 @@ var creelNodeKeys = []Setting{
 		Doc:     "How long a simulated container runs if its environment sets no time.",
 	},
 	{
+		Key:     "creel.nm.simulate.use",
+		Type:    Enum,
+		Default: "full",
+		Choices: []string{"full", "drawn"},
+		Doc: "The reported use of simulated containers: their whole size, or one that is drawn for each container and " +
+			"changes over time; CREEL_SIM_USE in a container's environment sets it in percent.",
+	},
+	{
+		Key:     "creel.nm.overallocation.predictor",
+		Type:    Enum,
+		Default: "none",
+		Choices: []string{"none", "peak"},
+		Doc: "What a node keeps free of opportunistic containers on allocated resources: the use of its last look, or " +
+			"the predicted peak of its use.",
+	},
+	{
 		Key:     "creel.nm.queue.adaptive",
 		Type:    Bool,
 		Default: "false",

@@ -1253,6 +1253,43 @@ var nmKeys = []Setting{
 		Doc:     "Whether guaranteed containers pause opportunistic ones instead of killing them.",
 	},
 	{
+		Key:     "yarn.nodemanager.overallocation.general-utilization-threshold",
+		Type:    Float,
+		Default: "-1",
+		Doc: "The part of a node's memory and vcores up to whose use opportunistic containers start on what others " +
+			"have allocated, at most 0.95; 0 or less: a node lends nothing.",
+	},
+	{
+		Key:     "yarn.nodemanager.overallocation.memory-utilization-threshold",
+		Type:    Float,
+		Default: "-1",
+		Doc:     "The same for memory alone; below 0: the general threshold; 0: a node lends nothing.",
+	},
+	{
+		Key:     "yarn.nodemanager.overallocation.cpu-utilization-threshold",
+		Type:    Float,
+		Default: "-1",
+		Doc:     "The same for vcores alone; below 0: the general threshold; 0: a node lends nothing.",
+	},
+	{
+		Key:     "yarn.nodemanager.overallocation.preemption-threshold.memory",
+		Type:    Float,
+		Default: "0.95",
+		Doc:     "The part of a node's memory above whose use the youngest opportunistic containers end.",
+	},
+	{
+		Key:     "yarn.nodemanager.overallocation.preemption-threshold.cpu",
+		Type:    Float,
+		Default: "0.99",
+		Doc:     "The part of a node's vcores above whose use the youngest opportunistic containers end.",
+	},
+	{
+		Key:     "yarn.nodemanager.overallocation.preemption-threshold-count.cpu",
+		Type:    Int,
+		Default: "4",
+		Doc:     "Consecutive looks with too high a use of vcores that end nothing yet.",
+	},
+	{
 		Key:     "yarn.nodemanager.container-diagnostics-maximum-size",
 		Type:    Int,
 		Default: "10000",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/nm/overallocate"
 	"github.com/creelrm/creel/subcluster/nm/queue"
 )
 
@@ -22,6 +23,8 @@ type Config struct {
 	KillDelay time.Duration // SIGTERM to SIGKILL, yarn.nodemanager.sleep-delay-before-sigkill.ms, 250 ms
 	Forget    time.Duration // time for which an ended container is remembered, 10 minutes
 	Queue     queue.Config  // for opportunistic containers
+	// Overallocation lends what containers do not use, to opportunistic ones. It needs a queue, and Measured events.
+	Overallocation overallocate.Config
 }
 
 // Validate returns the first error in a Config.
@@ -83,6 +86,16 @@ type Suspended struct {
 // Resumed ends a Resume.
 type Resumed struct{ ID creel.ContainerID }
 
+// Measured reports the use of the containers' processes, in no order. A node that gets no such event reports the sizes
+// of its containers as their use.
+type Measured struct{ Uses []Use }
+
+// Use is the measured use of one container.
+type Use struct {
+	ID  creel.ContainerID
+	Use overallocate.Amount
+}
+
 // Registered is the answer to a registration.
 type Registered struct {
 	Answer *pb.RegisterNodeManagerResponseProto
@@ -108,6 +121,7 @@ func (Launched) event()     {}
 func (Exited) event()       {}
 func (Suspended) event()    {}
 func (Resumed) event()      {}
+func (Measured) event()     {}
 func (Registered) event()   {}
 func (Answered) event()     {}
 func (Disconnected) event() {}
@@ -175,6 +189,7 @@ type Node struct {
 	id         *pb.NodeIdProto // of cfg.ID, in every heartbeat
 	used       creel.Resource
 	queue      *queue.Scheduler // nil if the node runs no opportunistic containers
+	usage      *usage           // nil before the first measurement
 	grown      []*Container     // increases that the ResourceManager does not know of, for heartbeats
 	grownSent  int              // of these, sent with the last heartbeat
 	containers map[creel.ContainerID]*Container
@@ -322,6 +337,8 @@ func (n *Node) Step(now time.Time, e Event) ([]Action, error) {
 			c.State = Running
 			c.changed()
 		}
+	case Measured:
+		n.measured(now, e.Uses)
 	case Registered:
 		n.registered(now, e.Answer)
 	case Answered:

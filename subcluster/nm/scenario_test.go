@@ -14,6 +14,7 @@ import (
 
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/nm/overallocate"
 	"github.com/creelrm/creel/subcluster/nm/queue"
 	"google.golang.org/protobuf/proto"
 )
@@ -23,7 +24,9 @@ var rewrite = flag.Bool("rewrite", false, "write what the machine does into the 
 // A scenario is a list of events, one a line, each followed by the machine's actions, indented. Lines that begin with
 // # are comments.
 //
-//	node [queue=N] [resources] [pause] [adaptive] [patience=MS]       a new node; with a patience, ordered by work
+//	node [queue=N] [resources] [pause] [adaptive] [patience=MS] [lends]    a new node; with a patience, ordered by
+//	       work; one that lends has thresholds of 0.75 and 0.9
+//	measure C=MB:MILLICORES ...                 a look at the use of containers
 //	register [rm=N] [key=N] [shutdown] [total=MB]      answer to a registration
 //	start C [rm=N] [key=N] [expired] [retry=N] [interval=MS] [window=MS] [mb=N] [cores=N] [opp] [work=MS]
 //	run C [...]                                 start, localized and, if it is launched, launched
@@ -140,7 +143,22 @@ func (s *stage) line(f []string) {
 		if has("resources") {
 			q.Policy = queue.ByResources
 		}
-		s.n = New(configOf(q))
+		c := configOf(q)
+		if has("lends") {
+			c.Overallocation = overallocate.Config{
+				Alloc: overallocate.Shares{Memory: 0.75, CPU: 0.75}, Preempt: overallocate.Shares{Memory: 0.9, CPU: 0.9},
+				Looks: 1,
+			}
+		}
+		s.n = New(c)
+	case "measure":
+		var e Measured
+		for _, word := range f[1:] {
+			c, use, _ := strings.Cut(word, "=")
+			mb, milli, _ := strings.Cut(use, ":")
+			e.Uses = append(e.Uses, Use{id(c), overallocate.Amount{MemoryMB: num(mb), MilliCores: num(milli)}})
+		}
+		s.step(e)
 	case "register":
 		rm := int64(5)
 		if has("rm") {

@@ -15,6 +15,8 @@ const (
 	textFull  = "Opportunistic container queue is full.\n"
 	textRoom  = "Container Killed to make room for Guaranteed Container.\n"
 	textLimit = "Container De-queued to meet NM queuing limits.\n"
+	// Hadoop has no text for this one.
+	textUse = "Container killed to lower the node's resource utilization.\n"
 )
 
 // schedule launches a localized container, or passes it to the scheduler. Step then carries out its decisions.
@@ -37,12 +39,13 @@ func (n *Node) schedule(now time.Time, c *Container) {
 func (n *Node) settle(now time.Time) {
 	for decisions := n.queue.Settle(); len(decisions) > 0; decisions = n.queue.Settle() {
 		for _, d := range decisions {
-			n.decided(now, d.Verb, n.containers[d.Item.ID])
+			n.decided(now, d.Verb, n.containers[d.Item.ID], textRoom)
 		}
 	}
 }
 
-func (n *Node) decided(now time.Time, verb queue.Verb, c *Container) {
+// decided carries out one decision. why is the text of a kill.
+func (n *Node) decided(now time.Time, verb queue.Verb, c *Container, why string) {
 	switch {
 	case verb == queue.Start:
 		c.place.Started = now
@@ -56,7 +59,7 @@ func (n *Node) decided(now time.Time, verb queue.Verb, c *Container) {
 		c.changed()
 		n.do(Pause{ID: c.ID})
 	default: // a container between two tries has no process to pause
-		n.killFor(now, c, ExitKilledByScheduler, textRoom)
+		n.killFor(now, c, ExitKilledByScheduler, why)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 const (
 	EnvMillis = "CREEL_SIM_MS"   // run time
 	EnvExit   = "CREEL_SIM_EXIT" // exit code, 0 if absent
+	EnvUse    = "CREEL_SIM_USE"  // use of its size, in percent; drawn if absent
 )
 
 // EnvWork is the environment variable with the remaining work of a container's job, in ms. Queues by work use it.
@@ -34,10 +35,11 @@ func ReadWork(l *pb.ContainerLaunchContextProto) time.Duration {
 	return math.MaxInt64
 }
 
-// Script is a simulated container's behaviour: its run time and its exit code.
+// Script is a simulated container's behaviour: its run time, its exit code and its use.
 type Script struct {
 	Run  time.Duration
 	Code int32
+	Use  int32 // of its size, in percent; 0: as Shape draws it
 }
 
 // ReadScript finds the script in a launch context: the environment, else a command "sleep N" (seconds) anywhere in
@@ -63,6 +65,8 @@ func ReadScript(l *pb.ContainerLaunchContextProto, otherwise time.Duration) Scri
 			s.Run = time.Duration(max(n, 0)) * time.Millisecond
 		case EnvExit:
 			s.Code = int32(n)
+		case EnvUse:
+			s.Use = int32(min(max(n, 0), 100))
 		}
 	}
 	return s

@@ -70,8 +70,11 @@ func (n *Node) status(now time.Time) *pb.NodeStatusProto {
 	b := &statusBlock{response: n.response, healthy: n.healthy, report: n.health, reported: at.UnixMilli(),
 		mem: int32(min(used.MemoryMB, 1<<31-1)), cpu: float32(used.VCores)}
 	b.health.IsNodeHealthy, b.health.HealthReport, b.health.LastHealthReportTime = &b.healthy, &b.report, &b.reported
-	// The measured usage is the containers' size: an executor of real processes would measure, and a
-	// ResourceManager's REST API needs a value from every node.
+	// Without measurements the usage is the containers' size: a ResourceManager's REST API needs a value from every
+	// node.
+	if n.usage != nil {
+		n.usage.report(b)
+	}
 	b.use.Pmem, b.use.Vmem, b.use.Cpu = &b.mem, &b.mem, &b.cpu
 	s := &b.NodeStatusProto
 	s.NodeId, s.ResponseId, s.NodeHealthStatus = n.id, &b.response, &b.health

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/nm/overallocate"
 )
 
 // Policy decides whether an opportunistic container may wait.
@@ -48,9 +49,10 @@ type Item struct {
 	ID            creel.ContainerID
 	Size          creel.Resource
 	Opportunistic bool
-	Work          time.Duration // what remains of its job
-	Since         time.Time     // it waits; set before Arrive and Paused
-	Started       time.Time     // zero before its first start
+	Work          time.Duration       // what remains of its job
+	Since         time.Time           // it waits; set before Arrive and Paused
+	Started       time.Time           // zero before its first start
+	Use           overallocate.Amount // measured last; before, its size
 
 	place    place
 	paused   bool // it waits with a process
@@ -108,6 +110,8 @@ type Scheduler struct {
 	pace          pace
 	urgent        []*Item // guaranteed containers that got a place in their queue since the last Settle
 	decisions     []Decision
+	lent          overallocate.Amount // see Lend
+	looks         bool                // the node measures its use
 }
 
 // New makes the scheduler of a node that offers a total.
@@ -262,15 +266,17 @@ func (s *Scheduler) Settle() []Decision {
 // start starts containers in order, up to the first that does not fit. all reports whether all have started.
 func (s *Scheduler) start(list []*Item, force bool) (left []*Item, all bool) {
 	n := 0
-	for n < len(list) && (force || s.fits(list[n].Size)) {
+	for n < len(list) && (force || s.admits(list[n].Size)) {
 		x := list[n]
 		verb := Start
 		if x.paused {
 			verb = Resume
 		}
 		x.place, x.paused = running, false
+		x.Use = overallocate.Of(x.Size) // until it is measured
 		s.running = append(s.running, x)
 		s.used = s.used.Add(x.Size)
+		s.lent = s.lent.Sub(overallocate.Of(x.Size)).Positive()
 		s.decisions = append(s.decisions, Decision{verb, x})
 		n++
 	}
@@ -278,21 +284,17 @@ func (s *Scheduler) start(list []*Item, force bool) (left []*Item, all bool) {
 }
 
 // reclaim ends or pauses running opportunistic containers, the last started first, until a waiting guaranteed
-// container fits after those ahead of it. If all of them do not suffice, it waits.
+// container fits after those ahead of it, or the node lends it its size. If all of them do not suffice, it waits.
 func (s *Scheduler) reclaim(g *Item) {
-	verb := Kill
-	if s.cfg.Pause {
-		verb = Pause
-	}
-	excess := s.excess(g)
+	excess, short := s.excess(g), s.short(g)
 	for _, x := range slices.Backward(s.running) {
-		if excess.Fits(creel.Resource{}) {
+		if excess.Fits(creel.Resource{}) || s.looks && short.Fits(overallocate.Amount{}) {
 			return
 		}
 		if x.Opportunistic && !x.stopping {
 			x.stopping = true
-			excess = excess.Sub(x.Size)
-			s.decisions = append(s.decisions, Decision{verb, x})
+			excess, short = excess.Sub(x.Size), short.Sub(x.Use)
+			s.decisions = append(s.decisions, Decision{s.stop(), x})
 		}
 	}
 }

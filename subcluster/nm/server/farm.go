@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/nm"
+	"github.com/creelrm/creel/subcluster/nm/overallocate"
 	"github.com/creelrm/creel/subcluster/nm/queue"
 )
 
@@ -32,7 +33,10 @@ type Config struct {
 	KillDelay   time.Duration // SIGTERM to SIGKILL [250 ms]
 	Seed        uint64        // spreads the first heartbeats
 	Queue       queue.Config  // for opportunistic containers [none]
-	Logger      *slog.Logger
+	// Measures makes nodes report the drawn use of their containers; otherwise they report the sizes as use.
+	Measures       bool
+	Overallocation overallocate.Config // of what containers do not use [none]
+	Logger         *slog.Logger
 }
 
 // Tracker calls the ResourceManager, like ResourceTracker's client. Calls end with their context.
@@ -82,7 +86,7 @@ func New(cfg Config, ids []creel.NodeID) (*Farm, error) {
 	for _, id := range ids {
 		c := nm.Config{
 			ID: id, HTTPPort: cfg.HTTPPort, Total: cfg.Total, Version: "3.4.2", KillDelay: cfg.KillDelay,
-			Queue: cfg.Queue,
+			Queue: cfg.Queue, Overallocation: cfg.Overallocation,
 		}
 		if err := c.Validate(); err != nil {
 			return nil, err
@@ -178,7 +182,11 @@ func (n *Node) heartbeat(ctx context.Context, t Tracker) {
 	active := n.m.Active()
 	var event nm.Event
 	var err error
+	var calls []func()
 	if active {
+		if n.farm.cfg.Measures {
+			calls, _ = n.locked(now, n.measure(now), nil)
+		}
 		request := n.m.Heartbeat(now)
 		n.mu.Unlock()
 		var answer *pb.NodeHeartbeatResponseProto
@@ -195,14 +203,13 @@ func (n *Node) heartbeat(ctx context.Context, t Tracker) {
 	n.mu.Lock()
 	n.pace.Ended()
 	interval := n.m.Interval()
-	var calls []func()
 	if err != nil {
 		if ctx.Err() == nil {
 			n.farm.metrics.HeartbeatErrors.Add(1)
 			n.farm.log.Debug("heartbeat failed", "node", n.m.ID().String(), "error", err)
 		}
 	} else {
-		calls, _ = n.locked(time.Now(), event, nil)
+		calls, _ = n.locked(time.Now(), event, calls)
 		if !active && n.m.Active() {
 			n.farm.registered()
 		}

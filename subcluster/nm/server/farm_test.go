@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/nm"
+	"github.com/creelrm/creel/subcluster/nm/overallocate"
 	"github.com/creelrm/creel/subcluster/nm/queue"
 	"github.com/creelrm/creel/subcluster/nm/server"
 )
@@ -211,4 +212,57 @@ func TestHookedContainerIsKilledInsteadOfPaused(t *testing.T) {
 		cancel()
 		work.Wait()
 	})
+}
+
+// A node that measures starts an opportunistic container on what a guaranteed one does not use. Without measurements it
+// starts the container only after the end of the other.
+func TestFarmLendsWhatContainersDoNotUse(t *testing.T) {
+	for _, measures := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			ids := []creel.NodeID{{Host: "h1", Port: 1}}
+			farm, err := server.New(server.Config{
+				Total: creel.NewResource(4096, 4), MaxInFlight: 1, Queue: queue.Config{Length: 2}, Measures: measures,
+				Overallocation: overallocate.Config{
+					Alloc: overallocate.Shares{Memory: 0.75, CPU: 0.75}, Preempt: overallocate.Shares{Memory: 0.9, CPU: 0.9},
+				},
+			}, ids)
+			if err != nil {
+				t.Fatal(err)
+			}
+			k := &tracker{exits: map[creel.ContainerID]int32{}}
+			ctx, cancel := context.WithCancel(t.Context())
+			var work sync.WaitGroup
+			work.Go(func() { farm.Run(ctx, []server.Tracker{k}) })
+			<-farm.Ready()
+			attempt := creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1}
+			node := farm.Node(ids[0])
+			for i, kind := range []creel.ExecutionType{creel.Guaranteed, creel.Opportunistic} {
+				size := creel.NewResource(4096, 4)
+				if kind == creel.Opportunistic {
+					size = creel.NewResource(1024, 1)
+				}
+				if err := node.Do(time.Now(), nm.Start{
+					Container: nm.Container{ID: creel.NewContainerID(attempt, 0, int64(i+1)), Resource: size, Execution: kind},
+					Launch: &pb.ContainerLaunchContextProto{
+						Command:     []string{"sleep 60"},
+						Environment: []*pb.StringStringMapProto{{Key: new(nm.EnvUse), Value: new("20")}},
+					},
+					RM: 1, Expires: time.Now().Add(time.Minute),
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(5 * time.Second)
+			want := pb.ContainerSubStateProto_CSS_SCHEDULED
+			if measures {
+				want = pb.ContainerSubStateProto_CSS_RUNNING
+			}
+			s, err := node.Status(creel.NewContainerID(attempt, 0, 2))
+			if err != nil || s.GetContainerSubState() != want {
+				t.Errorf("measures=%v: %v, %v", measures, s, err)
+			}
+			cancel()
+			work.Wait()
+		})
+	}
 }

@@ -45,6 +45,9 @@ type job struct {
 	ended  bool
 	stop   func() // returned by the hook that took it
 	script nm.Script
+	shape  nm.Shape
+	size   creel.Resource
+	began  time.Time
 	due    time.Time     // its end, zero while it is paused or a hook may take it
 	left   time.Duration // run time at the pause
 	paused bool
@@ -164,7 +167,9 @@ func (n *Node) perform(now time.Time, a nm.Action, calls []func()) []func() {
 }
 
 func (n *Node) launch(now time.Time, a nm.Launch, calls []func()) []func() {
-	c, j := a.Container, &job{script: nm.ReadScript(a.Launch, n.farm.cfg.RunTime)}
+	c, j := a.Container, &job{script: nm.ReadScript(a.Launch, n.farm.cfg.RunTime), began: now}
+	j.size = c.Resource
+	j.shape = nm.NewShape(c.ID, j.script)
 	n.jobs[c.ID] = j
 	n.farm.metrics.Started.Add(1)
 	calls, _ = n.locked(now, nm.Launched{ID: c.ID}, calls)
@@ -227,6 +232,22 @@ func (n *Node) runFor(now time.Time, id creel.ContainerID, j *job, left time.Dur
 			call()
 		}
 	})
+}
+
+// measure returns the use of the jobs, as an executor of real processes would measure it. A paused job uses no CPU.
+func (n *Node) measure(now time.Time) nm.Measured {
+	uses := make([]nm.Use, 0, len(n.jobs))
+	for id, j := range n.jobs {
+		if j.ended {
+			continue
+		}
+		x := nm.Use{ID: id, Use: j.shape.At(j.size, now.Sub(j.began))}
+		if j.paused {
+			x.Use.MilliCores = 0
+		}
+		uses = append(uses, x)
+	}
+	return nm.Measured{Uses: uses}
 }
 
 // pause stops a job's time. It returns the reason if the job cannot pause.

@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/app/shell"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/subcluster/nm/overallocate"
 	"github.com/creelrm/creel/subcluster/nm/queue"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	nmserver "github.com/creelrm/creel/subcluster/nm/server"
@@ -41,11 +42,13 @@ func NodesSettings(s *settings.Settings) (NodesConfig, error) {
 			Nodes:       s.Int("creel.nm.simulate"),
 			Connections: s.Int("creel.nm.simulate.connections"),
 			Config: nmserver.Config{
-				Total:   creel.NewResource(s.Long("creel.nm.simulate.memory-mb"), s.Long("creel.nm.simulate.vcores")),
-				RunTime: s.Duration("creel.nm.simulate.run-time"),
-				Queue:   queueSettings(s),
-				Seed:    uint64(time.Now().UnixNano()),
-				Logger:  slog.Default(),
+				Total:          nodeSize(s),
+				RunTime:        s.Duration("creel.nm.simulate.run-time"),
+				Queue:          queueSettings(s),
+				Measures:       s.String("creel.nm.simulate.use") == "drawn",
+				Overallocation: overallocation(s),
+				Seed:           uint64(time.Now().UnixNano()),
+				Logger:         slog.Default(),
 			},
 		},
 	}
@@ -74,6 +77,35 @@ func queueSettings(s *settings.Settings) queue.Config {
 	}
 	return c
 }
+
+// nodeSize reads the size of each simulated node.
+func nodeSize(s *settings.Settings) creel.Resource {
+	return creel.NewResource(s.Long("creel.nm.simulate.memory-mb"), s.Long("creel.nm.simulate.vcores"))
+}
+
+const overallocationKeys = "yarn.nodemanager.overallocation."
+
+// overallocation reads how much of what their containers do not use nodes lend to opportunistic ones.
+func overallocation(s *settings.Settings) overallocate.Config {
+	alloc := func(of string) float64 {
+		if v := s.Float(overallocationKeys + of + "-utilization-threshold"); v >= 0 {
+			return v
+		}
+		return s.Float(overallocationKeys + "general-utilization-threshold")
+	}
+	return overallocate.Config{
+		Alloc: overallocate.Shares{Memory: alloc("memory"), CPU: alloc("cpu")},
+		Preempt: overallocate.Shares{
+			Memory: s.Float(overallocationKeys + "preemption-threshold.memory"),
+			CPU:    s.Float(overallocationKeys + "preemption-threshold.cpu"),
+		},
+		Looks:    s.Int(overallocationKeys + "preemption-threshold-count.cpu"),
+		Predicts: s.String("creel.nm.overallocation.predictor") == "peak",
+	}.Bounded()
+}
+
+// lends reports whether thresholds of both types ask for lending.
+func lends(c overallocate.Config) bool { return c.Alloc.Memory > 0 && c.Alloc.CPU > 0 }
 
 // Nodes are assembled simulated NodeManagers.
 type Nodes struct {

@@ -29,6 +29,7 @@ const distributedScheduling = "yarn.nodemanager.distributed-scheduling.enabled"
 
 var (
 	onRM      = []settings.Role{settings.RM}
+	onNM      = []settings.Role{settings.NM}
 	onServers = []settings.Role{settings.RM, settings.Router, settings.Proxy}
 	onWeb     = append(slices.Clone(onServers), settings.Rebalancer) // with a web port and no other
 )
@@ -218,6 +219,22 @@ var refusals = []refusal{
 		refused: func(s *settings.Settings) (bool, string) {
 			return s.Bool(distributedScheduling) &&
 				!s.Bool("yarn.resourcemanager.opportunistic-container-allocation.enabled"), ""
+		},
+	},
+	{
+		key: overallocationKeys + "general-utilization-threshold", roles: onNM, example: "0.8",
+		why: "a node could not lend what its containers do not use",
+		try: "set yarn.nodemanager.opportunistic-containers-max-queue-length above 0, and thresholds of preemption above " +
+			"those of utilization; or set -1",
+		refused: func(s *settings.Settings) (bool, string) {
+			switch c := overallocation(s); {
+			case !lends(c):
+				return false, ""
+			case !queueSettings(s).Enabled():
+				return true, "no opportunistic container may wait on it"
+			default:
+				return !c.Enabled(), "a threshold of preemption is not above that of utilization"
+			}
 		},
 	},
 	{

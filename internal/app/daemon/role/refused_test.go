@@ -204,3 +204,20 @@ func TestMissingProxyUserIsWarnedOf(t *testing.T) {
 		}
 	}
 }
+
+func TestOverallocationNeedsGapBetweenThresholds(t *testing.T) {
+	const prefix, queue = "yarn.nodemanager.overallocation.", "yarn.nodemanager.opportunistic-containers-max-queue-length=9"
+	for _, c := range []struct {
+		defines []string
+		starts  bool
+	}{
+		{[]string{prefix + "general-utilization-threshold=0.8", queue}, true},
+		{[]string{prefix + "general-utilization-threshold=0.8", queue, prefix + "preemption-threshold.cpu=0.8"}, false},
+		{[]string{prefix + "cpu-utilization-threshold=0.8"}, true}, // memory has none: nothing is lent
+		{[]string{prefix + "cpu-utilization-threshold=0.8", prefix + "memory-utilization-threshold=0.8"}, false},
+	} {
+		if err := Check(minimal(t, c.defines...), settings.NM); (err == nil) != c.starts {
+			t.Errorf("with %v: %v", c.defines, err)
+		}
+	}
+}
