@@ -13,7 +13,7 @@ import (
 
 // take adds the AM's request to the asks and to the links' outboxes. out is the AM's next answer.
 func (l *ledger) take(req *yarnpb.AllocateRequestProto, out *yarnpb.AllocateResponseProto, now time.Time) {
-	early := l.early(out)
+	early := l.early(req, out)
 	var blank []*link
 	if l.restored {
 		blank = l.links.filter((*link).hasUAM)
@@ -58,24 +58,32 @@ func (l *ledger) blacken(b *yarnpb.ResourceBlacklistRequestProto) {
 }
 
 // early counts grants without a group that wait to be sent to the AM. A UAM that outlived a proxy got them for that
-// proxy's asks. The returned function returns the number of them that belong to a new group.
-func (l *ledger) early(out *yarnpb.AllocateResponseProto) func(groupKey) int {
+// proxy's asks. The returned function returns the number of them that belong to a new group: of its execution type, or
+// of a type for which the request has no ask.
+func (l *ledger) early(req *yarnpb.AllocateRequestProto, out *yarnpb.AllocateResponseProto) func(groupKey) int {
 	if len(out.AllocatedContainers) == 0 {
 		return func(groupKey) int { return 0 }
 	}
-	type place struct {
-		priority int32
-		request  int64
+	asked := map[groupKey]bool{}
+	for _, a := range req.GetAsk() {
+		asked[keyOfAsk(a)] = true
 	}
-	counts := map[place]int{}
+	counts := map[groupKey]int{}
 	for _, c := range out.AllocatedContainers {
-		if l.of(c) == nil {
-			counts[place{c.GetPriority().GetPriority(), c.GetAllocationRequestId()}]++
+		if l.of(c) != nil {
+			continue
 		}
+		k := keyOfGrant(c)
+		for _, other := range executions {
+			if !asked[k] {
+				k.execution = other
+			}
+		}
+		counts[k]++
 	}
 	return func(k groupKey) int {
-		n := counts[place{k.priority, k.request}]
-		delete(counts, place{k.priority, k.request})
+		n := counts[k]
+		delete(counts, k)
 		return n
 	}
 }

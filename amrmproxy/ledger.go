@@ -98,6 +98,10 @@ func keyOfAsk(a *yarnpb.ResourceRequestProto) groupKey {
 	}
 }
 
+func keyOfGrant(c *yarnpb.ContainerProto) groupKey {
+	return groupKey{c.GetPriority().GetPriority(), c.GetAllocationRequestId(), c.GetExecutionType()}
+}
+
 // ledger has the AM's asks and containers. The groups are sorted by key, except while the asks of one call are added:
 // sorted insertion of each would cost the square of their number.
 type ledger struct {
@@ -132,7 +136,7 @@ func (l *ledger) sort() {
 // of returns the group that a granted container belongs to. A ResourceManager may grant another execution type than
 // requested.
 func (l *ledger) of(c *yarnpb.ContainerProto) *group {
-	k := groupKey{c.GetPriority().GetPriority(), c.GetAllocationRequestId(), c.GetExecutionType()}
+	k := keyOfGrant(c)
 	if g := l.byKey[k]; g != nil {
 		return g
 	}

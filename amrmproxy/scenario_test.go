@@ -48,7 +48,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scenarios print into t
 // places= names the members with whose keys the session places opportunistic containers. Such a member lists its least
 // loaded nodes, with their racks and labels, in its answers: loaded=h1,h2/r1@gpu. The first placed container is sc-a/-1.
 //
-// A grant is priority:host:number; an ask priority:name:count[:memory][:strict][:opportunistic][:@label].
+// A grant is priority:host:number[:opportunistic]; an ask priority:name:count[:memory][:strict][:opportunistic][:@label].
 type scenario struct {
 	t       testing.TB
 	s       *Session
@@ -608,7 +608,9 @@ func (sc *scenario) rm(m creel.SubclusterID, words []string) Event {
 					Priority: priority(sc.int(p[0])),
 					NodeId:   &yarnpb.NodeIdProto{Host: proto.String(p[1]), Port: proto.Int32(45454)},
 				}
-				if len(p) > 3 {
+				if len(p) > 3 && p[3] == "opportunistic" {
+					c.ExecutionType = yarnpb.ExecutionTypeProto_OPPORTUNISTIC.Enum()
+				} else if len(p) > 3 {
 					c.AllocationRequestId = proto.Int64(sc.int(p[3]))
 				}
 				c.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 1})
@@ -776,6 +778,9 @@ func (sc *scenario) request(a *yarnpb.AllocateRequestProto) string {
 		}
 		if !r.GetRelaxLocality() {
 			text += ":strict"
+		}
+		if r.GetExecutionTypeRequest().GetExecutionType() == yarnpb.ExecutionTypeProto_OPPORTUNISTIC {
+			text += ":opportunistic"
 		}
 		if r.NodeLabelExpression != nil {
 			text += ":@" + *r.NodeLabelExpression

@@ -1859,6 +1859,13 @@ var table = []mutation{
 		caughtBy: "amrmproxy TestScenarios/release_and_home_restart",
 	},
 	{
+		name:     "a grant before its ask counts for an ask of another type",
+		file:     "amrmproxy/grants.go",
+		old:      "		k := keyOfGrant(c)\n		for",
+		wrong:    "		k := keyOfGrant(c)\n		if MUTANT {\n			k.execution = yarnpb.ExecutionTypeProto_GUARANTEED\n		}\n		for",
+		caughtBy: "amrmproxy TestScenarios/early_of_one_type",
+	},
+	{
 		name:     "a promotion in a UAM's last answer is lost with its proxy",
 		file:     "subcluster/rm/am.go",
 		old:      "			if t.unconfirmed && t.answer != nil {\n",
