@@ -3,8 +3,7 @@
 // Package gssapi implements the Kerberos mechanism of GSS-API (RFC 4121) and SASL's GSSAPI (RFC 4752), both ends, as
 // pure state machines: bytes in, bytes out. Time and random bytes are arguments.
 //
-// No daemon uses it yet. creel refuses to start with hadoop.security.authentication=kerberos until the rest of secure
-// mode is built. Tests and e2e/secure use it.
+// A ResourceManager accepts its clients by it. No daemon logs in to others yet.
 //
 // # Contexts
 //

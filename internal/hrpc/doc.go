@@ -40,7 +40,7 @@
 // # Authentication
 //
 // A server accepts user names without proof (SIMPLE), tokens (DIGEST-MD5) or tickets (GSSAPI), see [Config]. Package
-// internal/kerberos/rpcauth makes a [KerberosServer] and a [KerberosLogin]; no setting of a daemon leads to them yet.
+// internal/kerberos/rpcauth makes a [KerberosServer] and a [KerberosLogin].
 // After the exchange a [Layer] may wrap all packets.
 //
 // # Client

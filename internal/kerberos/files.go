@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,6 +161,15 @@ func (k *Keytab) Keys(p gssapi.Principal) (keys []gssapi.ServiceKey) {
 		}
 	}
 	return keys
+}
+
+// Strong returns the AES keys of a principal. None is an error.
+func (k *Keytab) Strong(p gssapi.Principal) ([]gssapi.ServiceKey, error) {
+	keys := slices.DeleteFunc(k.Keys(p), func(k gssapi.ServiceKey) bool { return !slices.Contains(strong, k.Key.Type) })
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("the keytab has no AES key of %s", p)
+	}
+	return keys, nil
 }
 
 // cached is the contents of a ticket cache that a login needs.

@@ -133,7 +133,7 @@ const conf = `[libdefaults]
 `
 
 func TestConfigurationIsParsed(t *testing.T) {
-	c, err := parseConfig(conf)
+	c, err := ParseConfig(conf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestConfigurationIsParsed(t *testing.T) {
 		"[libdefaults]\n default_tgs_enctypes = arcfour-hmac-md5\n": "must have a type of AES",
 		"[libdefaults]\n clockskew = soon\n":                        "a line is malformed",
 	} {
-		if _, err := parseConfig(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseConfig(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -164,7 +164,7 @@ func TestMissingFilesAreNamed(t *testing.T) {
 	if _, err := LoadConfig(path); err == nil || err.Error() != "Kerberos configuration "+path+" does not exist" {
 		t.Error(err)
 	}
-	c, err := parseConfig(conf)
+	c, err := ParseConfig(conf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestExpiredCacheAsksForKinit(t *testing.T) {
 	if err := os.WriteFile(path, goodCache(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := parseConfig(conf)
+	c, err := ParseConfig(conf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestKeytabWithoutPrincipalIsRejected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := parseConfig(conf)
+	c, err := ParseConfig(conf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func FuzzFiles(t *testing.F) {
 		if c, err := parseCache(b); err == nil && len(c.tickets) > len(b)/10 {
 			t.Errorf("%d tickets in %d bytes", len(c.tickets), len(b))
 		}
-		if c, err := parseConfig(string(b)); err == nil && c.krb == nil {
+		if c, err := ParseConfig(string(b)); err == nil && c.krb == nil {
 			t.Error("no configuration and no error")
 		}
 	})

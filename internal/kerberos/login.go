@@ -31,14 +31,15 @@ func LoadConfig(path string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := parseConfig(string(text))
+	c, err := ParseConfig(string(text))
 	if err != nil {
 		return nil, fmt.Errorf("file %s: %w", path, err)
 	}
 	return c, nil
 }
 
-func parseConfig(text string) (c *Config, err error) {
+// ParseConfig parses the text of a krb5.conf. Empty text means MIT's defaults.
+func ParseConfig(text string) (c *Config, err error) {
 	defer func() {
 		if recover() != nil { // the parser panics at some malformed lines
 			c, err = nil, errors.New("a line is malformed")
@@ -99,11 +100,9 @@ func (c *Config) LoginKeytab(principal gssapi.Principal, keytab *Keytab) (*Login
 	if principal.Realm == "" {
 		principal.Realm = c.DefaultRealm()
 	}
-	keys := slices.DeleteFunc(keytab.Keys(principal), func(k gssapi.ServiceKey) bool {
-		return !slices.Contains(strong, k.Key.Type)
-	})
-	if len(keys) == 0 {
-		return nil, fmt.Errorf("the keytab has no AES key of %s", principal)
+	keys, err := keytab.Strong(principal)
+	if err != nil {
+		return nil, err
 	}
 	return &Login{Principal: principal, conf: c, keys: keys, tickets: map[string]gssapi.Ticket{}}, nil
 }
