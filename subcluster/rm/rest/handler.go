@@ -34,8 +34,10 @@ import (
 // Config is a Handler's configuration beyond its server.
 type Config struct {
 	StaticUser string // hadoop.http.staticuser.user: the user of requests without a name, dr.who
-	LoginUser  string // user of this process; the operating system's user when empty
-	MaxBody    int64  // limit of a request's body in bytes, 8 MiB if 0
+	// Nameless lets every request act as StaticUser: a name in a request proves nothing where RPC demands Kerberos.
+	Nameless  bool
+	LoginUser string // user of this process; the operating system's user when empty
+	MaxBody   int64  // limit of a request's body in bytes, 8 MiB if 0
 	// NoSubmissions rejects applications: yarn.webapp.enable-rest-app-submissions=false.
 	NoSubmissions bool
 	// KeepTagCase: submissions' tags keep their case: application-tag-based-placement.force-lowercase=false.
@@ -213,6 +215,9 @@ func (h *Handler) identify(next http.Handler) http.Handler {
 // who returns the calling user: user.name, or the static user of an open cluster. If that user acts for another one,
 // who returns the other user, and the caller as real.
 func (h *Handler) who(r *http.Request) (user, real string) {
+	if h.conf.Nameless {
+		return h.conf.StaticUser, ""
+	}
 	user = cmp.Or(query.First(r.URL.RawQuery, "user.name"), h.conf.StaticUser)
 	as := ""
 	for name, value := range query.Pairs(r.URL.RawQuery) {

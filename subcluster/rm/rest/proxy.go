@@ -259,7 +259,7 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView,
 		return
 	}
 	user := h.conf.StaticUser
-	if name := r.URL.Query().Get("user.name"); name != "" {
+	if name := r.URL.Query().Get("user.name"); name != "" && !h.conf.Nameless {
 		user = name
 	}
 	own := amcookies.Of(a.ID, r.Header)

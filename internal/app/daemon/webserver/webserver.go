@@ -21,6 +21,7 @@ type Config struct {
 	IdleTimeout       time.Duration                   // of a connection between two requests [2 min]
 	DrainTime         time.Duration                   // for answers in progress at the end [5 s]
 	RefuseAnonymous   bool                            // 403 for requests without user.name, cookie or another login
+	ReadOnly          bool                            // believe no name of a client, and reject changes
 	Login             Login                           // beside user.name, if RefuseAnonymous is set [none]
 	Names             *username.Rules                 // from login names to users [Hadoop's default]
 	MaxConnections    int                             // 503 above [20,000]
@@ -42,8 +43,12 @@ type Login struct {
 // the listener.
 func Task(l net.Listener, handler http.Handler, c Config) func(context.Context) error {
 	first := cmp.Or(c.ReadHeaderTimeout, 10*time.Second)
+	identified := identify(handler, anonymous(handler, c), c.Names)
+	if c.ReadOnly {
+		identified = readOnly(handler, c.RefuseAnonymous)
+	}
 	server := &http.Server{
-		Handler:           boundBodies(identify(handler, anonymous(handler, c), c.Names), first),
+		Handler:           boundBodies(identified, first),
 		ReadHeaderTimeout: first,
 		IdleTimeout:       cmp.Or(c.IdleTimeout, 2*time.Minute),
 		MaxHeaderBytes:    64 << 10,
