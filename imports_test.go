@@ -203,6 +203,7 @@ var rules = map[string]rule{
 	"subcluster/rm/journal": {imports: []string{".", "subcluster/rm"}},
 	"subcluster/rm/server": {
 		imports: []string{
+			"internal/username",
 			"internal/httpguard",
 			"internal/pauseclock",
 			"internal/groups",

@@ -57,6 +57,7 @@ func (h *amHandler) registered(
 	t, finish := h.s.Mint(id.Application)
 	defer finish()
 	answer := codec.RegisterAMResponse(r, id, t, resourceTypes(h.s))
+	answer.ClientToAmTokenMasterKey = server.Clients{Server: h.s}.Key(id)
 	yarnrpc.SetTrace(answer, yarnrpc.TraceOf(codec.ContextOf(r.App.Context)))
 	return answer
 }

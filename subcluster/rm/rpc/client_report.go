@@ -52,8 +52,11 @@ func (c *clientHandler) GetApplicationReport(
 			if a.Token && viewable && who.User == a.User {
 				r.AmRmToken = s.AMRMToken(a.Attempt).Proto()
 			}
+			if viewable && a.State == creel.AppRunning {
+				r.ClientToAmToken = server.Clients{Server: s}.Token(a.Attempt, who.User)
+			}
 			out := &pb.GetApplicationReportResponseProto{ApplicationReport: r}
-			if r.AmRmToken != nil || s.Moves() != moves { // a secret, or already stale
+			if r.AmRmToken != nil || r.ClientToAmToken != nil || s.Moves() != moves { // a secret, or already stale
 				return out, nil
 			}
 			body, err := out.MarshalVT()

@@ -21,6 +21,7 @@ func callerOf(ctx context.Context) server.Caller {
 	who := server.Caller{
 		User:     c.Identity.User,
 		RealUser: c.Identity.RealUser,
+		Kerberos: c.Identity.Method == hrpc.Kerberos,
 		Remote:   c.Remote,
 		Context:  c.CallerContext.Context,
 	}

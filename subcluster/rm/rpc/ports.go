@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/subcluster/rm/server"
@@ -24,7 +25,12 @@ type Config struct {
 	// yarn.nodemanager.distributed-scheduling.enabled.
 	Distributed bool
 
-	RPC hrpc.Config // limits of each protocol; Services, Simple, Tokens and similar fields are set here
+	// RPC are the limits of each protocol. Services, Simple, Tokens and similar fields are set here. With Kerberos no
+	// port accepts SIMPLE; Protections apply to the ports that accept tokens.
+	RPC hrpc.Config
+
+	// Node rejects clients of the tracker that are no NodeManagers. Nil accepts all.
+	Node func(who *hrpc.Identity, remote netip.Addr) error
 }
 
 // Ports are the four protocols of a ResourceManager with their listeners.
@@ -42,19 +48,22 @@ type port struct {
 func Listen(s *server.Server, cfg Config) (*Ports, error) {
 	base := func(services ...hrpc.Service) hrpc.Config {
 		c := cfg.RPC
-		c.Services, c.Simple, c.Tokens = services, true, nil
+		c.Services, c.Simple, c.Tokens, c.Protections = services, c.Kerberos == nil, nil, nil
 		c.ErrorOf = errorOf
 		c.Impersonate = s.Impersonate
 		c.Logger = s.Logger()
 		return c
 	}
 	client := base(clientService(s))
-	client.Tokens = s.CheckDelegation
+	client.Tokens, client.Protections = s.CheckDelegation, cfg.RPC.Protections
 	scheduler := base(amService(s))
 	if cfg.Distributed {
 		scheduler = base(amService(s), distributedService(s))
 	}
-	scheduler.Simple, scheduler.Tokens = false, s.CheckAMRM
+	scheduler.Simple, scheduler.Kerberos = false, nil
+	scheduler.Tokens, scheduler.Protections = s.CheckAMRM, cfg.RPC.Protections
+	tracker := base(nodeService(s))
+	tracker.Authorize = both(cfg.Node, tracker.Authorize)
 	p := &Ports{}
 	for i, c := range []struct {
 		name, address string
@@ -62,7 +71,7 @@ func Listen(s *server.Server, cfg Config) (*Ports, error) {
 	}{
 		{"client", cfg.Client, client},
 		{"scheduler", cfg.Scheduler, scheduler},
-		{"tracker", cfg.Tracker, base(nodeService(s))},
+		{"tracker", cfg.Tracker, tracker},
 		{"admin", cfg.Admin, base(adminService(s), haService(s))},
 	} {
 		if c.address == "" {
@@ -84,6 +93,23 @@ func Listen(s *server.Server, cfg Config) (*Ports, error) {
 	at := func(i int) string { return p.ports[i].listener.Addr().String() }
 	s.SetAddresses(server.Addresses{Client: at(0), Scheduler: at(1), Tracker: at(2), Admin: at(3)})
 	return p, nil
+}
+
+// authorizer is hrpc.Config's Authorize.
+type authorizer = func(who *hrpc.Identity, protocol string, remote netip.Addr) error
+
+// both returns a function that accepts the clients that both functions accept. A nil function accepts all.
+func both(node func(*hrpc.Identity, netip.Addr) error, acl authorizer) authorizer {
+	if node == nil {
+		return acl
+	}
+	return func(who *hrpc.Identity, protocol string, remote netip.Addr) error {
+		err := node(who, remote)
+		if err == nil && acl != nil {
+			err = acl(who, protocol, remote)
+		}
+		return err
+	}
 }
 
 // Open makes a server and binds its ports. The caller runs ports.Run within the server's Run, or closes both.

@@ -17,6 +17,7 @@ import (
 type Caller struct {
 	User     string
 	RealUser string // the user that acts for User, or ""
+	Kerberos bool   // the caller, or RealUser, logged in by Kerberos
 	Remote   netip.AddrPort
 	Request  string // the client's id for the request, or ""
 	Context  string // the client's caller context, or ""

@@ -12,6 +12,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/creelrm/creel/internal/groups"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/username"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -86,9 +88,18 @@ type Config struct {
 	TokenMax    time.Duration // yarn.resourcemanager.delegation.token.max-lifetime, 7 d
 	TokenKeyAge time.Duration // yarn.resourcemanager.delegation.key.update-interval, 24 h
 
+	// Secure, if set, means that all callers log in by Kerberos or a token.
+	Secure *Secure
+
 	Mailbox int // limit of events that wait for the machine; above it callers get "busy"; 65,536
 
 	Logger *slog.Logger
+}
+
+// Secure is the configuration of a server whose callers log in.
+type Secure struct {
+	Protections []hrpc.Protection // of calls to NodeManagers, the preferred one first: hadoop.rpc.protection
+	Names       *username.Rules   // from principals to users
 }
 
 // Hosts are the admitted and the excluded hosts.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -113,14 +114,39 @@ func (g *delegation) check(identifier []byte) ([]byte, hrpc.Identity, error) {
 
 // Delegation tokens are durable before they are issued or renewed, and so are their ends.
 
+// byTicket rejects a caller of a secure server that did not log in by Kerberos, with Hadoop's message: a token must not
+// beget tokens, or the first one would never expire.
+func (c *Secure) byTicket(who Caller, done string) error {
+	if c == nil || who.Kerberos {
+		return nil
+	}
+	return denied("Delegation Token can be %s only with kerberos authentication", done)
+}
+
+// renewer returns the short name of the user that may renew a token. Clients name it by its principal.
+func (c *Secure) renewer(who Caller, name string) (string, error) {
+	if err := c.byTicket(who, "issued"); err != nil || c == nil || name == "" {
+		return name, err
+	}
+	short, err := c.Names.Short(name)
+	if err != nil {
+		return name, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the renewer is unknown: " + err.Error()}
+	}
+	return short, nil
+}
+
 // IssueToken makes a delegation token for the caller.
 func (s *Server) IssueToken(who Caller, renewer string) Op[token.Token] {
+	renewer, refused := s.cfg.Secure.renewer(who, renewer)
 	return Op[token.Token]{
 		durable: true,
 		grows:   true,
 		name:    "getDelegationToken",
 		target:  renewer,
 		Run: func(_ *rm.Machine, now time.Time) func() (token.Token, error) {
+			if refused != nil {
+				return Failed[token.Token](refused)
+			}
 			s.tokens.mu.Lock()
 			t, record, err := s.tokens.d.Issue(now, who.User, renewer, who.RealUser)
 			s.tokens.mu.Unlock()
@@ -143,6 +169,9 @@ func (s *Server) RenewToken(who Caller, t token.Token) Op[time.Time] {
 		name:    "renewDelegationToken",
 		target:  t.DelegationName(),
 		Run: func(_ *rm.Machine, now time.Time) func() (time.Time, error) {
+			if err := s.cfg.Secure.byTicket(who, "renewed"); err != nil {
+				return Failed[time.Time](err)
+			}
 			s.tokens.mu.Lock()
 			record, err := s.tokens.d.Renew(now, t, who.User)
 			s.tokens.mu.Unlock()
@@ -164,6 +193,9 @@ func (s *Server) CancelToken(who Caller, t token.Token) Op[struct{}] {
 		name:    "cancelDelegationToken",
 		target:  t.DelegationName(),
 		Run: func(*rm.Machine, time.Time) func() (struct{}, error) {
+			if err := s.cfg.Secure.byTicket(who, "cancelled"); err != nil {
+				return Failed[struct{}](err)
+			}
 			s.tokens.mu.Lock()
 			record, err := s.tokens.d.Cancel(t, who.User)
 			s.tokens.mu.Unlock()

@@ -169,6 +169,10 @@ func (l *launcher) node(a creel.AttemptID, node creel.NodeID) yarnrpc.ContainerM
 	t, finish := l.s.Mint(a.Application)
 	nm := t.NM(a, node)
 	finish()
+	var protections []hrpc.Protection
+	if secure := l.s.cfg.Secure; secure != nil {
+		protections = secure.Protections
+	}
 	return yarnrpc.NewContainerManagementProtocolClient(l.client, node.String(), hrpc.Login{
 		User: a.String(),
 		Credential: &hrpc.Credential{
@@ -176,6 +180,8 @@ func (l *launcher) node(a creel.AttemptID, node creel.NodeID) yarnrpc.ContainerM
 			Password:   nm.Password,
 			Kind:       nm.Kind,
 			Service:    nm.Service,
+
+			Protections: protections,
 		},
 	})
 }

@@ -3,7 +3,9 @@
 package server
 
 import (
+	"crypto/hmac"
 	crand "crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -42,6 +44,7 @@ type appSecrets struct {
 // connections mint and check concurrently.
 type secrets struct {
 	amrm, nm, container *token.Keys
+	clients             []byte // the keys of clients' tokens for AMs derive from it
 	rnd                 *rand.Rand
 	keys                atomic.Pointer[keySet]
 	minters             sync.Pool
@@ -60,7 +63,10 @@ type secrets struct {
 }
 
 // secretsValue is the part of the keys stored in the journal.
-type secretsValue struct{ AMRM, NM, Container token.KeyState }
+type secretsValue struct {
+	AMRM, NM, Container token.KeyState
+	Clients             []byte // absent in journals of earlier versions
+}
 
 // randomSource returns an unpredictable random source for master keys.
 func randomSource() *rand.Rand {
@@ -82,11 +88,15 @@ func newSecrets(now time.Time, cfg Config) *secrets {
 		),
 		nm:        token.NewKeys(nodes, now, rnd),
 		container: token.NewKeys(nodes, now, rnd),
+		clients:   make([]byte, 32),
 		rnd:       rnd,
 		apps:      map[creel.ApplicationID]*appSecrets{},
 		services:  map[creel.NodeID]string{},
 		finished:  finishedAttempts{grace: cfg.Machine.AMExpiry},
 		expiry:    cfg.Machine.ContainerExpiry,
+	}
+	if _, err := crand.Read(s.clients); err != nil {
+		panic(err) // supported systems always have random bytes
 	}
 	s.serviceOf = s.service
 	s.minters.New = func() any { return new(minter) }
@@ -138,12 +148,24 @@ func (s *secrets) restore(cfg Config, b []byte) error {
 		nodes,
 		v.Container,
 	)
+	if v.Clients != nil {
+		s.clients = v.Clients
+	}
 	s.publish()
 	return nil
 }
 
 func (s *secrets) value() ([]byte, error) {
-	return json.Marshal(secretsValue{AMRM: s.amrm.State(), NM: s.nm.State(), Container: s.container.State()})
+	return json.Marshal(secretsValue{
+		AMRM: s.amrm.State(), NM: s.nm.State(), Container: s.container.State(), Clients: s.clients,
+	})
+}
+
+// clientKey is the key of clients' tokens for an attempt's AM. It is the same after a restart.
+func (s *secrets) clientKey(id creel.AttemptID) token.Key {
+	of := hmac.New(sha256.New, s.clients)
+	of.Write([]byte(id.String())) // never fails
+	return token.Key{Secret: of.Sum(nil)}
 }
 
 func (s *secrets) addApp(id creel.ApplicationID, user string, c *pb.ApplicationSubmissionContextProto) {
@@ -247,6 +269,26 @@ func (s *Server) NewerAMRMToken(held token.AMRM) *pb.TokenProto { return s.secre
 // CheckAMRM finds the password of an AMRM token for a handshake.
 func (s *Server) CheckAMRM(identifier []byte) ([]byte, hrpc.Identity, error) {
 	return s.secrets.checkAMRM(identifier)
+}
+
+// Clients has the keys and tokens of AMs' clients.
+type Clients struct{ *Server }
+
+// Key returns the key with which an AM checks its clients' tokens, nil if clients need none.
+func (c Clients) Key(id creel.AttemptID) []byte {
+	if c.cfg.Secure == nil {
+		return nil
+	}
+	return c.secrets.clientKey(id).Secret
+}
+
+// Token returns a user's token for a running AM, nil if clients need none.
+func (c Clients) Token(id creel.AttemptID, user string) *pb.TokenProto {
+	if c.cfg.Secure == nil {
+		return nil
+	}
+	mac := token.NewMac(c.secrets.clientKey(id))
+	return mac.ClientToAM(token.ClientToAM{Attempt: id, Client: user}).Proto()
 }
 
 // CheckDelegation finds the password of a delegation token for a handshake.
