@@ -62,7 +62,7 @@ var queueKeys = []string{"yarn.scheduler.capacity.", "yarn.scheduler.queue-place
 
 const (
 	noZooKeeper = "creel does not connect to ZooKeeper: its store is Redis, creel.store.url"
-	noKerberos  = "creel has no Kerberos identity, and stops if hadoop.security.authentication=kerberos"
+	noKerberos  = "creel does not use it: only its ResourceManager logs in by Kerberos, and it takes no tickets over the web"
 	noHDFSKeys  = "creel neither reads nor writes encrypted files"
 	journalHas  = "the ResourceManager's state is in its journal, creel.rm.data"
 )
@@ -163,8 +163,8 @@ var ignoredRows = []ignoredRow{
 		keys: []string{"hadoop.security.saslproperties.resolver.class"}, effect: Stops, roles: onServers,
 		also:    []string{"org.apache.hadoop.security.SaslPropertiesResolver"},
 		example: "org.apache.hadoop.security.IngressPortBasedResolver",
-		why:     "creel neither signs nor encrypts RPC: callers whose calls this class protects would be unprotected",
-		try:     "remove it, on a network that you trust",
+		why:     "creel cannot run this class: callers whose calls it protects would be unprotected",
+		try:     "remove it, and choose one protection for all by hadoop.rpc.protection",
 	},
 	{
 		keys: []string{"yarn.*.application-https.policy"}, effect: Stops,
@@ -205,7 +205,7 @@ var ignoredRows = []ignoredRow{
 	},
 	{
 		keys: []string{
-			"yarn.resourcemanager.principal", "yarn.resourcemanager.keytab", "yarn.resourcemanager.principal.**",
+			"yarn.resourcemanager.principal.**",
 			"yarn.router.kerberos.**", "yarn.router.keytab.**", "yarn.web-proxy.keytab", "yarn.web-proxy.principal",
 			"yarn.*.webapp.spnego-keytab-file", "yarn.*.webapp.spnego-principal",
 			"hadoop.kerberos.**", "hadoop.security.kerberos.**", "hadoop.http.authentication.kerberos.**",

@@ -67,7 +67,8 @@ var hadoopKeys = []Setting{
 		Type:    Enum,
 		Default: "simple",
 		Choices: []string{"simple", "kerberos"},
-		Doc:     "How clients authenticate: simple, and tokens. A daemon with kerberos refuses to start.",
+		Doc: "How RPC clients authenticate. With kerberos a ResourceManager accepts tickets and tokens alone; other daemons " +
+			"refuse to start.",
 	},
 	{
 		Key:     "hadoop.security.authorization",
@@ -160,7 +161,8 @@ var hadoopKeys = []Setting{
 		Key:     "hadoop.rpc.protection",
 		Type:    List,
 		Default: "authentication",
-		Doc:     "Protection of RPC after SASL. A daemon with a list without authentication refuses to start.",
+		Doc: "Protection of RPC after a login, the preferred one first: authentication, integrity or privacy. With simple " +
+			"authentication a daemon with a list without authentication refuses to start.",
 	},
 	{
 		Key:     "hadoop.security.token.service.use_ip",
@@ -171,8 +173,8 @@ var hadoopKeys = []Setting{
 	{
 		Key:  "hadoop.security.auth_to_local",
 		Type: String,
-		Doc: "Rules that map login names such as alice@REALM to users; unset, the user is the first component. " +
-			"DEFAULT accepts the default_realm of /etc/krb5.conf and its included files. " +
+		Doc: "Rules that map login names such as alice@REALM to users; unset, the user is the first component, or with " +
+			"Kerberos the rule is DEFAULT. DEFAULT accepts the default_realm of KRB5_CONFIG or /etc/krb5.conf. " +
 			"A daemon with rules that it cannot read refuses to start.",
 	},
 	{
@@ -862,6 +864,24 @@ var rmLifeKeys = []Setting{
 }
 
 var rmSecurityKeys = []Setting{
+	{
+		Key:  "yarn.resourcemanager.principal",
+		Type: String,
+		Doc: "The Kerberos principal of the ResourceManager, such as rm/_HOST@EXAMPLE.ORG. _HOST stands for the host of " +
+			"yarn.resourcemanager.address.",
+	},
+	{
+		Key:     "yarn.resourcemanager.keytab",
+		Type:    Path,
+		Default: "/etc/krb5.keytab",
+		Doc:     "The file with the keys of the principal. It is read at the start.",
+	},
+	{
+		Key:  "yarn.nodemanager.principal",
+		Type: String,
+		Doc: "The Kerberos principal of NodeManagers, such as nm/_HOST@EXAMPLE.ORG. A secure ResourceManager rejects all " +
+			"others. _HOST stands for a host with the node's address.",
+	},
 	{
 		Key:     "yarn.acl.enable",
 		Type:    Bool,

@@ -3,6 +3,7 @@
 package role
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/creelrm/creel/internal/kerberos"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/username"
 )
@@ -17,20 +19,37 @@ import (
 // authToLocal has the rules by which login names become users.
 const authToLocal = "hadoop.security.auth_to_local"
 
-// krb5Conf is where Java reads the default realm.
-const krb5Conf = "/etc/krb5.conf"
+// krb5Path is the file with the default realm: KRB5_CONFIG, or the machine's own.
+func krb5Path() string { return cmp.Or(os.Getenv("KRB5_CONFIG"), "/etc/krb5.conf") }
 
-// nameRules returns the rules from login names to users; nil if they are not configured.
+// krb5Config reads the krb5.conf with its included files; a missing file is empty.
+func krb5Config() (*kerberos.Config, error) {
+	text, err := krb5Text(krb5Path())
+	if err != nil {
+		return nil, err
+	}
+	c, err := kerberos.ParseConfig(text)
+	if err != nil {
+		return nil, fmt.Errorf("file %s: %w", krb5Path(), err)
+	}
+	return c, nil
+}
+
+// nameRules returns the rules from login names to users; nil if they are not configured. With Kerberos the rule is then
+// DEFAULT, as in Hadoop: users of other realms are no users of the same name.
 func nameRules(s *settings.Settings) (*username.Rules, error) {
 	text, mechanism := s.String(authToLocal), s.String(authToLocal+".mechanism")
 	if origin(s, authToLocal) == "default" {
-		return nil, nil
+		if !secure(s) {
+			return nil, nil
+		}
+		text = "DEFAULT"
 	}
 	rules, err := username.ParseRules(text, mechanism, "")
 	if err != nil || !rules.HasDefault() {
 		return rules, err
 	}
-	realm, err := defaultRealm(krb5Conf)
+	realm, err := defaultRealm(krb5Path())
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +58,12 @@ func nameRules(s *settings.Settings) (*username.Rules, error) {
 
 // defaultRealm reads the default realm from a krb5.conf, "" if there is no such file.
 func defaultRealm(path string) (string, error) {
+	text, err := krb5Text(path)
+	return username.DefaultRealm(text), err
+}
+
+// krb5Text returns the text of a krb5.conf with its included files, "" if there is no such file.
+func krb5Text(path string) (string, error) {
 	if _, err := os.Stat(path); os.IsNotExist(err) {
 		return "", nil
 	}
@@ -46,7 +71,7 @@ func defaultRealm(path string) (string, error) {
 	if err := f.read(path, 0); err != nil {
 		return "", err
 	}
-	return username.DefaultRealm(f.text.String()), nil
+	return f.text.String(), nil
 }
 
 // Bounds of a krb5.conf with the files that it includes.

@@ -14,7 +14,7 @@ import (
 )
 
 // secretFiles lists the files with secrets that a daemon reads: the cluster's secret, passwords of the store,
-// keystores and their password, and configuration files with a password of the store.
+// keystores and their password, the keytab, and configuration files with a password of the store.
 func secretFiles(s *settings.Settings) (paths []string) {
 	if file := s.String("creel.cluster.secret-file"); file != "" {
 		paths = append(paths, file)
@@ -30,6 +30,9 @@ func secretFiles(s *settings.Settings) (paths []string) {
 		}
 	}
 	if file := keystorePasswordFile(s); file != "" {
+		paths = append(paths, file)
+	}
+	if file := s.String(rmKeytab); secure(s) && file != "" {
 		paths = append(paths, file)
 	}
 	v, ok := s.Lookup("creel.store.url")

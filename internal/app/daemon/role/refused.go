@@ -17,7 +17,8 @@ import (
 type refusal struct {
 	key     string
 	roles   []settings.Role
-	example string // a rejected value, for the test and the generated page
+	example string   // a rejected value, for the test and the generated page
+	with    []string // -D that the example needs
 	why     string
 	try     string
 	// refused reports whether the settings have such a value. The returned reason follows why.
@@ -30,6 +31,7 @@ const distributedScheduling = "yarn.nodemanager.distributed-scheduling.enabled"
 var (
 	onRM      = []settings.Role{settings.RM}
 	onNM      = []settings.Role{settings.NM}
+	notRM     = []settings.Role{settings.NM, settings.Router, settings.Proxy, settings.Rebalancer, settings.Agent}
 	onServers = []settings.Role{settings.RM, settings.Router, settings.Proxy}
 	onWeb     = append(slices.Clone(onServers), settings.Rebalancer) // with a web port and no other
 )
@@ -60,13 +62,36 @@ func unreadable(key string) func(*settings.Settings) (bool, string) {
 	}
 }
 
+// incompleteKerberos reports what a secure ResourceManager lacks.
+func incompleteKerberos(s *settings.Settings) (bool, string) {
+	if !secure(s) {
+		return false, ""
+	}
+	if _, err := secureSettings(s); err != nil {
+		return true, err.Error()
+	}
+	return false, ""
+}
+
 // refusals are all refusals, in the order of the page in docs.
 var refusals = []refusal{
 	{
-		key: "hadoop.security.authentication", roles: onServers, example: "kerberos",
-		why:     "creel cannot check Kerberos tickets: every client could claim any user name",
+		key: "creel.store.url", roles: onRM, example: "redis://r:6379", with: []string{authentication + "=kerberos"},
+		why:     "routers and proxies cannot log in to a member of a federation by Kerberos",
+		try:     "remove it, and let clients use the ResourceManager itself",
+		refused: func(s *settings.Settings) (bool, string) { return secure(s) && Member(s), "" },
+	},
+	{
+		key: authentication, roles: notRM, example: "kerberos",
+		why:     "only creel's ResourceManager supports Kerberos: this daemon would send or accept bare user names",
 		try:     "set simple, on a network that you trust",
-		refused: is("hadoop.security.authentication", "kerberos"),
+		refused: is(authentication, "kerberos"),
+	},
+	{
+		key: authentication, roles: onRM, example: "kerberos",
+		why:     "the settings of Kerberos are incomplete",
+		try:     "set the missing keys, by docs/operations/kerberos.md",
+		refused: incompleteKerberos,
 	},
 	{
 		key: authToLocal, roles: onWeb, example: "RULE:[1:$1",
@@ -90,12 +115,12 @@ var refusals = []refusal{
 		},
 	},
 	{
-		key: "hadoop.rpc.protection", roles: onServers, example: "privacy",
-		why: "creel neither signs nor encrypts RPC: requests could be read on the network",
+		key: rpcProtection, roles: onServers, example: "privacy",
+		why: "calls of clients without a login are neither signed nor encrypted: they could be read on the network",
 		try: "add authentication to the list, on a network that you trust",
 		refused: func(s *settings.Settings) (bool, string) {
-			list := s.List("hadoop.rpc.protection")
-			return len(list) > 0 && !slices.Contains(list, "authentication"), ""
+			list := s.List(rpcProtection)
+			return !secure(s) && len(list) > 0 && !slices.Contains(list, "authentication"), ""
 		},
 	},
 	{

@@ -101,6 +101,17 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 	if acls != nil {
 		ports.RPC.Authorize, c.ReloadServiceACLs = acls.authorize, acls.refresh
 	}
+	if !secure(s) {
+		warnOfUnusedPrincipals(s)
+		return c, ports, nil
+	}
+	k, err := secureSettings(s)
+	if err != nil {
+		return c, ports, s.Problem(authentication, err.Error(), "")
+	}
+	ports.RPC.Kerberos, ports.RPC.Protections, ports.RPC.Names = k.kerberos, k.protections, k.names
+	ports.Node = k.nodes.authorize
+	c.Secure = &server.Secure{Protections: k.protections, Names: k.names}
 	return c, ports, nil
 }
 

@@ -3,6 +3,7 @@
 package role
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"sync/atomic"
@@ -135,9 +136,10 @@ func (a *serviceACLs) named(acl queues.ACL, who *hrpc.Identity) bool {
 func described(who *hrpc.Identity) string {
 	switch {
 	case who.RealUser != "":
-		return fmt.Sprintf("%s (auth:PROXY) via %s (auth:SIMPLE)", who.User, who.RealUser)
-	case who.Method == hrpc.Token:
-		return who.User + " (auth:TOKEN)"
+		real := cmp.Or(who.Principal, who.RealUser)
+		return fmt.Sprintf("%s (auth:PROXY) via %s (auth:%s)", who.User, real, who.Method)
+	case who.Method == hrpc.Kerberos:
+		return who.Principal + " (auth:KERBEROS)"
 	}
-	return who.User + " (auth:SIMPLE)"
+	return fmt.Sprintf("%s (auth:%s)", who.User, who.Method)
 }

@@ -30,6 +30,7 @@ func webSettings(s *settings.Settings, crossOrigin ...string) webserver.Config {
 		MaxConnections:    s.Int("creel.http.max-connections"),
 		MaxPerAddress:     s.Int("creel.http.max-connections-per-address"),
 		Wrap:              wrapped(s, crossOrigin),
+		ReadOnly:          secure(s),
 		RefuseAnonymous:   !s.Bool("hadoop.http.authentication.simple.anonymous.allowed"),
 	}
 }

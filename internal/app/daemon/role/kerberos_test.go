@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/internal/gssapi"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/settings"
+)
+
+// writeKeytab writes a keytab with a key of a type for service/host@REALM.
+func writeKeytab(t *testing.T, service, host string, kind, size int) string {
+	t.Helper()
+	text := func(b []byte, s string) []byte { return append(binary.BigEndian.AppendUint16(b, uint16(len(s))), s...) }
+	e := binary.BigEndian.AppendUint16(nil, 2)
+	e = text(text(text(e, "REALM"), service), host)
+	e = append(binary.BigEndian.AppendUint64(e, 1<<32), 1) // type and time, version
+	e = text(binary.BigEndian.AppendUint16(e, uint16(kind)), strings.Repeat("k", size))
+	path := filepath.Join(t.TempDir(), "keytab")
+	b := append(binary.BigEndian.AppendUint32([]byte{5, 2}, uint32(len(e))), e...)
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// kerberized returns the settings of a secure ResourceManager; defines come last.
+func kerberized(t *testing.T, defines ...string) *settings.Settings {
+	t.Helper()
+	conf := filepath.Join(t.TempDir(), "krb5.conf")
+	if err := os.WriteFile(conf, []byte("[libdefaults]\ndefault_realm = REALM\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KRB5_CONFIG", conf)
+	return minimal(t, append([]string{
+		"hadoop.security.authentication=kerberos", "yarn.resourcemanager.principal=rm/_HOST",
+		"yarn.resourcemanager.address=rm1.test:8032", "yarn.nodemanager.principal=nm/_HOST@REALM",
+		"yarn.resourcemanager.keytab=" + writeKeytab(t, "rm", "rm1.test", 18, 32),
+	}, defines...)...)
+}
+
+func TestSecureRMTakesTicketsAndTokensAlone(t *testing.T) {
+	c, err := RMSettings(kerberized(t, "hadoop.rpc.protection=privacy,integrity"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := c.Ports.RPC.Kerberos
+	if k == nil || k.Protocol != "rm" || k.ServerID != "rm1.test" {
+		t.Errorf("the service is %+v", k)
+	}
+	if p := c.Ports.RPC.Protections; len(p) != 2 || p[0] != hrpc.Privacy || p[1] != hrpc.Integrity {
+		t.Errorf("protections %q", p)
+	}
+	if c.RM.Secure == nil || c.Ports.Node == nil || !c.REST.Nameless || !c.WebServer.ReadOnly {
+		t.Error("a part of the ResourceManager is not secure")
+	}
+	for name, want := range map[string]string{"alice@REALM": "alice", "alice@OTHER": ""} {
+		if got, err := c.Ports.RPC.Names.Short(name); got != want || (err == nil) != (want != "") {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+	if files := c.Secrets; len(files) != 1 || filepath.Base(files[0]) != "keytab" {
+		t.Errorf("secret files %q", files)
+	}
+}
+
+func TestIncompleteKerberosStopsTheStart(t *testing.T) {
+	for define, want := range map[string]string{
+		"yarn.resourcemanager.principal=":                  "yarn.resourcemanager.principal is not set",
+		"yarn.resourcemanager.principal=rm@REALM":          "has no AES key of rm@REALM",
+		"yarn.resourcemanager.principal=rm/rm2.test@REALM": "has no AES key of rm/rm2.test@REALM",
+		"yarn.resourcemanager.principal=rm/a@b@c":          "has two realms",
+		"yarn.resourcemanager.address=10.0.0.1:8032":       "_HOST needs a host name in yarn.resourcemanager.address",
+		"yarn.resourcemanager.keytab=/nowhere/keytab":      "keytab /nowhere/keytab does not exist",
+		"yarn.nodemanager.principal=":                      "yarn.nodemanager.principal is not set",
+		"hadoop.rpc.protection=secrecy":                    `"secrecy" is none of authentication, integrity and privacy`,
+		"hadoop.security.auth_to_local=RULE:[1":            "invalid rule",
+		"creel.store.url=redis://r:6379":                   "routers and proxies cannot log in",
+		"hadoop.http.authentication.type=kerberos":         "do not support SPNEGO",
+	} {
+		err := Check(kerberized(t, define), settings.RM)
+		if !settings.IsProblem(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v\nwant %s", define, err, want)
+		}
+	}
+	weak := writeKeytab(t, "rm", "rm1.test", 23, 16)
+	if err := Check(kerberized(t, "yarn.resourcemanager.keytab="+weak), settings.RM); err == nil ||
+		!strings.Contains(err.Error(), "no AES key") {
+		t.Errorf("a keytab with RC4 alone: %v", err)
+	}
+	s := kerberized(t)
+	t.Setenv("KRB5_CONFIG", "/nowhere/krb5.conf")
+	if err := Check(s, settings.RM); err == nil || !strings.Contains(err.Error(), "has no realm") {
+		t.Errorf("without a krb5.conf: %v", err)
+	}
+}
+
+func TestDefaultRuleNeedsRealm(t *testing.T) {
+	s := kerberized(t, "yarn.resourcemanager.principal=rm/rm1.test@REALM")
+	t.Setenv("KRB5_CONFIG", "/nowhere/krb5.conf")
+	if err := Check(s, settings.RM); err == nil || !strings.Contains(err.Error(), "DEFAULT needs default_realm") {
+		t.Error(err)
+	}
+}
+
+func TestTrackerAcceptsNodesPrincipalAlone(t *testing.T) {
+	at := netip.MustParseAddr("10.0.0.7")
+	lives := func(host string, a netip.Addr) bool { return host == "n7" && a == at }
+	check := func(pattern string, who hrpc.Identity) error {
+		p, err := gssapi.ParsePrincipal(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := nodePrincipal{pattern: p, lives: lives}
+		return n.authorize(&who, at)
+	}
+	kerberos := func(principal string) hrpc.Identity {
+		return hrpc.Identity{User: "nm", Method: hrpc.Kerberos, Principal: principal}
+	}
+	acting := kerberos("nm/n7@REALM")
+	acting.RealUser = "nm"
+	for _, c := range []struct {
+		pattern string
+		who     hrpc.Identity
+		want    bool
+	}{
+		{"nm/_HOST@REALM", kerberos("nm/n7@REALM"), true},
+		{"nm/n9@REALM", kerberos("nm/n9@REALM"), true},
+		{"nm@REALM", kerberos("nm@REALM"), true},
+		{"nm/_HOST@REALM", kerberos("nm/n8@REALM"), false},
+		{"nm/_HOST@REALM", kerberos("nm/*@REALM"), false},
+		{"nm/_HOST@REALM", kerberos(`nm/10.0.0.0\/8@REALM`), false},
+		{"nm/_HOST@REALM", kerberos("nm/_HOST@REALM"), false},
+		{"nm/_HOST@REALM", kerberos("nm/n7@OTHER"), false},
+		{"nm/_HOST@REALM", kerberos("alice/n7@REALM"), false},
+		{"nm/_HOST@REALM", kerberos("nm@REALM"), false},
+		{"nm/n9@REALM", kerberos("nm/n7@REALM"), false},
+		{"nm/_HOST@REALM", acting, false},
+		{"nm/_HOST@REALM", hrpc.Identity{User: "nm", Method: hrpc.Simple}, false},
+		{"nm/_HOST@REALM", hrpc.Identity{User: "nm", Method: hrpc.Token}, false},
+	} {
+		err := check(c.pattern, c.who)
+		if (err == nil) != c.want {
+			t.Errorf("%s for %s: %v", c.who.Principal, c.pattern, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "this service is only accessible by "+c.pattern) {
+			t.Errorf("the message is %q", err)
+		}
+	}
+}
