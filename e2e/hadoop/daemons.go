@@ -216,6 +216,20 @@ const registered = "Registered with ResourceManager as "
 // and waits until it has registered.
 func StartNM(t testing.TB, o NM) *NodeManager {
 	t.Helper()
+	n := launchNM(t, o, registered)
+	_, after, _ := strings.Cut(n.Output(), registered)
+	n.ID = strings.Fields(after)[0]
+	return n
+}
+
+// LaunchNM starts a NodeManager that cannot register, and does not wait.
+func LaunchNM(t testing.TB, o NM) *NodeManager {
+	t.Helper()
+	return launchNM(t, o, "")
+}
+
+func launchNM(t testing.TB, o NM, ready string) *NodeManager {
+	t.Helper()
 	if o.Name == "" {
 		o.Name = "nm"
 	}
@@ -261,9 +275,7 @@ func StartNM(t testing.TB, o NM) *NodeManager {
 		}
 	}
 	n.Daemon = launch(t, o.Name, dir, conf, []string{heap(o.HeapMB, 256), AddOpens},
-		"org.apache.hadoop.yarn.server.nodemanager.NodeManager", registered)
-	_, after, _ := strings.Cut(n.Output(), registered)
-	n.ID = strings.Fields(after)[0]
+		"org.apache.hadoop.yarn.server.nodemanager.NodeManager", ready)
 	return n
 }
 
