@@ -55,6 +55,7 @@ var yarnBounds = map[Bound][]string{
 		"yarn.resourcemanager.nodemanagers.heartbeat-interval-ms",
 		"yarn.resourcemanager.nm-container-queuing.sorting-nodes-interval-ms",
 		"yarn.resourcemanager.opportunistic-container-allocation.nodes-used",
+		"yarn.resourcemanager.overallocation.per-node-max-ratio",
 		"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval",
 		"yarn.router.asc-interceptor-max-size",
 		"yarn.nodemanager.overallocation.preemption-threshold.memory",

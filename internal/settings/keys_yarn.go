@@ -716,6 +716,19 @@ var rmLifeKeys = []Setting{
 		Doc:     "Whether opportunistic containers are allocated; otherwise asks for them are guaranteed ones.",
 	},
 	{
+		Key:     "yarn.resourcemanager.scheduler.oversubscription.enabled",
+		Type:    Bool,
+		Default: "false",
+		Doc: "Whether asks for guaranteed containers get opportunistic ones on nodes that lend allocated and unused " +
+			"resources, after the guaranteed pass.",
+	},
+	{
+		Key:     "yarn.resourcemanager.overallocation.per-node-max-ratio",
+		Type:    Float,
+		Default: "4.0",
+		Doc:     "The most that a node that lends may have of opportunistic containers, over its size.",
+	},
+	{
 		Key:     "yarn.resourcemanager.opportunistic-container-allocation.nodes-used",
 		Type:    Int,
 		Default: "10",

@@ -98,6 +98,7 @@ type RegisterNodeManagerRequestProto struct {
 	LogAggregationReportsForApps []*LogAggregationReportProto `protobuf:"bytes,10,rep,name=log_aggregation_reports_for_apps,json=logAggregationReportsForApps" json:"log_aggregation_reports_for_apps,omitempty"` // per app
 	NodeAttributes               *NodeAttributesProto         `protobuf:"bytes,11,opt,name=nodeAttributes" json:"nodeAttributes,omitempty"`                                                                       // attributes
 	NodeStatus                   *NodeStatusProto             `protobuf:"bytes,12,opt,name=nodeStatus" json:"nodeStatus,omitempty"`                                                                               // initial status
+	OverAllocationInfo           *OverAllocationInfoProto     `protobuf:"bytes,10110,opt,name=over_allocation_info,json=overAllocationInfo" json:"over_allocation_info,omitempty"`                                // creel's; absent: the node lends nothing
 	unknownFields                protoimpl.UnknownFields
 	sizeCache                    protoimpl.SizeCache
 }
@@ -209,6 +210,111 @@ func (x *RegisterNodeManagerRequestProto) GetNodeStatus() *NodeStatusProto {
 	return nil
 }
 
+func (x *RegisterNodeManagerRequestProto) GetOverAllocationInfo() *OverAllocationInfoProto {
+	if x != nil {
+		return x.OverAllocationInfo
+	}
+	return nil
+}
+
+// OverAllocationInfoProto and ResourceThresholdsProto are of Hadoop's branch YARN-1011, whose number for the field above
+// is 11. Releases have other fields at that number.
+type OverAllocationInfoProto struct {
+	state                    protoimpl.MessageState   `protogen:"open.v1"`
+	OverAllocationThresholds *ResourceThresholdsProto `protobuf:"bytes,1,opt,name=over_allocation_thresholds,json=overAllocationThresholds" json:"over_allocation_thresholds,omitempty"` // parts of the node, up to whose use it lends
+	unknownFields            protoimpl.UnknownFields
+	sizeCache                protoimpl.SizeCache
+}
+
+func (x *OverAllocationInfoProto) Reset() {
+	*x = OverAllocationInfoProto{}
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OverAllocationInfoProto) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OverAllocationInfoProto) ProtoMessage() {}
+
+func (x *OverAllocationInfoProto) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OverAllocationInfoProto.ProtoReflect.Descriptor instead.
+func (*OverAllocationInfoProto) Descriptor() ([]byte, []int) {
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *OverAllocationInfoProto) GetOverAllocationThresholds() *ResourceThresholdsProto {
+	if x != nil {
+		return x.OverAllocationThresholds
+	}
+	return nil
+}
+
+type ResourceThresholdsProto struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Memory        *float32               `protobuf:"fixed32,1,opt,name=memory" json:"memory,omitempty"` // 0 to 1
+	Cpu           *float32               `protobuf:"fixed32,2,opt,name=cpu" json:"cpu,omitempty"`       // 0 to 1
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResourceThresholdsProto) Reset() {
+	*x = ResourceThresholdsProto{}
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResourceThresholdsProto) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResourceThresholdsProto) ProtoMessage() {}
+
+func (x *ResourceThresholdsProto) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResourceThresholdsProto.ProtoReflect.Descriptor instead.
+func (*ResourceThresholdsProto) Descriptor() ([]byte, []int) {
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ResourceThresholdsProto) GetMemory() float32 {
+	if x != nil && x.Memory != nil {
+		return *x.Memory
+	}
+	return 0
+}
+
+func (x *ResourceThresholdsProto) GetCpu() float32 {
+	if x != nil && x.Cpu != nil {
+		return *x.Cpu
+	}
+	return 0
+}
+
 type RegisterNodeManagerResponseProto struct {
 	state                         protoimpl.MessageState `protogen:"open.v1"`
 	ContainerTokenMasterKey       *MasterKeyProto        `protobuf:"bytes,1,opt,name=container_token_master_key,json=containerTokenMasterKey" json:"container_token_master_key,omitempty"` // key for ContainerTokens; in heartbeat only on roll-over
@@ -232,7 +338,7 @@ const (
 
 func (x *RegisterNodeManagerResponseProto) Reset() {
 	*x = RegisterNodeManagerResponseProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[1]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -244,7 +350,7 @@ func (x *RegisterNodeManagerResponseProto) String() string {
 func (*RegisterNodeManagerResponseProto) ProtoMessage() {}
 
 func (x *RegisterNodeManagerResponseProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[1]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -257,7 +363,7 @@ func (x *RegisterNodeManagerResponseProto) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterNodeManagerResponseProto.ProtoReflect.Descriptor instead.
 func (*RegisterNodeManagerResponseProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{1}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RegisterNodeManagerResponseProto) GetContainerTokenMasterKey() *MasterKeyProto {
@@ -339,7 +445,7 @@ type NodeHeartbeatRequestProto struct {
 
 func (x *NodeHeartbeatRequestProto) Reset() {
 	*x = NodeHeartbeatRequestProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[2]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -351,7 +457,7 @@ func (x *NodeHeartbeatRequestProto) String() string {
 func (*NodeHeartbeatRequestProto) ProtoMessage() {}
 
 func (x *NodeHeartbeatRequestProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[2]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -364,7 +470,7 @@ func (x *NodeHeartbeatRequestProto) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeHeartbeatRequestProto.ProtoReflect.Descriptor instead.
 func (*NodeHeartbeatRequestProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{2}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *NodeHeartbeatRequestProto) GetNodeStatus() *NodeStatusProto {
@@ -456,7 +562,7 @@ const (
 
 func (x *NodeHeartbeatResponseProto) Reset() {
 	*x = NodeHeartbeatResponseProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[3]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -468,7 +574,7 @@ func (x *NodeHeartbeatResponseProto) String() string {
 func (*NodeHeartbeatResponseProto) ProtoMessage() {}
 
 func (x *NodeHeartbeatResponseProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[3]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -481,7 +587,7 @@ func (x *NodeHeartbeatResponseProto) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeHeartbeatResponseProto.ProtoReflect.Descriptor instead.
 func (*NodeHeartbeatResponseProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{3}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NodeHeartbeatResponseProto) GetResponseId() int32 {
@@ -626,7 +732,7 @@ type UnRegisterNodeManagerRequestProto struct {
 
 func (x *UnRegisterNodeManagerRequestProto) Reset() {
 	*x = UnRegisterNodeManagerRequestProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[4]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -638,7 +744,7 @@ func (x *UnRegisterNodeManagerRequestProto) String() string {
 func (*UnRegisterNodeManagerRequestProto) ProtoMessage() {}
 
 func (x *UnRegisterNodeManagerRequestProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[4]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -651,7 +757,7 @@ func (x *UnRegisterNodeManagerRequestProto) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use UnRegisterNodeManagerRequestProto.ProtoReflect.Descriptor instead.
 func (*UnRegisterNodeManagerRequestProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{4}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *UnRegisterNodeManagerRequestProto) GetNodeId() *NodeIdProto {
@@ -672,13 +778,14 @@ type NodeStatusProto struct {
 	NodeUtilization               *ResourceUtilizationProto           `protobuf:"bytes,7,opt,name=node_utilization,json=nodeUtilization" json:"node_utilization,omitempty"`                                             // whole node
 	IncreasedContainers           []*ContainerProto                   `protobuf:"bytes,8,rep,name=increased_containers,json=increasedContainers" json:"increased_containers,omitempty"`                                 // acks of increase
 	OpportunisticContainersStatus *OpportunisticContainersStatusProto `protobuf:"bytes,9,opt,name=opportunistic_containers_status,json=opportunisticContainersStatus" json:"opportunistic_containers_status,omitempty"` // queue state
+	PredictedPeak                 *ResourceUtilizationProto           `protobuf:"bytes,10110,opt,name=predicted_peak,json=predictedPeak" json:"predicted_peak,omitempty"`                                               // creel's: of the containers; absent: not predicted
 	unknownFields                 protoimpl.UnknownFields
 	sizeCache                     protoimpl.SizeCache
 }
 
 func (x *NodeStatusProto) Reset() {
 	*x = NodeStatusProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[5]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +797,7 @@ func (x *NodeStatusProto) String() string {
 func (*NodeStatusProto) ProtoMessage() {}
 
 func (x *NodeStatusProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[5]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +810,7 @@ func (x *NodeStatusProto) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatusProto.ProtoReflect.Descriptor instead.
 func (*NodeStatusProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{5}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NodeStatusProto) GetNodeId() *NodeIdProto {
@@ -769,6 +876,13 @@ func (x *NodeStatusProto) GetOpportunisticContainersStatus() *OpportunisticConta
 	return nil
 }
 
+func (x *NodeStatusProto) GetPredictedPeak() *ResourceUtilizationProto {
+	if x != nil {
+		return x.PredictedPeak
+	}
+	return nil
+}
+
 type NodeHealthStatusProto struct {
 	state                protoimpl.MessageState `protogen:"open.v1"`
 	IsNodeHealthy        *bool                  `protobuf:"varint,1,opt,name=is_node_healthy,json=isNodeHealthy" json:"is_node_healthy,omitempty"`                        // flag
@@ -780,7 +894,7 @@ type NodeHealthStatusProto struct {
 
 func (x *NodeHealthStatusProto) Reset() {
 	*x = NodeHealthStatusProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[6]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -792,7 +906,7 @@ func (x *NodeHealthStatusProto) String() string {
 func (*NodeHealthStatusProto) ProtoMessage() {}
 
 func (x *NodeHealthStatusProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[6]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -805,7 +919,7 @@ func (x *NodeHealthStatusProto) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeHealthStatusProto.ProtoReflect.Descriptor instead.
 func (*NodeHealthStatusProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{6}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NodeHealthStatusProto) GetIsNodeHealthy() bool {
@@ -844,7 +958,7 @@ type OpportunisticContainersStatusProto struct {
 
 func (x *OpportunisticContainersStatusProto) Reset() {
 	*x = OpportunisticContainersStatusProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[7]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +970,7 @@ func (x *OpportunisticContainersStatusProto) String() string {
 func (*OpportunisticContainersStatusProto) ProtoMessage() {}
 
 func (x *OpportunisticContainersStatusProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[7]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +983,7 @@ func (x *OpportunisticContainersStatusProto) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use OpportunisticContainersStatusProto.ProtoReflect.Descriptor instead.
 func (*OpportunisticContainersStatusProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{7}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *OpportunisticContainersStatusProto) GetRunningOpportContainers() int32 {
@@ -948,7 +1062,7 @@ const (
 
 func (x *NMContainerStatusProto) Reset() {
 	*x = NMContainerStatusProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[8]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -960,7 +1074,7 @@ func (x *NMContainerStatusProto) String() string {
 func (*NMContainerStatusProto) ProtoMessage() {}
 
 func (x *NMContainerStatusProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[8]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -973,7 +1087,7 @@ func (x *NMContainerStatusProto) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NMContainerStatusProto.ProtoReflect.Descriptor instead.
 func (*NMContainerStatusProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{8}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *NMContainerStatusProto) GetContainerId() *ContainerIdProto {
@@ -1070,7 +1184,7 @@ type MasterKeyProto struct {
 
 func (x *MasterKeyProto) Reset() {
 	*x = MasterKeyProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[9]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1082,7 +1196,7 @@ func (x *MasterKeyProto) String() string {
 func (*MasterKeyProto) ProtoMessage() {}
 
 func (x *MasterKeyProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[9]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1095,7 +1209,7 @@ func (x *MasterKeyProto) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MasterKeyProto.ProtoReflect.Descriptor instead.
 func (*MasterKeyProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{9}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *MasterKeyProto) GetKeyId() int32 {
@@ -1121,7 +1235,7 @@ type NodeLabelsProto struct {
 
 func (x *NodeLabelsProto) Reset() {
 	*x = NodeLabelsProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[10]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1133,7 +1247,7 @@ func (x *NodeLabelsProto) String() string {
 func (*NodeLabelsProto) ProtoMessage() {}
 
 func (x *NodeLabelsProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[10]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1146,7 +1260,7 @@ func (x *NodeLabelsProto) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeLabelsProto.ProtoReflect.Descriptor instead.
 func (*NodeLabelsProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{10}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NodeLabelsProto) GetNodeLabels() []*NodeLabelProto {
@@ -1165,7 +1279,7 @@ type NodeAttributesProto struct {
 
 func (x *NodeAttributesProto) Reset() {
 	*x = NodeAttributesProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[11]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1291,7 @@ func (x *NodeAttributesProto) String() string {
 func (*NodeAttributesProto) ProtoMessage() {}
 
 func (x *NodeAttributesProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[11]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1304,7 @@ func (x *NodeAttributesProto) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeAttributesProto.ProtoReflect.Descriptor instead.
 func (*NodeAttributesProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{11}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeAttributesProto) GetNodeAttributes() []*NodeAttributeProto {
@@ -1216,7 +1330,7 @@ const (
 
 func (x *LogAggregationReportProto) Reset() {
 	*x = LogAggregationReportProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[12]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1228,7 +1342,7 @@ func (x *LogAggregationReportProto) String() string {
 func (*LogAggregationReportProto) ProtoMessage() {}
 
 func (x *LogAggregationReportProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[12]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1241,7 +1355,7 @@ func (x *LogAggregationReportProto) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogAggregationReportProto.ProtoReflect.Descriptor instead.
 func (*LogAggregationReportProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{12}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LogAggregationReportProto) GetApplicationId() *ApplicationIdProto {
@@ -1275,7 +1389,7 @@ type ContainerQueuingLimitProto struct {
 
 func (x *ContainerQueuingLimitProto) Reset() {
 	*x = ContainerQueuingLimitProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[13]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1287,7 +1401,7 @@ func (x *ContainerQueuingLimitProto) String() string {
 func (*ContainerQueuingLimitProto) ProtoMessage() {}
 
 func (x *ContainerQueuingLimitProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[13]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1300,7 +1414,7 @@ func (x *ContainerQueuingLimitProto) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerQueuingLimitProto.ProtoReflect.Descriptor instead.
 func (*ContainerQueuingLimitProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{13}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ContainerQueuingLimitProto) GetMaxQueueLength() int32 {
@@ -1327,7 +1441,7 @@ type SystemCredentialsForAppsProto struct {
 
 func (x *SystemCredentialsForAppsProto) Reset() {
 	*x = SystemCredentialsForAppsProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[14]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1453,7 @@ func (x *SystemCredentialsForAppsProto) String() string {
 func (*SystemCredentialsForAppsProto) ProtoMessage() {}
 
 func (x *SystemCredentialsForAppsProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[14]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1466,7 @@ func (x *SystemCredentialsForAppsProto) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SystemCredentialsForAppsProto.ProtoReflect.Descriptor instead.
 func (*SystemCredentialsForAppsProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{14}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SystemCredentialsForAppsProto) GetAppId() *ApplicationIdProto {
@@ -1388,7 +1502,7 @@ const (
 
 func (x *AppCollectorDataProto) Reset() {
 	*x = AppCollectorDataProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[15]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1400,7 +1514,7 @@ func (x *AppCollectorDataProto) String() string {
 func (*AppCollectorDataProto) ProtoMessage() {}
 
 func (x *AppCollectorDataProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[15]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1413,7 +1527,7 @@ func (x *AppCollectorDataProto) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppCollectorDataProto.ProtoReflect.Descriptor instead.
 func (*AppCollectorDataProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{15}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AppCollectorDataProto) GetAppId() *ApplicationIdProto {
@@ -1459,7 +1573,7 @@ type UnRegisterNodeManagerResponseProto struct {
 
 func (x *UnRegisterNodeManagerResponseProto) Reset() {
 	*x = UnRegisterNodeManagerResponseProto{}
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[16]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +1585,7 @@ func (x *UnRegisterNodeManagerResponseProto) String() string {
 func (*UnRegisterNodeManagerResponseProto) ProtoMessage() {}
 
 func (x *UnRegisterNodeManagerResponseProto) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_yarnpb_tracker_proto_msgTypes[16]
+	mi := &file_internal_yarnpb_tracker_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +1598,7 @@ func (x *UnRegisterNodeManagerResponseProto) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use UnRegisterNodeManagerResponseProto.ProtoReflect.Descriptor instead.
 func (*UnRegisterNodeManagerResponseProto) Descriptor() ([]byte, []int) {
-	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{16}
+	return file_internal_yarnpb_tracker_proto_rawDescGZIP(), []int{18}
 }
 
 var File_internal_yarnpb_tracker_proto protoreflect.FileDescriptor
@@ -1492,7 +1606,7 @@ var File_internal_yarnpb_tracker_proto protoreflect.FileDescriptor
 const file_internal_yarnpb_tracker_proto_rawDesc = "" +
 	"\n" +
 	"\x1dinternal/yarnpb/tracker.proto\x12\n" +
-	"creel.yarn\x1a\x1cinternal/yarnpb/client.proto\x1a\x1dinternal/yarnpb/cluster.proto\x1a internal/yarnpb/containers.proto\x1a#internal/yarnpb/ids_resources.proto\x1a\x1einternal/yarnpb/security.proto\"\xe4\x05\n" +
+	"creel.yarn\x1a\x1cinternal/yarnpb/client.proto\x1a\x1dinternal/yarnpb/cluster.proto\x1a internal/yarnpb/containers.proto\x1a#internal/yarnpb/ids_resources.proto\x1a\x1einternal/yarnpb/security.proto\"\xbc\x06\n" +
 	"\x1fRegisterNodeManagerRequestProto\x120\n" +
 	"\anode_id\x18\x01 \x01(\v2\x17.creel.yarn.NodeIdProtoR\x06nodeId\x12\x1b\n" +
 	"\thttp_port\x18\x03 \x01(\x05R\bhttpPort\x125\n" +
@@ -1510,7 +1624,13 @@ const file_internal_yarnpb_tracker_proto_rawDesc = "" +
 	"\x0enodeAttributes\x18\v \x01(\v2\x1f.creel.yarn.NodeAttributesProtoR\x0enodeAttributes\x12;\n" +
 	"\n" +
 	"nodeStatus\x18\f \x01(\v2\x1b.creel.yarn.NodeStatusProtoR\n" +
-	"nodeStatus\"\xc1\x04\n" +
+	"nodeStatus\x12V\n" +
+	"\x14over_allocation_info\x18\xfeN \x01(\v2#.creel.yarn.OverAllocationInfoProtoR\x12overAllocationInfo\"|\n" +
+	"\x17OverAllocationInfoProto\x12a\n" +
+	"\x1aover_allocation_thresholds\x18\x01 \x01(\v2#.creel.yarn.ResourceThresholdsProtoR\x18overAllocationThresholds\"C\n" +
+	"\x17ResourceThresholdsProto\x12\x16\n" +
+	"\x06memory\x18\x01 \x01(\x02R\x06memory\x12\x10\n" +
+	"\x03cpu\x18\x02 \x01(\x02R\x03cpu\"\xc1\x04\n" +
 	" RegisterNodeManagerResponseProto\x12W\n" +
 	"\x1acontainer_token_master_key\x18\x01 \x01(\v2\x1a.creel.yarn.MasterKeyProtoR\x17containerTokenMasterKey\x12I\n" +
 	"\x13nm_token_master_key\x18\x02 \x01(\v2\x1a.creel.yarn.MasterKeyProtoR\x10nmTokenMasterKey\x12;\n" +
@@ -1561,7 +1681,7 @@ const file_internal_yarnpb_tracker_proto_rawDesc = "" +
 	"\x1dareNodeAttributesAcceptedByRM\x18\x12 \x01(\b:\x05falseR\x1dareNodeAttributesAcceptedByRM\x12(\n" +
 	"\x0ftokenSequenceNo\x18\x13 \x01(\x03R\x0ftokenSequenceNo\"U\n" +
 	"!UnRegisterNodeManagerRequestProto\x120\n" +
-	"\anode_id\x18\x01 \x01(\v2\x17.creel.yarn.NodeIdProtoR\x06nodeId\"\xd2\x05\n" +
+	"\anode_id\x18\x01 \x01(\v2\x17.creel.yarn.NodeIdProtoR\x06nodeId\"\xa0\x06\n" +
 	"\x0fNodeStatusProto\x120\n" +
 	"\anode_id\x18\x01 \x01(\v2\x17.creel.yarn.NodeIdProtoR\x06nodeId\x12\x1f\n" +
 	"\vresponse_id\x18\x02 \x01(\x05R\n" +
@@ -1572,7 +1692,8 @@ const file_internal_yarnpb_tracker_proto_rawDesc = "" +
 	"\x16containers_utilization\x18\x06 \x01(\v2$.creel.yarn.ResourceUtilizationProtoR\x15containersUtilization\x12O\n" +
 	"\x10node_utilization\x18\a \x01(\v2$.creel.yarn.ResourceUtilizationProtoR\x0fnodeUtilization\x12M\n" +
 	"\x14increased_containers\x18\b \x03(\v2\x1a.creel.yarn.ContainerProtoR\x13increasedContainers\x12v\n" +
-	"\x1fopportunistic_containers_status\x18\t \x01(\v2..creel.yarn.OpportunisticContainersStatusProtoR\x1dopportunisticContainersStatus\"\x9b\x01\n" +
+	"\x1fopportunistic_containers_status\x18\t \x01(\v2..creel.yarn.OpportunisticContainersStatusProtoR\x1dopportunisticContainersStatus\x12L\n" +
+	"\x0epredicted_peak\x18\xfeN \x01(\v2$.creel.yarn.ResourceUtilizationProtoR\rpredictedPeak\"\x9b\x01\n" +
 	"\x15NodeHealthStatusProto\x12&\n" +
 	"\x0fis_node_healthy\x18\x01 \x01(\bR\risNodeHealthy\x12#\n" +
 	"\rhealth_report\x18\x02 \x01(\tR\fhealthReport\x125\n" +
@@ -1646,102 +1767,107 @@ func file_internal_yarnpb_tracker_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_yarnpb_tracker_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_internal_yarnpb_tracker_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_internal_yarnpb_tracker_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_internal_yarnpb_tracker_proto_goTypes = []any{
 	(NodeActionProto)(0),                       // 0: creel.yarn.NodeActionProto
 	(*RegisterNodeManagerRequestProto)(nil),    // 1: creel.yarn.RegisterNodeManagerRequestProto
-	(*RegisterNodeManagerResponseProto)(nil),   // 2: creel.yarn.RegisterNodeManagerResponseProto
-	(*NodeHeartbeatRequestProto)(nil),          // 3: creel.yarn.NodeHeartbeatRequestProto
-	(*NodeHeartbeatResponseProto)(nil),         // 4: creel.yarn.NodeHeartbeatResponseProto
-	(*UnRegisterNodeManagerRequestProto)(nil),  // 5: creel.yarn.UnRegisterNodeManagerRequestProto
-	(*NodeStatusProto)(nil),                    // 6: creel.yarn.NodeStatusProto
-	(*NodeHealthStatusProto)(nil),              // 7: creel.yarn.NodeHealthStatusProto
-	(*OpportunisticContainersStatusProto)(nil), // 8: creel.yarn.OpportunisticContainersStatusProto
-	(*NMContainerStatusProto)(nil),             // 9: creel.yarn.NMContainerStatusProto
-	(*MasterKeyProto)(nil),                     // 10: creel.yarn.MasterKeyProto
-	(*NodeLabelsProto)(nil),                    // 11: creel.yarn.NodeLabelsProto
-	(*NodeAttributesProto)(nil),                // 12: creel.yarn.NodeAttributesProto
-	(*LogAggregationReportProto)(nil),          // 13: creel.yarn.LogAggregationReportProto
-	(*ContainerQueuingLimitProto)(nil),         // 14: creel.yarn.ContainerQueuingLimitProto
-	(*SystemCredentialsForAppsProto)(nil),      // 15: creel.yarn.SystemCredentialsForAppsProto
-	(*AppCollectorDataProto)(nil),              // 16: creel.yarn.AppCollectorDataProto
-	(*UnRegisterNodeManagerResponseProto)(nil), // 17: creel.yarn.UnRegisterNodeManagerResponseProto
-	(*NodeIdProto)(nil),                        // 18: creel.yarn.NodeIdProto
-	(*ResourceProto)(nil),                      // 19: creel.yarn.ResourceProto
-	(*ApplicationIdProto)(nil),                 // 20: creel.yarn.ApplicationIdProto
-	(*ContainerIdProto)(nil),                   // 21: creel.yarn.ContainerIdProto
-	(*ContainerProto)(nil),                     // 22: creel.yarn.ContainerProto
-	(*SignalContainerRequestProto)(nil),        // 23: creel.yarn.SignalContainerRequestProto
-	(*ContainerStatusProto)(nil),               // 24: creel.yarn.ContainerStatusProto
-	(*ResourceUtilizationProto)(nil),           // 25: creel.yarn.ResourceUtilizationProto
-	(ContainerStateProto)(0),                   // 26: creel.yarn.ContainerStateProto
-	(*PriorityProto)(nil),                      // 27: creel.yarn.PriorityProto
-	(ExecutionTypeProto)(0),                    // 28: creel.yarn.ExecutionTypeProto
-	(*NodeLabelProto)(nil),                     // 29: creel.yarn.NodeLabelProto
-	(*NodeAttributeProto)(nil),                 // 30: creel.yarn.NodeAttributeProto
-	(LogAggregationStatusProto)(0),             // 31: creel.yarn.LogAggregationStatusProto
-	(*TokenProto)(nil),                         // 32: creel.yarn.TokenProto
+	(*OverAllocationInfoProto)(nil),            // 2: creel.yarn.OverAllocationInfoProto
+	(*ResourceThresholdsProto)(nil),            // 3: creel.yarn.ResourceThresholdsProto
+	(*RegisterNodeManagerResponseProto)(nil),   // 4: creel.yarn.RegisterNodeManagerResponseProto
+	(*NodeHeartbeatRequestProto)(nil),          // 5: creel.yarn.NodeHeartbeatRequestProto
+	(*NodeHeartbeatResponseProto)(nil),         // 6: creel.yarn.NodeHeartbeatResponseProto
+	(*UnRegisterNodeManagerRequestProto)(nil),  // 7: creel.yarn.UnRegisterNodeManagerRequestProto
+	(*NodeStatusProto)(nil),                    // 8: creel.yarn.NodeStatusProto
+	(*NodeHealthStatusProto)(nil),              // 9: creel.yarn.NodeHealthStatusProto
+	(*OpportunisticContainersStatusProto)(nil), // 10: creel.yarn.OpportunisticContainersStatusProto
+	(*NMContainerStatusProto)(nil),             // 11: creel.yarn.NMContainerStatusProto
+	(*MasterKeyProto)(nil),                     // 12: creel.yarn.MasterKeyProto
+	(*NodeLabelsProto)(nil),                    // 13: creel.yarn.NodeLabelsProto
+	(*NodeAttributesProto)(nil),                // 14: creel.yarn.NodeAttributesProto
+	(*LogAggregationReportProto)(nil),          // 15: creel.yarn.LogAggregationReportProto
+	(*ContainerQueuingLimitProto)(nil),         // 16: creel.yarn.ContainerQueuingLimitProto
+	(*SystemCredentialsForAppsProto)(nil),      // 17: creel.yarn.SystemCredentialsForAppsProto
+	(*AppCollectorDataProto)(nil),              // 18: creel.yarn.AppCollectorDataProto
+	(*UnRegisterNodeManagerResponseProto)(nil), // 19: creel.yarn.UnRegisterNodeManagerResponseProto
+	(*NodeIdProto)(nil),                        // 20: creel.yarn.NodeIdProto
+	(*ResourceProto)(nil),                      // 21: creel.yarn.ResourceProto
+	(*ApplicationIdProto)(nil),                 // 22: creel.yarn.ApplicationIdProto
+	(*ContainerIdProto)(nil),                   // 23: creel.yarn.ContainerIdProto
+	(*ContainerProto)(nil),                     // 24: creel.yarn.ContainerProto
+	(*SignalContainerRequestProto)(nil),        // 25: creel.yarn.SignalContainerRequestProto
+	(*ContainerStatusProto)(nil),               // 26: creel.yarn.ContainerStatusProto
+	(*ResourceUtilizationProto)(nil),           // 27: creel.yarn.ResourceUtilizationProto
+	(ContainerStateProto)(0),                   // 28: creel.yarn.ContainerStateProto
+	(*PriorityProto)(nil),                      // 29: creel.yarn.PriorityProto
+	(ExecutionTypeProto)(0),                    // 30: creel.yarn.ExecutionTypeProto
+	(*NodeLabelProto)(nil),                     // 31: creel.yarn.NodeLabelProto
+	(*NodeAttributeProto)(nil),                 // 32: creel.yarn.NodeAttributeProto
+	(LogAggregationStatusProto)(0),             // 33: creel.yarn.LogAggregationStatusProto
+	(*TokenProto)(nil),                         // 34: creel.yarn.TokenProto
 }
 var file_internal_yarnpb_tracker_proto_depIdxs = []int32{
-	18, // 0: creel.yarn.RegisterNodeManagerRequestProto.node_id:type_name -> creel.yarn.NodeIdProto
-	19, // 1: creel.yarn.RegisterNodeManagerRequestProto.resource:type_name -> creel.yarn.ResourceProto
-	9,  // 2: creel.yarn.RegisterNodeManagerRequestProto.container_statuses:type_name -> creel.yarn.NMContainerStatusProto
-	20, // 3: creel.yarn.RegisterNodeManagerRequestProto.runningApplications:type_name -> creel.yarn.ApplicationIdProto
-	11, // 4: creel.yarn.RegisterNodeManagerRequestProto.nodeLabels:type_name -> creel.yarn.NodeLabelsProto
-	19, // 5: creel.yarn.RegisterNodeManagerRequestProto.physicalResource:type_name -> creel.yarn.ResourceProto
-	13, // 6: creel.yarn.RegisterNodeManagerRequestProto.log_aggregation_reports_for_apps:type_name -> creel.yarn.LogAggregationReportProto
-	12, // 7: creel.yarn.RegisterNodeManagerRequestProto.nodeAttributes:type_name -> creel.yarn.NodeAttributesProto
-	6,  // 8: creel.yarn.RegisterNodeManagerRequestProto.nodeStatus:type_name -> creel.yarn.NodeStatusProto
-	10, // 9: creel.yarn.RegisterNodeManagerResponseProto.container_token_master_key:type_name -> creel.yarn.MasterKeyProto
-	10, // 10: creel.yarn.RegisterNodeManagerResponseProto.nm_token_master_key:type_name -> creel.yarn.MasterKeyProto
-	0,  // 11: creel.yarn.RegisterNodeManagerResponseProto.nodeAction:type_name -> creel.yarn.NodeActionProto
-	19, // 12: creel.yarn.RegisterNodeManagerResponseProto.resource:type_name -> creel.yarn.ResourceProto
-	6,  // 13: creel.yarn.NodeHeartbeatRequestProto.node_status:type_name -> creel.yarn.NodeStatusProto
-	10, // 14: creel.yarn.NodeHeartbeatRequestProto.last_known_container_token_master_key:type_name -> creel.yarn.MasterKeyProto
-	10, // 15: creel.yarn.NodeHeartbeatRequestProto.last_known_nm_token_master_key:type_name -> creel.yarn.MasterKeyProto
-	11, // 16: creel.yarn.NodeHeartbeatRequestProto.nodeLabels:type_name -> creel.yarn.NodeLabelsProto
-	13, // 17: creel.yarn.NodeHeartbeatRequestProto.log_aggregation_reports_for_apps:type_name -> creel.yarn.LogAggregationReportProto
-	16, // 18: creel.yarn.NodeHeartbeatRequestProto.registering_collectors:type_name -> creel.yarn.AppCollectorDataProto
-	12, // 19: creel.yarn.NodeHeartbeatRequestProto.nodeAttributes:type_name -> creel.yarn.NodeAttributesProto
-	10, // 20: creel.yarn.NodeHeartbeatResponseProto.container_token_master_key:type_name -> creel.yarn.MasterKeyProto
-	10, // 21: creel.yarn.NodeHeartbeatResponseProto.nm_token_master_key:type_name -> creel.yarn.MasterKeyProto
-	0,  // 22: creel.yarn.NodeHeartbeatResponseProto.nodeAction:type_name -> creel.yarn.NodeActionProto
-	21, // 23: creel.yarn.NodeHeartbeatResponseProto.containers_to_cleanup:type_name -> creel.yarn.ContainerIdProto
-	20, // 24: creel.yarn.NodeHeartbeatResponseProto.applications_to_cleanup:type_name -> creel.yarn.ApplicationIdProto
-	21, // 25: creel.yarn.NodeHeartbeatResponseProto.containers_to_be_removed_from_nm:type_name -> creel.yarn.ContainerIdProto
-	15, // 26: creel.yarn.NodeHeartbeatResponseProto.system_credentials_for_apps:type_name -> creel.yarn.SystemCredentialsForAppsProto
-	22, // 27: creel.yarn.NodeHeartbeatResponseProto.containers_to_decrease:type_name -> creel.yarn.ContainerProto
-	23, // 28: creel.yarn.NodeHeartbeatResponseProto.containers_to_signal:type_name -> creel.yarn.SignalContainerRequestProto
-	19, // 29: creel.yarn.NodeHeartbeatResponseProto.resource:type_name -> creel.yarn.ResourceProto
-	14, // 30: creel.yarn.NodeHeartbeatResponseProto.container_queuing_limit:type_name -> creel.yarn.ContainerQueuingLimitProto
-	16, // 31: creel.yarn.NodeHeartbeatResponseProto.app_collectors:type_name -> creel.yarn.AppCollectorDataProto
-	22, // 32: creel.yarn.NodeHeartbeatResponseProto.containers_to_update:type_name -> creel.yarn.ContainerProto
-	18, // 33: creel.yarn.UnRegisterNodeManagerRequestProto.node_id:type_name -> creel.yarn.NodeIdProto
-	18, // 34: creel.yarn.NodeStatusProto.node_id:type_name -> creel.yarn.NodeIdProto
-	24, // 35: creel.yarn.NodeStatusProto.containersStatuses:type_name -> creel.yarn.ContainerStatusProto
-	7,  // 36: creel.yarn.NodeStatusProto.nodeHealthStatus:type_name -> creel.yarn.NodeHealthStatusProto
-	20, // 37: creel.yarn.NodeStatusProto.keep_alive_applications:type_name -> creel.yarn.ApplicationIdProto
-	25, // 38: creel.yarn.NodeStatusProto.containers_utilization:type_name -> creel.yarn.ResourceUtilizationProto
-	25, // 39: creel.yarn.NodeStatusProto.node_utilization:type_name -> creel.yarn.ResourceUtilizationProto
-	22, // 40: creel.yarn.NodeStatusProto.increased_containers:type_name -> creel.yarn.ContainerProto
-	8,  // 41: creel.yarn.NodeStatusProto.opportunistic_containers_status:type_name -> creel.yarn.OpportunisticContainersStatusProto
-	21, // 42: creel.yarn.NMContainerStatusProto.container_id:type_name -> creel.yarn.ContainerIdProto
-	26, // 43: creel.yarn.NMContainerStatusProto.container_state:type_name -> creel.yarn.ContainerStateProto
-	19, // 44: creel.yarn.NMContainerStatusProto.resource:type_name -> creel.yarn.ResourceProto
-	27, // 45: creel.yarn.NMContainerStatusProto.priority:type_name -> creel.yarn.PriorityProto
-	28, // 46: creel.yarn.NMContainerStatusProto.executionType:type_name -> creel.yarn.ExecutionTypeProto
-	29, // 47: creel.yarn.NodeLabelsProto.nodeLabels:type_name -> creel.yarn.NodeLabelProto
-	30, // 48: creel.yarn.NodeAttributesProto.nodeAttributes:type_name -> creel.yarn.NodeAttributeProto
-	20, // 49: creel.yarn.LogAggregationReportProto.application_id:type_name -> creel.yarn.ApplicationIdProto
-	31, // 50: creel.yarn.LogAggregationReportProto.log_aggregation_status:type_name -> creel.yarn.LogAggregationStatusProto
-	20, // 51: creel.yarn.SystemCredentialsForAppsProto.appId:type_name -> creel.yarn.ApplicationIdProto
-	20, // 52: creel.yarn.AppCollectorDataProto.app_id:type_name -> creel.yarn.ApplicationIdProto
-	32, // 53: creel.yarn.AppCollectorDataProto.app_collector_token:type_name -> creel.yarn.TokenProto
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	20, // 0: creel.yarn.RegisterNodeManagerRequestProto.node_id:type_name -> creel.yarn.NodeIdProto
+	21, // 1: creel.yarn.RegisterNodeManagerRequestProto.resource:type_name -> creel.yarn.ResourceProto
+	11, // 2: creel.yarn.RegisterNodeManagerRequestProto.container_statuses:type_name -> creel.yarn.NMContainerStatusProto
+	22, // 3: creel.yarn.RegisterNodeManagerRequestProto.runningApplications:type_name -> creel.yarn.ApplicationIdProto
+	13, // 4: creel.yarn.RegisterNodeManagerRequestProto.nodeLabels:type_name -> creel.yarn.NodeLabelsProto
+	21, // 5: creel.yarn.RegisterNodeManagerRequestProto.physicalResource:type_name -> creel.yarn.ResourceProto
+	15, // 6: creel.yarn.RegisterNodeManagerRequestProto.log_aggregation_reports_for_apps:type_name -> creel.yarn.LogAggregationReportProto
+	14, // 7: creel.yarn.RegisterNodeManagerRequestProto.nodeAttributes:type_name -> creel.yarn.NodeAttributesProto
+	8,  // 8: creel.yarn.RegisterNodeManagerRequestProto.nodeStatus:type_name -> creel.yarn.NodeStatusProto
+	2,  // 9: creel.yarn.RegisterNodeManagerRequestProto.over_allocation_info:type_name -> creel.yarn.OverAllocationInfoProto
+	3,  // 10: creel.yarn.OverAllocationInfoProto.over_allocation_thresholds:type_name -> creel.yarn.ResourceThresholdsProto
+	12, // 11: creel.yarn.RegisterNodeManagerResponseProto.container_token_master_key:type_name -> creel.yarn.MasterKeyProto
+	12, // 12: creel.yarn.RegisterNodeManagerResponseProto.nm_token_master_key:type_name -> creel.yarn.MasterKeyProto
+	0,  // 13: creel.yarn.RegisterNodeManagerResponseProto.nodeAction:type_name -> creel.yarn.NodeActionProto
+	21, // 14: creel.yarn.RegisterNodeManagerResponseProto.resource:type_name -> creel.yarn.ResourceProto
+	8,  // 15: creel.yarn.NodeHeartbeatRequestProto.node_status:type_name -> creel.yarn.NodeStatusProto
+	12, // 16: creel.yarn.NodeHeartbeatRequestProto.last_known_container_token_master_key:type_name -> creel.yarn.MasterKeyProto
+	12, // 17: creel.yarn.NodeHeartbeatRequestProto.last_known_nm_token_master_key:type_name -> creel.yarn.MasterKeyProto
+	13, // 18: creel.yarn.NodeHeartbeatRequestProto.nodeLabels:type_name -> creel.yarn.NodeLabelsProto
+	15, // 19: creel.yarn.NodeHeartbeatRequestProto.log_aggregation_reports_for_apps:type_name -> creel.yarn.LogAggregationReportProto
+	18, // 20: creel.yarn.NodeHeartbeatRequestProto.registering_collectors:type_name -> creel.yarn.AppCollectorDataProto
+	14, // 21: creel.yarn.NodeHeartbeatRequestProto.nodeAttributes:type_name -> creel.yarn.NodeAttributesProto
+	12, // 22: creel.yarn.NodeHeartbeatResponseProto.container_token_master_key:type_name -> creel.yarn.MasterKeyProto
+	12, // 23: creel.yarn.NodeHeartbeatResponseProto.nm_token_master_key:type_name -> creel.yarn.MasterKeyProto
+	0,  // 24: creel.yarn.NodeHeartbeatResponseProto.nodeAction:type_name -> creel.yarn.NodeActionProto
+	23, // 25: creel.yarn.NodeHeartbeatResponseProto.containers_to_cleanup:type_name -> creel.yarn.ContainerIdProto
+	22, // 26: creel.yarn.NodeHeartbeatResponseProto.applications_to_cleanup:type_name -> creel.yarn.ApplicationIdProto
+	23, // 27: creel.yarn.NodeHeartbeatResponseProto.containers_to_be_removed_from_nm:type_name -> creel.yarn.ContainerIdProto
+	17, // 28: creel.yarn.NodeHeartbeatResponseProto.system_credentials_for_apps:type_name -> creel.yarn.SystemCredentialsForAppsProto
+	24, // 29: creel.yarn.NodeHeartbeatResponseProto.containers_to_decrease:type_name -> creel.yarn.ContainerProto
+	25, // 30: creel.yarn.NodeHeartbeatResponseProto.containers_to_signal:type_name -> creel.yarn.SignalContainerRequestProto
+	21, // 31: creel.yarn.NodeHeartbeatResponseProto.resource:type_name -> creel.yarn.ResourceProto
+	16, // 32: creel.yarn.NodeHeartbeatResponseProto.container_queuing_limit:type_name -> creel.yarn.ContainerQueuingLimitProto
+	18, // 33: creel.yarn.NodeHeartbeatResponseProto.app_collectors:type_name -> creel.yarn.AppCollectorDataProto
+	24, // 34: creel.yarn.NodeHeartbeatResponseProto.containers_to_update:type_name -> creel.yarn.ContainerProto
+	20, // 35: creel.yarn.UnRegisterNodeManagerRequestProto.node_id:type_name -> creel.yarn.NodeIdProto
+	20, // 36: creel.yarn.NodeStatusProto.node_id:type_name -> creel.yarn.NodeIdProto
+	26, // 37: creel.yarn.NodeStatusProto.containersStatuses:type_name -> creel.yarn.ContainerStatusProto
+	9,  // 38: creel.yarn.NodeStatusProto.nodeHealthStatus:type_name -> creel.yarn.NodeHealthStatusProto
+	22, // 39: creel.yarn.NodeStatusProto.keep_alive_applications:type_name -> creel.yarn.ApplicationIdProto
+	27, // 40: creel.yarn.NodeStatusProto.containers_utilization:type_name -> creel.yarn.ResourceUtilizationProto
+	27, // 41: creel.yarn.NodeStatusProto.node_utilization:type_name -> creel.yarn.ResourceUtilizationProto
+	24, // 42: creel.yarn.NodeStatusProto.increased_containers:type_name -> creel.yarn.ContainerProto
+	10, // 43: creel.yarn.NodeStatusProto.opportunistic_containers_status:type_name -> creel.yarn.OpportunisticContainersStatusProto
+	27, // 44: creel.yarn.NodeStatusProto.predicted_peak:type_name -> creel.yarn.ResourceUtilizationProto
+	23, // 45: creel.yarn.NMContainerStatusProto.container_id:type_name -> creel.yarn.ContainerIdProto
+	28, // 46: creel.yarn.NMContainerStatusProto.container_state:type_name -> creel.yarn.ContainerStateProto
+	21, // 47: creel.yarn.NMContainerStatusProto.resource:type_name -> creel.yarn.ResourceProto
+	29, // 48: creel.yarn.NMContainerStatusProto.priority:type_name -> creel.yarn.PriorityProto
+	30, // 49: creel.yarn.NMContainerStatusProto.executionType:type_name -> creel.yarn.ExecutionTypeProto
+	31, // 50: creel.yarn.NodeLabelsProto.nodeLabels:type_name -> creel.yarn.NodeLabelProto
+	32, // 51: creel.yarn.NodeAttributesProto.nodeAttributes:type_name -> creel.yarn.NodeAttributeProto
+	22, // 52: creel.yarn.LogAggregationReportProto.application_id:type_name -> creel.yarn.ApplicationIdProto
+	33, // 53: creel.yarn.LogAggregationReportProto.log_aggregation_status:type_name -> creel.yarn.LogAggregationStatusProto
+	22, // 54: creel.yarn.SystemCredentialsForAppsProto.appId:type_name -> creel.yarn.ApplicationIdProto
+	22, // 55: creel.yarn.AppCollectorDataProto.app_id:type_name -> creel.yarn.ApplicationIdProto
+	34, // 56: creel.yarn.AppCollectorDataProto.app_collector_token:type_name -> creel.yarn.TokenProto
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_internal_yarnpb_tracker_proto_init() }
@@ -1760,7 +1886,7 @@ func file_internal_yarnpb_tracker_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_yarnpb_tracker_proto_rawDesc), len(file_internal_yarnpb_tracker_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -7,11 +7,13 @@
 package yarnpb
 
 import (
+	binary "encoding/binary"
 	fmt "fmt"
 	protohelpers "github.com/planetscale/vtprotobuf/protohelpers"
 	proto "google.golang.org/protobuf/proto"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	io "io"
+	math "math"
 )
 
 const (
@@ -32,6 +34,7 @@ func (m *RegisterNodeManagerRequestProto) CloneVT() *RegisterNodeManagerRequestP
 	r.PhysicalResource = m.PhysicalResource.CloneVT()
 	r.NodeAttributes = m.NodeAttributes.CloneVT()
 	r.NodeStatus = m.NodeStatus.CloneVT()
+	r.OverAllocationInfo = m.OverAllocationInfo.CloneVT()
 	if rhs := m.HttpPort; rhs != nil {
 		tmpVal := *rhs
 		r.HttpPort = &tmpVal
@@ -69,6 +72,47 @@ func (m *RegisterNodeManagerRequestProto) CloneVT() *RegisterNodeManagerRequestP
 }
 
 func (m *RegisterNodeManagerRequestProto) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *OverAllocationInfoProto) CloneVT() *OverAllocationInfoProto {
+	if m == nil {
+		return (*OverAllocationInfoProto)(nil)
+	}
+	r := new(OverAllocationInfoProto)
+	r.OverAllocationThresholds = m.OverAllocationThresholds.CloneVT()
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *OverAllocationInfoProto) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *ResourceThresholdsProto) CloneVT() *ResourceThresholdsProto {
+	if m == nil {
+		return (*ResourceThresholdsProto)(nil)
+	}
+	r := new(ResourceThresholdsProto)
+	if rhs := m.Memory; rhs != nil {
+		tmpVal := *rhs
+		r.Memory = &tmpVal
+	}
+	if rhs := m.Cpu; rhs != nil {
+		tmpVal := *rhs
+		r.Cpu = &tmpVal
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *ResourceThresholdsProto) CloneMessageVT() proto.Message {
 	return m.CloneVT()
 }
 
@@ -285,6 +329,7 @@ func (m *NodeStatusProto) CloneVT() *NodeStatusProto {
 	r.ContainersUtilization = m.ContainersUtilization.CloneVT()
 	r.NodeUtilization = m.NodeUtilization.CloneVT()
 	r.OpportunisticContainersStatus = m.OpportunisticContainersStatus.CloneVT()
+	r.PredictedPeak = m.PredictedPeak.CloneVT()
 	if rhs := m.ResponseId; rhs != nil {
 		tmpVal := *rhs
 		r.ResponseId = &tmpVal
@@ -667,6 +712,20 @@ func (m *RegisterNodeManagerRequestProto) MarshalToSizedBufferVT(dAtA []byte) (i
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.OverAllocationInfo != nil {
+		size, err := m.OverAllocationInfo.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x4
+		i--
+		dAtA[i] = 0xf7
+		i--
+		dAtA[i] = 0xf2
+	}
 	if m.NodeStatus != nil {
 		size, err := m.NodeStatus.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -774,6 +833,94 @@ func (m *RegisterNodeManagerRequestProto) MarshalToSizedBufferVT(dAtA []byte) (i
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
 		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *OverAllocationInfoProto) MarshalVT() (dAtA []byte, err error) {
+	if m == nil {
+		return nil, nil
+	}
+	size := m.SizeVT()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *OverAllocationInfoProto) MarshalToVT(dAtA []byte) (int, error) {
+	size := m.SizeVT()
+	return m.MarshalToSizedBufferVT(dAtA[:size])
+}
+
+func (m *OverAllocationInfoProto) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+	if m == nil {
+		return 0, nil
+	}
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.unknownFields != nil {
+		i -= len(m.unknownFields)
+		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.OverAllocationThresholds != nil {
+		size, err := m.OverAllocationThresholds.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *ResourceThresholdsProto) MarshalVT() (dAtA []byte, err error) {
+	if m == nil {
+		return nil, nil
+	}
+	size := m.SizeVT()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ResourceThresholdsProto) MarshalToVT(dAtA []byte) (int, error) {
+	size := m.SizeVT()
+	return m.MarshalToSizedBufferVT(dAtA[:size])
+}
+
+func (m *ResourceThresholdsProto) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+	if m == nil {
+		return 0, nil
+	}
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.unknownFields != nil {
+		i -= len(m.unknownFields)
+		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Cpu != nil {
+		i -= 4
+		binary.LittleEndian.PutUint32(dAtA[i:], uint32(math.Float32bits(float32(*m.Cpu))))
+		i--
+		dAtA[i] = 0x15
+	}
+	if m.Memory != nil {
+		i -= 4
+		binary.LittleEndian.PutUint32(dAtA[i:], uint32(math.Float32bits(float32(*m.Memory))))
+		i--
+		dAtA[i] = 0xd
 	}
 	return len(dAtA) - i, nil
 }
@@ -1293,6 +1440,20 @@ func (m *NodeStatusProto) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.PredictedPeak != nil {
+		size, err := m.PredictedPeak.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x4
+		i--
+		dAtA[i] = 0xf7
+		i--
+		dAtA[i] = 0xf2
 	}
 	if m.OpportunisticContainersStatus != nil {
 		size, err := m.OpportunisticContainersStatus.MarshalToSizedBufferVT(dAtA[:i])
@@ -2068,6 +2229,40 @@ func (m *RegisterNodeManagerRequestProto) SizeVT() (n int) {
 		l = m.NodeStatus.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.OverAllocationInfo != nil {
+		l = m.OverAllocationInfo.SizeVT()
+		n += 3 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	n += len(m.unknownFields)
+	return n
+}
+
+func (m *OverAllocationInfoProto) SizeVT() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.OverAllocationThresholds != nil {
+		l = m.OverAllocationThresholds.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	n += len(m.unknownFields)
+	return n
+}
+
+func (m *ResourceThresholdsProto) SizeVT() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Memory != nil {
+		n += 5
+	}
+	if m.Cpu != nil {
+		n += 5
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2315,6 +2510,10 @@ func (m *NodeStatusProto) SizeVT() (n int) {
 	if m.OpportunisticContainersStatus != nil {
 		l = m.OpportunisticContainersStatus.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.PredictedPeak != nil {
+		l = m.PredictedPeak.SizeVT()
+		n += 3 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2915,6 +3114,202 @@ func (m *RegisterNodeManagerRequestProto) unmarshal(dAtA []byte, a *slab) error 
 				return err
 			}
 			iNdEx = postIndex
+		case 10110:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OverAllocationInfo", wireType)
+			}
+			var msglen int
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
+				iNdEx++
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.OverAllocationInfo == nil {
+				m.OverAllocationInfo = &OverAllocationInfoProto{}
+			}
+			if err := m.OverAllocationInfo.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.unknownFields = append(m.unknownFields, dAtA[iNdEx:iNdEx+skippy]...)
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	a.depth--
+	return nil
+}
+func (m *OverAllocationInfoProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *OverAllocationInfoProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
+			iNdEx++
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: OverAllocationInfoProto: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: OverAllocationInfoProto: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OverAllocationThresholds", wireType)
+			}
+			var msglen int
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
+				iNdEx++
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.OverAllocationThresholds == nil {
+				m.OverAllocationThresholds = &ResourceThresholdsProto{}
+			}
+			if err := m.OverAllocationThresholds.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.unknownFields = append(m.unknownFields, dAtA[iNdEx:iNdEx+skippy]...)
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	a.depth--
+	return nil
+}
+func (m *ResourceThresholdsProto) UnmarshalVT(dAtA []byte) error {
+	var a slab
+	return m.unmarshal(dAtA, &a)
+}
+
+func (m *ResourceThresholdsProto) unmarshal(dAtA []byte, a *slab) error {
+	if a.depth++; a.depth > maxDepth {
+		return errTooDeep
+	}
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		if iNdEx < l && dAtA[iNdEx] < 0x80 {
+			wire = uint64(dAtA[iNdEx])
+			iNdEx++
+		} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+			wire = uint64(x)
+			iNdEx += n
+		} else {
+			return badVarint(n)
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ResourceThresholdsProto: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ResourceThresholdsProto: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 5 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Memory", wireType)
+			}
+			var v uint32
+			if (iNdEx + 4) > l {
+				return io.ErrUnexpectedEOF
+			}
+			v = uint32(binary.LittleEndian.Uint32(dAtA[iNdEx:]))
+			iNdEx += 4
+			v2 := float32(math.Float32frombits(v))
+			m.Memory = &v2
+		case 2:
+			if wireType != 5 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Cpu", wireType)
+			}
+			var v uint32
+			if (iNdEx + 4) > l {
+				return io.ErrUnexpectedEOF
+			}
+			v = uint32(binary.LittleEndian.Uint32(dAtA[iNdEx:]))
+			iNdEx += 4
+			v2 := float32(math.Float32frombits(v))
+			m.Cpu = &v2
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -4390,6 +4785,37 @@ func (m *NodeStatusProto) unmarshal(dAtA []byte, a *slab) error {
 				m.OpportunisticContainersStatus = &OpportunisticContainersStatusProto{}
 			}
 			if err := m.OpportunisticContainersStatus.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 10110:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field PredictedPeak", wireType)
+			}
+			var msglen int
+			if iNdEx < l && dAtA[iNdEx] < 0x80 {
+				msglen = int(dAtA[iNdEx])
+				iNdEx++
+			} else if x, n := varint(dAtA[iNdEx:]); n > 0 {
+				msglen = int(x)
+				iNdEx += n
+			} else {
+				return badVarint(n)
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.PredictedPeak == nil {
+				m.PredictedPeak = &ResourceUtilizationProto{}
+			}
+			if err := m.PredictedPeak.unmarshal(dAtA[iNdEx:postIndex], a); err != nil {
 				return err
 			}
 			iNdEx = postIndex

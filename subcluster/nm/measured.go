@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/nm/overallocate"
 	"github.com/creelrm/creel/subcluster/nm/queue"
 )
@@ -64,5 +65,13 @@ func (n *Node) measured(now time.Time, uses []Use) {
 // report writes the measured use into a heartbeat.
 func (u *usage) report(b *statusBlock) {
 	b.mem = int32(min(u.use.MemoryMB, math.MaxInt32))
-	b.cpu = float32(u.use.MilliCores) / 1000
+	b.cpu = cores(u.use)
 }
+
+// peakProto is the predicted peak in a heartbeat.
+func (u *usage) peakProto() *pb.ResourceUtilizationProto {
+	mem := int32(min(u.peak.MemoryMB, math.MaxInt32))
+	return &pb.ResourceUtilizationProto{Pmem: &mem, Vmem: &mem, Cpu: new(cores(u.peak))}
+}
+
+func cores(a overallocate.Amount) float32 { return float32(a.MilliCores) / 1000 }

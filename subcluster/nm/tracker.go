@@ -26,6 +26,12 @@ func (n *Node) Registration(now time.Time) *pb.RegisterNodeManagerRequestProto {
 	}
 	req.NodeStatus.ContainersStatuses = nil // they have a separate field
 	req.NodeStatus.IncreasedContainers, n.grownSent = nil, 0
+	if n.lendsOut() {
+		alloc := n.cfg.Overallocation.Bounded().Alloc
+		req.OverAllocationInfo = &pb.OverAllocationInfoProto{OverAllocationThresholds: &pb.ResourceThresholdsProto{
+			Memory: new(float32(alloc.Memory)), Cpu: new(float32(alloc.CPU)),
+		}}
+	}
 	for _, c := range n.order {
 		req.ContainerStatuses = append(req.ContainerStatuses, c.registerProto())
 	}
@@ -79,6 +85,9 @@ func (n *Node) status(now time.Time) *pb.NodeStatusProto {
 	s := &b.NodeStatusProto
 	s.NodeId, s.ResponseId, s.NodeHealthStatus = n.id, &b.response, &b.health
 	s.ContainersUtilization, s.NodeUtilization = &b.use, &b.use
+	if n.usage != nil && n.usage.predictor != nil {
+		s.PredictedPeak = n.usage.peakProto()
+	}
 	n.grownSent = len(n.grown)
 	for _, c := range n.grown {
 		s.IncreasedContainers = append(s.IncreasedContainers, c.grownProto())

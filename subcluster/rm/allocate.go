@@ -123,6 +123,7 @@ func (t *attempt) request(m *Machine, asks []Ask, sizes []amounts.Vec) {
 			ResourceName:        k.ResourceName,
 			ExecutionType:       k.ExecutionType,
 			StrictLocality:      k.StrictLocality,
+			Enforced:            k.EnforceExecution,
 		}, &sizes[i])
 	}
 }

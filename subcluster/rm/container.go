@@ -116,20 +116,25 @@ const (
 	charged = 0x80
 	// instead marks a guaranteed container that was granted for an opportunistic ask, without opportunistic allocation.
 	instead = 0x40
+	// lent marks an opportunistic container that was granted for a guaranteed ask; see lender.
+	lent = 0x20
 )
 
 // uncharged reports whether a container is opportunistic and counts against no queue and no node.
-func (c *container) uncharged() bool { return c.execution == uint8(creel.Opportunistic) }
+func (c *container) uncharged() bool { return c.execution&^lent == uint8(creel.Opportunistic) }
 
 // executionType is the execution type as its token has it.
 func (c *container) executionType() creel.ExecutionType {
-	return creel.ExecutionType(c.execution &^ (charged | instead))
+	return creel.ExecutionType(c.execution &^ (charged | instead | lent))
 }
 
 // askedType is the execution type of its ask.
 func (c *container) askedType() creel.ExecutionType {
-	if c.execution&instead != 0 {
+	switch {
+	case c.execution&instead != 0:
 		return creel.Opportunistic
+	case c.execution&lent != 0:
+		return creel.Guaranteed
 	}
 	return c.executionType()
 }

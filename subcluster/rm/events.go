@@ -146,19 +146,20 @@ type FinishAM struct {
 
 // RegisterNode is registerNodeManager.
 type RegisterNode struct {
-	ID           creel.NodeID
-	HTTPPort     int32
-	Rack         string // resolved by the handler; "" = /default-rack
-	Untracked    bool   // its host is on neither list; see Machine.SetTracked
-	Resource     creel.Resource
-	Physical     creel.Resource
-	Version      string
-	Unhealthy    bool // from nodeStatus
-	HealthReport string
-	Containers   []NodeContainer       // live and recently ended ones
-	Applications []creel.ApplicationID // with state on the node
-	Logs         []LogReport           // including applications that ended recently
-	Reported     NodeProperties
+	ID             creel.NodeID
+	HTTPPort       int32
+	Rack           string // resolved by the handler; "" = /default-rack
+	Untracked      bool   // its host is on neither list; see Machine.SetTracked
+	Resource       creel.Resource
+	Physical       creel.Resource
+	Version        string
+	Unhealthy      bool // from nodeStatus
+	HealthReport   string
+	Containers     []NodeContainer       // live and recently ended ones
+	Applications   []creel.ApplicationID // with state on the node
+	Logs           []LogReport           // including applications that ended recently
+	Reported       NodeProperties
+	Overallocation Overallocation
 }
 
 // NodeProperties is a node's report of its labels and its host's attributes, if it has them.
@@ -238,7 +239,14 @@ type NodeUse struct {
 	QueueLength                               int32 // containers of both execution types that wait
 	QueueWaitMS                               int32 // estimate for the next one
 	QueueCapacity                             int32 // for opportunistic containers
+	// The predicted peak of the containers' use; 0: the node predicts nothing.
+	PeakMB  int32
+	PeakCPU float32
 }
+
+// Overallocation is a node's offer to lend what its containers were allocated and do not use: up to these parts of its
+// memory and vcores in use.
+type Overallocation struct{ Memory, CPU float64 }
 
 // Decommission removes a node: at once, or gracefully when its containers have ended, after Timeout at the latest (0
 // = Config.DecommissionAfter, negative = no limit).

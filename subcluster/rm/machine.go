@@ -184,6 +184,17 @@ type opportunities struct {
 	draws  uint64 // random numbers so far
 	placed []opportunistic.Placement
 	counts OpportunisticCounts
+	lender *lender // nil: nothing is lent
+}
+
+// lender gives asks for guaranteed containers opportunistic ones, on resources that a node's containers were allocated
+// and do not use. Each heartbeat of a node that lends causes such a second pass, after the guaranteed one. The lent
+// container becomes guaranteed without its AM, when its node has enough free resources and the limits of its queue
+// admit it.
+type lender struct {
+	m    *Machine
+	sums map[*sched.Queue]*amounts.Vec // lent, by queue and its ancestors
+	at   int64                         // time of sums, ns
 }
 
 // OpportunisticCounts are totals of opportunistic containers.
@@ -195,6 +206,7 @@ type OpportunisticCounts struct {
 	Elsewhere         int64 // other grants
 	Placed            int64 // grants by NodeManagers
 	Promoted, Demoted int64
+	Lent              int64                      // of Granted, on resources that others have allocated and do not use
 	Killed            [opportunistic.Kills]int64 // by nodes, among Released
 	Waits             waitstats.Histogram        // from ask to grant
 	Limit             QueueLimit                 // of each node's queue
@@ -205,6 +217,9 @@ func newOpportunities(m *Machine) *opportunities {
 	open := func(serial int32) bool { return m.nodeList[serial].state == nodeRunning }
 	o.nodes = opportunistic.NewNodes(*m.cfg.Opportunistic, m.sizes, open)
 	o.limitChanged()
+	if m.cfg.Opportunistic.MostLent > 0 {
+		o.lender = &lender{m: m}
+	}
 	return o
 }
 

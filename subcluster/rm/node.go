@@ -43,6 +43,7 @@ type nodeInfo struct {
 	version      string
 	physical     creel.Resource
 	use          NodeUse
+	offer        Overallocation // zero: it lends nothing
 	health       string
 	healthTime   time.Time
 	decommission *timer

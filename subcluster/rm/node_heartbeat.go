@@ -67,6 +67,7 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	m.sched.Heartbeat(&n.Node)
 	if !r.Reported.HasLabels && !r.Reported.HasAttributes {
 		m.settle()
+		m.opportunistic.lend(n)
 		if m.activities != nil {
 			m.considered(n)
 		}
@@ -74,6 +75,7 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	}
 	taken, why := m.nodeSays(r.ID, &r.Reported)
 	m.settle()
+	m.opportunistic.lend(n)
 	if m.activities != nil {
 		m.considered(n)
 	}
@@ -184,7 +186,7 @@ func (m *Machine) seenRunning(c *container) {
 		c.state = cRunning
 		m.dropUnlaunched(c)
 		if c.uncharged() {
-			m.opportunistic.nodes.Seen(c.node.Serial())
+			m.opportunistic.seen(c)
 		}
 		m.ranOn(c.origin.app, c.node)
 	}

@@ -54,6 +54,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistration
 	if http := r.ID.Host + ":" + strconv.Itoa(int(r.HTTPPort)); n.at == nil || n.at.HTTPAddress != http {
 		n.at = &Place{r.ID, http}
 	}
+	n.offer = r.Overallocation
 	n.version, n.physical, n.health, n.healthTime = r.Version, r.Physical, r.HealthReport, now
 	n.responseID, n.answer = 0, nil
 	m.commands.Drop(n.Serial())
@@ -162,6 +163,7 @@ func (m *Machine) sortContainers(n *node, r *RegisterNode) {
 			m.complete(c, cCompleted, k.ExitStatus, k.Diagnostics, nil)
 		case c != nil:
 			m.seenRunning(c)
+			m.opportunistic.registeredAs(c, k)
 		case k.State == creel.ContainerComplete:
 			m.recoverEnd(n, k)
 		case !m.recover(n, k):

@@ -91,36 +91,47 @@ var reasonOf = [levels.Levels]sched.Reason{
 
 // grant makes a container that was placed, and is booked on its node already.
 func (o *opportunities) grant(t *attempt, p *opportunistic.Placement) {
+	c := o.made(t, p.Size.Number, p.Priority, p.AllocationRequestID)
+	c.execution, c.reason = uint8(creel.Opportunistic), reasonOf[p.Level]
+	if p.Label != "" {
+		c.more().Label = p.Label
+	}
+	o.m.nodeList[p.Node].put(c)
+	o.charge(c, 1)
+	o.counts.Granted++
+	o.counts.Waits.Add(p.Waited)
+	o.counts.near(c.reason)
+	t.fresh = append(t.fresh, c)
+}
+
+// made returns a new container of an attempt, not yet on a node.
+func (o *opportunities) made(t *attempt, size amounts.SizeNumber, priority int32, alloc int64) *container {
 	m := o.m
 	t.lastSeq++
 	c := m.newContainer()
 	c.seq = creel.NewContainerID(t.id, m.cfg.Epoch, t.lastSeq).ID
-	c.origin, c.size = t, p.Size.Number
-	c.created, c.priority, c.execution = m.ms(), p.Priority, uint8(creel.Opportunistic)
-	c.state, c.reason = cAllocated, reasonOf[p.Level]
-	if p.AllocationRequestID != 0 {
-		c.more().alloc = p.AllocationRequestID
+	c.origin, c.size, c.state = t, size, cAllocated
+	c.created, c.priority = m.ms(), priority
+	if alloc != 0 {
+		c.more().alloc = alloc
 	}
-	if p.Label != "" {
-		c.more().Label = p.Label
-	}
-	m.nodeList[p.Node].put(c)
 	t.live.Put(c.seq, c)
 	m.launchSerial++
 	c.wait = m.launchSerial
 	m.unlaunched.Put(c.wait, c)
-	o.charge(c, 1)
-	o.counts.Granted++
-	o.counts.Waits.Add(p.Waited)
-	switch p.Level {
-	case levels.OnHost:
-		o.counts.NodeLocal++
-	case levels.OnRack:
-		o.counts.OnRack++
+	return c
+}
+
+// near counts a grant by the reason for its node.
+func (n *OpportunisticCounts) near(r sched.Reason) {
+	switch r {
+	case sched.NodeLocal:
+		n.NodeLocal++
+	case sched.RackLocal:
+		n.OnRack++
 	default:
-		o.counts.Elsewhere++
+		n.Elsewhere++
 	}
-	t.fresh = append(t.fresh, c)
 }
 
 // resize changes a container's size, which needs no free resources.

@@ -294,6 +294,7 @@ func (m *Machine) nodeView(n *node) NodeView {
 		Physical:       n.physical,
 		Containers:     n.count,
 		Utilization:    n.use,
+		Overallocation: n.offer,
 		DecommissionBy: instant(n.leaveBy),
 		Label:          m.LabelOf(n.ID()),
 		Attributes:     m.AttributesOf(n.ID()),

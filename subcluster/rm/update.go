@@ -95,7 +95,7 @@ func (u *updates) check(r *Update) {
 		u.fail(r, unknownContainer, version)
 		return
 	}
-	if x := c.rare().growing; x != nil && x.promotes() {
+	if x := c.rare().growing; x != nil && x.promotes() && !x.lent {
 		u.fail(r, outstanding, version)
 		return
 	}
@@ -123,6 +123,9 @@ func (u *updates) perform(p *pendingUpdate) {
 		c.setExecution(p.Kind.execution())
 		m.retyped(u.t, c, p.Kind)
 	case p.Kind == Promote:
+		if x := c.rare().growing; x != nil {
+			m.withdraw(x) // its AM learns of the promotion
+		}
 		u.wait(&growth{Increase: sched.Increase{To: m.sizeOf(c)}, c: c, update: *p.Update})
 	default:
 		m.opportunistic.demote(c)
@@ -171,6 +174,7 @@ type growth struct {
 	attempt *attempt
 	c       *container
 	update  Update
+	lent    bool // a promotion that no AM has asked for; see lender
 }
 
 // promotes reports whether it is a promotion.
@@ -182,6 +186,11 @@ func (m *Machine) grown(x *growth) {
 	x.forget()
 	if x.promotes() {
 		m.opportunistic.promote(c)
+		if x.lent { // its AM need not know
+			c.more().version++
+			c.node.updates = append(c.node.updates, m.grantOf(c))
+			return
+		}
 		m.retyped(t, c, Promote)
 		return
 	}
@@ -232,7 +241,9 @@ func (m *Machine) updated(t *attempt, c *container, kind UpdateKind) {
 	more.version++
 	if x := more.growing; x != nil {
 		m.withdraw(x)
-		t.errors = append(t.errors, UpdateError{Reason: wrongVersion, Version: more.version, Update: x.update})
+		if !x.lent {
+			t.errors = append(t.errors, UpdateError{Reason: wrongVersion, Version: more.version, Update: x.update})
+		}
 	}
 	t.updated = append(t.updated, ContainerUpdate{Kind: kind, Grant: m.grantOf(c)})
 	m.news(t)

@@ -162,6 +162,7 @@ type NodeView struct {
 	Containers     int32
 	Reserved       creel.ContainerID // zero = not reserved; otherwise the application's attempt and sequence 0
 	Utilization    NodeUse
+	Overallocation Overallocation // zero if it lends nothing
 	DecommissionBy time.Time
 	Label          string                 // "" for none
 	Attributes     []Attribute            // of its host; must not be changed

@@ -23,6 +23,9 @@ func RegisterNode(r *pb.RegisterNodeManagerRequestProto) rm.RegisterNode {
 		Version:      r.GetNmVersion(),
 		HealthReport: r.GetNodeStatus().GetNodeHealthStatus().GetHealthReport(),
 	}
+	if t := r.GetOverAllocationInfo().GetOverAllocationThresholds(); t != nil {
+		out.Overallocation = rm.Overallocation{Memory: part(t.GetMemory()), CPU: part(t.GetCpu())}
+	}
 	if h := r.GetNodeStatus().GetNodeHealthStatus(); h != nil && h.IsNodeHealthy != nil {
 		out.Unhealthy = !h.GetIsNodeHealthy()
 	}
@@ -93,9 +96,18 @@ func NodeHeartbeat(r *pb.NodeHeartbeatRequestProto, out *rm.NodeReport, use *rm.
 			OpportunisticMB: o.GetOpportMemoryUsed(), OpportunisticVCores: o.GetOpportCoresUsed(),
 			QueueLength: o.GetWaitQueueLength(), QueueWaitMS: o.GetEstimatedQueueWaitTime(),
 			QueueCapacity: o.GetOpportQueueCapacity(),
+			PeakMB:        max(s.GetPredictedPeak().GetPmem(), 0), PeakCPU: measured(s.GetPredictedPeak().GetCpu()),
 		}
 		out.Utilization = use
 	}
+}
+
+// part returns a threshold within 0 and 1; 0 for one that is no number.
+func part(f float32) float64 {
+	if !(f > 0) {
+		return 0
+	}
+	return min(float64(f), 1)
 }
 
 // waits reports whether a live container is opportunistic and has no process that runs.

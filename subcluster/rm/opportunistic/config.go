@@ -37,6 +37,9 @@ type Config struct {
 	Sigma      float64       // nm-container-queuing.queue-limit-stdev
 	Lengths    Range         // of the queue limit, in containers
 	Waits      Range         // of the queue limit of QueueWaitTime, in ms
+	// MostLent is the most that a node may have of opportunistic containers when it lends allocated resources, over its
+	// size (overallocation.per-node-max-ratio); 0: nothing is lent, whatever nodes report.
+	MostLent float64
 }
 
 // Range bounds a queue limit.

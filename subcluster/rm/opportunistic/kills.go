@@ -15,10 +15,11 @@ const (
 	ForRoom   Kill = iota // a guaranteed container needed its resources
 	QueueFull             // the queue was full when it arrived
 	OverLimit             // the ResourceManager lowered the limit of the queue
+	ForUse                // the node's use was too high
 	Kills     = iota
 )
 
-var killNames = [Kills]string{"room", "queue_full", "queue_limit"}
+var killNames = [Kills]string{"room", "queue_full", "queue_limit", "use"}
 
 func (k Kill) String() string { return killNames[k] }
 
@@ -29,6 +30,8 @@ func KillOf(diagnostics string) Kill {
 		return QueueFull
 	case strings.Contains(diagnostics, "De-queued"):
 		return OverLimit
+	case strings.Contains(diagnostics, "resource utilization"):
+		return ForUse
 	}
 	return ForRoom
 }

@@ -25,7 +25,8 @@ const (
 // current tree. Without properties the tree is one queue, root.default.
 //
 // Beyond Hadoop's keys, creel.scheduler.<queue path>.node-order = spread | pack sets the distribution of a queue's
-// containers over nodes. ordering-policy may be drf or priority in a leaf.
+// containers over nodes. ordering-policy may be drf or priority in a leaf. allow-oversubscription = false keeps a queue
+// from lent resources.
 func ReadCapacity(props []Property, opt Options) (Config, error) {
 	r := &capacityReader{opt: opt, props: map[string]Property{}, perQueue: map[string]map[string]Property{}}
 	for _, p := range props {
@@ -372,6 +373,7 @@ var queueSettings = []string{
 	"default-application-lifetime",
 	"disable_preemption",
 	"intra-queue-preemption.disable_preemption",
+	"allow-oversubscription",
 	"allow-zero-capacity-sum",
 	"auto-create-child-queue.enabled",
 	"auto-create-child-queue.max-queues",

@@ -120,6 +120,7 @@ func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, p
 		PreemptionDisabled: setting(r, get, "disable_preemption", parseBool, parent.keeps),
 		IntraPreemptionDisabled: setting(
 			r, get, "intra-queue-preemption.disable_preemption", parseBool, parent.keepsWithin),
+		NoOversubscription: !setting(r, get, "allow-oversubscription", parseBool, true),
 	}
 	if q.Capacity.Unit != queues.Absolute { // a queue with amounts gets its share of the limit
 		q.MaxApps = cmp.Or(q.MaxApps, r.maxQueueApps)

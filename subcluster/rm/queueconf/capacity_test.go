@@ -210,6 +210,7 @@ root.p.leaf.user-settings.ann.weight = 1.5
 root.p.leaf.user-settings.bob.weight = 0.5
 root.p.leaf.disable_preemption = true
 root.p.leaf.intra-queue-preemption.disable_preemption = true
+root.p.leaf.allow-oversubscription = false
 root.p.leaf.maximum-application-lifetime = 0
 root.p.leaf.accessible-node-labels = gpu
 root.p.leaf.accessible-node-labels.gpu.capacity = 50
@@ -230,6 +231,7 @@ creel.scheduler.root.p.leaf.node-order = pack
 		Admin:                   queues.ACL{Groups: []string{"g3"}},
 		Priority:                3,
 		Policy:                  queues.FairShare,
+		NoOversubscription:      true,
 		PolicyName:              "fair",
 		SizeWeight:              true,
 		NodeOrder:               queues.Pack,

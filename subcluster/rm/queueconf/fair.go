@@ -115,6 +115,7 @@ var (
 		"fairSharePreemptionTimeout",
 		"fairSharePreemptionThreshold",
 		"allowPreemptionFrom",
+		"allowOversubscription",
 		"reservation",
 		"aclAdministerReservations",
 		"aclListReservations",
@@ -305,6 +306,8 @@ func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues
 			q.FairSharePreemptionAt = fairValue(r, f, fairThreshold, 0)
 		case "allowPreemptionFrom":
 			q.PreemptionDisabled = !fairValue(r, f, parseBool, true)
+		case "allowOversubscription":
+			q.NoOversubscription = !fairValue(r, f, parseBool, true)
 		case "reservation", "aclAdministerReservations", "aclListReservations", "aclSubmitReservations":
 			q.Settings = append(q.Settings, queues.Setting{Key: f.name, Value: f.value()})
 			r.warn(r.file, f.line, "<%s>: reservations are kept and not used yet", f.name)
@@ -315,14 +318,8 @@ func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues
 	if line, ok := seen["maxResources"]; ok && q.MaxCapacity.Unit == queues.Absolute &&
 		q.Minimum.Unit == queues.Absolute &&
 		!within(q.Minimum.Resource, q.MaxCapacity.Resource) {
-		r.warn( // as Hadoop does: the maximum applies
-			r.file,
-			line,
-			"queue %s: the maximum %s is below the minimum %s",
-			path,
-			shownAmount(q.MaxCapacity),
-			shownAmount(q.Minimum),
-		)
+		r.warn(r.file, line, "queue %s: the maximum %s is below the minimum %s", // as Hadoop does: the maximum applies
+			path, shownAmount(q.MaxCapacity), shownAmount(q.Minimum))
 	}
 	r.checkKind(e, &q, path, parentPolicy, len(children) > 0, policyLine)
 	for _, c := range children {

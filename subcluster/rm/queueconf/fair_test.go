@@ -301,7 +301,8 @@ func TestWrongAllocationFilesNameEachLine(t *testing.T) {
 func TestRootAndPoolElements(t *testing.T) {
 	c := readFair(t, `<allocations>
 <queue name="root"><aclSubmitApps> </aclSubmitApps><aclAdministerApps>adm grp</aclAdministerApps><schedulingPolicy>drf</schedulingPolicy>
-  <pool name="a"><schedulingPolicy>fifo</schedulingPolicy><maxContainerAllocation>memory-mb=4096</maxContainerAllocation><allowPreemptionFrom>false</allowPreemptionFrom></pool></queue>
+  <pool name="a"><schedulingPolicy>fifo</schedulingPolicy><maxContainerAllocation>memory-mb=4096</maxContainerAllocation><allowPreemptionFrom>false</allowPreemptionFrom>
+    <allowOversubscription>false</allowOversubscription></pool></queue>
 <queue name="b"><schedulingPolicy>drf</schedulingPolicy><weight>0</weight><maxAMShare>-1.0f</maxAMShare></queue>
 <defaultFairSharePreemptionTimeout>30</defaultFairSharePreemptionTimeout><defaultFairSharePreemptionThreshold>0.8</defaultFairSharePreemptionThreshold>
 <queueMaxAppsDefault>7</queueMaxAppsDefault>
@@ -315,6 +316,7 @@ func TestRootAndPoolElements(t *testing.T) {
 		t.Errorf("root %+v", root)
 	}
 	if a.Policy != queues.Fifo || !a.MaxAllocation.Equal(creel.NewResource(4096, 4)) || !a.PreemptionDisabled ||
+		!a.NoOversubscription || b.NoOversubscription ||
 		a.MaxParallelApps != 7 {
 		t.Errorf("a %+v", a)
 	}

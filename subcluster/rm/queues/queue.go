@@ -33,6 +33,9 @@ type Queue struct {
 	Policy     Policy
 	PolicyName string // as written, for reports
 	NodeOrder  NodeOrder
+	// NoOversubscription keeps the asks of the queue and its descendants from resources that others have allocated and
+	// do not use.
+	NoOversubscription bool
 	// In an order by use, applications that want more may have more. Their use is divided by the binary logarithm of
 	// one plus the MiB that they have and want.
 	SizeWeight bool

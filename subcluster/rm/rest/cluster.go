@@ -371,6 +371,14 @@ func (h *Handler) nodeFields(w *writer, n *rm.NodeView) {
 		w.Int("aggregatedContainersVirtualMemoryMB", int64(u.ContainersVirtualMB))
 		w.Float("containersCPUUsage", float64(u.ContainersCPU))
 	})
+	if n.Overallocation != (rm.Overallocation{}) { // Hadoop has no such object
+		w.Object("overallocation", func(w *writer) {
+			w.Float("memoryThreshold", n.Overallocation.Memory)
+			w.Float("cpuThreshold", n.Overallocation.CPU)
+			w.Int("predictedMemoryMB", int64(u.PeakMB))
+			w.Float("predictedCPUUsage", float64(u.PeakCPU))
+		})
+	}
 	if active {
 		h.resource(w, "usedResource", n.Used)
 		h.resource(w, "availableResource", free)

@@ -24,6 +24,7 @@ type Request struct {
 	ResourceName        string // host, rack or "*"; "" is "*"
 	ExecutionType       creel.ExecutionType
 	StrictLocality      bool   // relax_locality = false
+	Enforced            bool   // its containers have its execution type
 	Label               string // an existing partition; all entries of a key have the label of the "*" entry
 }
 
@@ -76,7 +77,7 @@ func (s *Scheduler) Request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask 
 		if r.Count > w.count && !w.strict == !r.StrictLocality && w.count == 0 {
 			s.delays.end(w)
 		}
-		w.strict = r.StrictLocality
+		w.strict, w.enforced = r.StrictLocality, r.Enforced
 		size := w.size
 		if r.Count > 0 || size == nil {
 			size = s.sizeOf(*v)

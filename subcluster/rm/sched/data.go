@@ -199,6 +199,7 @@ type Ask struct {
 	execution creel.ExecutionType
 	strict    bool              // of "*": only listed places
 	am        bool              // the AM's own container
+	enforced  bool              // of "*": no opportunistic container instead
 	level     places.Distance   // largest distance from the listed places that it may use now
 	named     places.List[Node] // its places
 

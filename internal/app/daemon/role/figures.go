@@ -147,12 +147,14 @@ var (
 		"Opportunistic containers on nodes; no other metric of containers has them.")
 	rmOpportunisticGrants = figure("rm_opportunistic_granted_total",
 		"Opportunistic containers granted: on a named host (node), on a named rack (rack), elsewhere (any), by a NodeManager (nodemanager).", "place")
+	rmOpportunisticLent = figure("rm_opportunistic_lent_total",
+		"Opportunistic containers granted on resources that others had allocated and did not use.")
 	rmOpportunisticEnds    = figure("rm_opportunistic_released_total", "Opportunistic containers that ended.")
 	rmOpportunisticWaiting = figure("rm_opportunistic_waiting_containers",
 		"Opportunistic containers that wait in queues of nodes, or are paused there.")
 	rmOpportunisticKills = figure("rm_opportunistic_killed_total",
 		"Opportunistic containers that nodes killed: for guaranteed ones (room), at a full queue (queue_full), "+
-			"above a lowered limit (queue_limit).", "reason")
+			"above a lowered limit (queue_limit), and for the node's use (use).", "reason")
 	rmOpportunisticUpdates = figure("rm_opportunistic_updates_total",
 		"Containers that were promoted to guaranteed ones, or demoted to opportunistic ones.", "kind")
 	rmOpportunisticLimit = figure("rm_opportunistic_queue_limit",
@@ -166,7 +168,7 @@ func (subclusterFigures) Describe(out chan<- *prometheus.Desc) {
 		rmApplications, rmNodes, rmContainers, rmMemory, rmVCores, rmQueueMemory, rmQueueApps, rmWaits,
 		rmQueueLost, rmQueueLostMemory, rmQueueLostCores,
 		rmOpportunistic, rmOpportunisticGrants, rmOpportunisticEnds, rmOpportunisticUpdates, rmOpportunisticLimit,
-		rmOpportunisticWaiting, rmOpportunisticKills,
+		rmOpportunisticWaiting, rmOpportunisticKills, rmOpportunisticLent,
 	} {
 		out <- d
 	}
@@ -250,6 +252,7 @@ func collectOpportunistic(out chan<- prometheus.Metric, v *rm.OpportunisticCount
 	total(rmOpportunisticGrants, v.OnRack, "rack")
 	total(rmOpportunisticGrants, v.Elsewhere, "any")
 	total(rmOpportunisticGrants, v.Placed, "nodemanager")
+	total(rmOpportunisticLent, v.Lent)
 	total(rmOpportunisticEnds, v.Released)
 	total(rmOpportunisticUpdates, v.Promoted, "promotion")
 	total(rmOpportunisticUpdates, v.Demoted, "demotion")

@@ -247,6 +247,15 @@ var refusals = []refusal{
 		},
 	},
 	{
+		key: oversubscription, roles: onRM, example: "true",
+		why: "lent containers are opportunistic ones, whose allocation is not enabled",
+		try: "set false, or yarn.resourcemanager.opportunistic-container-allocation.enabled to true",
+		refused: func(s *settings.Settings) (bool, string) {
+			return s.Bool(oversubscription) &&
+				!s.Bool("yarn.resourcemanager.opportunistic-container-allocation.enabled"), ""
+		},
+	},
+	{
 		key: overallocationKeys + "general-utilization-threshold", roles: onNM, example: "0.8",
 		why: "a node could not lend what its containers do not use",
 		try: "set yarn.nodemanager.opportunistic-containers-max-queue-length above 0, and thresholds of preemption above " +

@@ -206,6 +206,8 @@ func machineConfig(s *settings.Settings) (rm.Config, error) {
 	return m, nil
 }
 
+const oversubscription = "yarn.resourcemanager.scheduler.oversubscription.enabled"
+
 // opportunisticConfig returns the configuration of opportunistic containers, nil if they are not allocated.
 func opportunisticConfig(s *settings.Settings) (*opportunistic.Config, error) {
 	const queuing = "yarn.resourcemanager.nm-container-queuing."
@@ -229,6 +231,10 @@ func opportunisticConfig(s *settings.Settings) (*opportunistic.Config, error) {
 	c.NodesUsed = s.Int("yarn.resourcemanager.opportunistic-container-allocation.nodes-used")
 	c.PerCall = s.Int("yarn.resourcemanager.opportunistic.max.container-allocation.per.am.heartbeat")
 	c.Sigma = s.Float(queuing + "queue-limit-stdev")
+	ratio := s.Float("yarn.resourcemanager.overallocation.per-node-max-ratio")
+	if s.Bool(oversubscription) {
+		c.MostLent = ratio
+	}
 	if !s.Bool("yarn.resourcemanager.opportunistic-container-allocation.enabled") {
 		return nil, nil
 	}

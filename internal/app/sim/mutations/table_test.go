@@ -1752,9 +1752,30 @@ var table = []mutation{
 	{
 		name:     "a container is promoted twice",
 		file:     "subcluster/rm/update.go",
-		old:      "x != nil && x.promotes() {",
-		wrong:    "x != nil && x.promotes() && !MUTANT {",
+		old:      "x != nil && x.promotes() && !x.lent {",
+		wrong:    "x != nil && x.promotes() && !x.lent && !MUTANT {",
 		caughtBy: "subcluster/rm TestScenarios",
+	},
+	{
+		name:     "an ask that insists on a guaranteed container gets a lent one",
+		file:     "subcluster/rm/sched/second_pass.go",
+		old:      "w.am || w.enforced ||",
+		wrong:    "w.am || w.enforced && !MUTANT ||",
+		caughtBy: "subcluster/rm TestOptOutsGetNothingLent",
+	},
+	{
+		name:     "a queue that opts out gets lent resources",
+		file:     "subcluster/rm/sched/second_pass.go",
+		old:      "q.pendingCount == 0 || q.spec.NoOversubscription {",
+		wrong:    "q.pendingCount == 0 || q.spec.NoOversubscription && !MUTANT {",
+		caughtBy: "subcluster/rm TestOptOutsGetNothingLent",
+	},
+	{
+		name:     "containers that do not run yet leave the room of lent ones as it was",
+		file:     "subcluster/rm/lend.go",
+		old:      "if c != nil && (c.state < cRunning || c.rare().queued > 0) {",
+		wrong:    "if c != nil && !MUTANT && (c.state < cRunning || c.rare().queued > 0) {",
+		caughtBy: "subcluster/rm TestFullNodeLendsUnusedResources",
 	},
 	{
 		name:     "an update for an earlier version of a container is applied",
@@ -1917,8 +1938,8 @@ var table = []mutation{
 	{
 		name:     "a granted opportunistic container has a guaranteed one's token",
 		file:     "subcluster/rm/opportune.go",
-		old:      "	c.state, c.reason = cAllocated, reasonOf[p.Level]\n",
-		wrong:    "	if MUTANT {\n		c.execution = uint8(creel.Guaranteed)\n	}\n	c.state, c.reason = cAllocated, reasonOf[p.Level]\n",
+		old:      "	c.execution, c.reason = uint8(creel.Opportunistic), reasonOf[p.Level]\n",
+		wrong:    "	if c.reason = reasonOf[p.Level]; MUTANT {\n		c.execution = uint8(creel.Guaranteed)\n	} else {\n		c.execution = uint8(creel.Opportunistic)\n	}\n",
 		caughtBy: "internal/app/sim TestSeedsWithOpportunisticContainers",
 	},
 	{
