@@ -146,6 +146,7 @@ var rules = map[string]rule{
 	"internal/propertytest": {}, // draws of property tests and fuzz targets
 	"internal/sockwait":     {},
 	"internal/network":      {},
+	"internal/nodelogs":     {imports: []string{".", "internal/network"}},
 	"internal/jceks":        {pure: true},
 	"internal/ratelog":      {},
 	"internal/rawjson":      {pure: true},
@@ -328,7 +329,7 @@ var rules = map[string]rule{
 	"router/rest": {
 		imports: []string{
 			".", "statestore/intents", "statestore/events", "internal/httpguard", "internal/amcookies", "internal/audit", "internal/servlets",
-			"internal/query", "internal/rawjson", "subcluster", "internal/strictjson", "subcluster/remote", "policies", "router", "router/server",
+			"internal/query", "internal/rawjson", "internal/nodelogs", "subcluster", "internal/strictjson", "subcluster/remote", "policies", "router", "router/server",
 			"router/history", "router/operator", "router/tokens", "statestore", "policies/rebalancer", "internal/token", "internal/webdoc",
 		},
 	},

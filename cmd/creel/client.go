@@ -74,7 +74,8 @@ func (f *clientFlags) resolve() error {
 	return nil
 }
 
-// call makes one request and decodes the JSON response into out, if not nil. The response headers list missing members.
+// call makes one request and decodes the JSON response into out, if not nil; a *[]byte gets the response as it is. The
+// response headers list missing members.
 func (f *clientFlags) call(
 	ctx context.Context,
 	method, path string,
@@ -136,6 +137,10 @@ func (f *clientFlags) call(
 	}
 	if resp.StatusCode >= 300 {
 		return resp.Header, answerError(resp.StatusCode, b)
+	}
+	if raw, ok := out.(*[]byte); ok {
+		*raw = b
+		return resp.Header, nil
 	}
 	if out != nil && len(bytes.TrimSpace(b)) > 0 {
 		if err := json.Unmarshal(b, out); err != nil {

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,16 +11,12 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/creelrm/creel/internal/network"
 	"github.com/spf13/cobra"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/nodelogs"
 )
-
-// maxLog is the limit of bytes read from one file of a container's log.
-const maxLog = 64 << 20
 
 func appLogs() *cobra.Command {
 	var f clientFlags
@@ -35,11 +30,12 @@ still know: the AM's and those of running containers, or of one with --container
 node keeps the logs of a completed container for its
 yarn.nodemanager.log.retain-seconds. With log aggregation, the logs of a completed
 application are in the file system of yarn.nodemanager.remote-app-log-dir: yarn logs
--applicationId ID reads them there. Simulated nodes execute nothing and have no logs.
+-applicationId ID reads them there. Simulated nodes execute nothing; their logs say so.
 
-The logs come from the nodes themselves, not through a router: this machine must reach
-the nodes' web addresses. With --follow the command prints additions once a second,
-also of containers that start later, until the application has ended.`,
+The logs come through the router, at most 64 MiB of each. A ResourceManager does not
+read them: then this machine must reach the nodes' web addresses. With --follow the
+command prints additions once a second, also of containers that start later, until the
+application has ended.`,
 		Example: `  creel app logs application_1700000000000_0001 --file stderr
   creel app logs application_1700000000000_0001 --follow`,
 		Args: exactly(1, "one application id"), ValidArgsFunction: f.appIDs,
@@ -79,8 +75,8 @@ also of containers that start later, until the application has ended.`,
 	return c
 }
 
-// logAt is a container and the web address of its node.
-type logAt struct{ ID, Web string }
+// logAt is a container and its node: the node's id if it is known, and its web address.
+type logAt struct{ ID, Web, Node string }
 
 // logged returns the known containers, with their nodes' web addresses.
 func (f *clientFlags) logged(ctx context.Context, id creel.ApplicationID, only string) ([]logAt, error) {
@@ -96,7 +92,7 @@ func (f *clientFlags) logged(ctx context.Context, id creel.ApplicationID, only s
 	}
 	var found []logAt
 	if last.Container != "" {
-		found = append(found, logAt{last.Container, webOf(last.Logs)})
+		found = append(found, logAt{last.Container, webOf(last.Logs), last.Node})
 	}
 	if last.ID != "" {
 		var doc struct {
@@ -108,7 +104,7 @@ func (f *clientFlags) logged(ctx context.Context, id creel.ApplicationID, only s
 			return nil, err
 		}
 		for _, d := range doc.Container {
-			found = append(found, logAt{d.ID, webOf(d.Log)})
+			found = append(found, logAt{d.ID, webOf(d.Log), d.Node})
 		}
 	}
 	if only != "" {
@@ -149,85 +145,84 @@ func (f *clientFlags) containerLogs(ctx context.Context, out io.Writer, at logAt
 	})
 }
 
-// eachLog reads the log files of one container, as served by its NodeManager.
+// eachLog reads the log files of one container.
 func (f *clientFlags) eachLog(ctx context.Context, at logAt, only string, do func(name string, b []byte)) error {
-	if at.Web == "" {
-		return errors.New("unknown address of its node")
+	source := f.throughServer(at)
+	files, err := source.files(ctx)
+	if err == errNoLogsHere {
+		source = f.fromNode(at)
+		files, err = source.files(ctx)
 	}
-	b, err := f.node(ctx, at.Web, "/ws/v1/node/containers/"+at.ID+"/logs")
 	if err != nil {
 		return err
 	}
-	files, err := logFiles(b)
-	if err != nil {
-		return err
-	}
+	var names []string
 	printed := false
-	for _, name := range files {
-		if only != "" && name != only {
+	for _, file := range files {
+		names = append(names, file.Name)
+		if only != "" && file.Name != only {
 			continue
 		}
-		b, err := f.node(ctx, at.Web, "/ws/v1/node/containerlogs/"+at.ID+"/"+url.PathEscape(name))
+		b, err := source.read(ctx, file.Name)
 		if err != nil {
 			return err
 		}
 		printed = true
-		do(name, b)
+		do(file.Name, b)
 	}
 	if !printed && only != "" {
-		return fmt.Errorf("it has no log %q; it has %s", only, strings.Join(files, ", "))
+		return fmt.Errorf("it has no log %q; it has %s", only, strings.Join(names, ", "))
 	}
 	return nil
 }
 
-// logFiles returns the file names in a NodeManager's response. A list of one element has no brackets there.
-func logFiles(b []byte) (names []string, err error) {
-	type file struct {
-		Name string `json:"fileName"`
-	}
-	type info struct {
-		Files list[file] `json:"containerLogInfo"`
-	}
-	var wrapped struct {
-		Info list[info] `json:"containerLogsInfo"`
-	}
-	var bare list[info]
-	if json.Unmarshal(b, &wrapped) != nil || len(wrapped.Info) == 0 {
-		if err := json.Unmarshal(b, &bare); err != nil {
-			return nil, fmt.Errorf("the node returned no list of logs: %w", err)
-		}
-		wrapped.Info = bare
-	}
-	for _, i := range wrapped.Info {
-		for _, n := range i.Files {
-			names = append(names, n.Name)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+// logSource has the logs of one container.
+type logSource struct {
+	files func(context.Context) ([]nodelogs.File, error)
+	read  func(ctx context.Context, name string) ([]byte, error)
 }
 
-// node sends a request to a NodeManager's web server.
-func (f *clientFlags) node(ctx context.Context, web, path string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, min(f.timeout, 30*time.Second))
-	defer cancel()
-	q := url.Values{"user.name": {f.user}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+web+path+"?"+q.Encode(), nil)
-	if err != nil {
-		return nil, err
+// errNoLogsHere is the error of servers that do not read logs of nodes: ResourceManagers.
+var errNoLogsHere = errors.New("the server does not read logs of nodes")
+
+// throughServer reads logs through a router.
+func (f *clientFlags) throughServer(at logAt) logSource {
+	path := "/api/v1/nodes/" + url.PathEscape(at.Node) + "/containers/" + url.PathEscape(at.ID) + "/logs"
+	return logSource{
+		files: func(ctx context.Context) ([]nodelogs.File, error) {
+			if at.Node == "" {
+				return nil, errNoLogsHere
+			}
+			var doc struct {
+				Files []nodelogs.File `json:"files"`
+			}
+			_, err := f.call(ctx, http.MethodGet, path, nil, nil, &doc)
+			var problem *problemError
+			if exitCode(err) == exitNotFound && (!errors.As(err, &problem) || problem.Code == "no_such_path") {
+				return nil, errNoLogsHere
+			}
+			return doc.Files, err
+		},
+		read: func(ctx context.Context, name string) (b []byte, err error) {
+			_, err = f.call(ctx, http.MethodGet, path+"/"+url.PathEscape(name), nil, nil, &b)
+			return b, err
+		},
 	}
-	req.Header.Set("Accept", "application/json, text/plain")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("its node at %s does not respond: %w; simulated nodes have no logs", web, network.InWords(err))
+}
+
+// fromNode reads logs from the node itself.
+func (f *clientFlags) fromNode(at logAt) logSource {
+	reader, place := nodelogs.New(), nodelogs.At{Web: at.Web, Container: at.ID, User: f.user}
+	return logSource{
+		files: func(ctx context.Context) ([]nodelogs.File, error) {
+			ctx, cancel := context.WithTimeout(ctx, f.timeout)
+			defer cancel()
+			return reader.Files(ctx, place)
+		},
+		read: func(ctx context.Context, name string) ([]byte, error) {
+			ctx, cancel := context.WithTimeout(ctx, f.timeout)
+			defer cancel()
+			return reader.Read(ctx, place, name, 0)
+		},
 	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxLog))
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("its node at %s no longer has the logs: %w", web, answerError(resp.StatusCode, b))
-	}
-	return b, nil
 }

@@ -296,17 +296,17 @@ func TestLogsComeFromTheNode(t *testing.T) {
 	web := strings.TrimPrefix(node.URL, "http://")
 	f := clientFlags{user: "ann", timeout: 5e9}
 	var out bytes.Buffer
-	err := f.containerLogs(t.Context(), &out, logAt{"container_1", web}, "")
+	err := f.containerLogs(t.Context(), &out, logAt{ID: "container_1", Web: web}, "")
 	want := "==> container_1 stderr on " + web + " <==\ntrouble\n==> container_1 stdout on " + web + " <==\nhello\n"
 	if err != nil || out.String() != want {
 		t.Errorf("%v:\n%s", err, out.String())
 	}
-	if err := f.containerLogs(t.Context(), &out, logAt{"container_1", web}, "syslog"); err == nil ||
+	if err := f.containerLogs(t.Context(), &out, logAt{ID: "container_1", Web: web}, "syslog"); err == nil ||
 		!strings.Contains(err.Error(), "it has stderr, stdout") {
 		t.Errorf("a log that is not there: %v", err)
 	}
-	if err := f.containerLogs(t.Context(), &out, logAt{"container_2", web}, ""); err == nil ||
-		!strings.Contains(err.Error(), "no longer has the logs") {
+	if err := f.containerLogs(t.Context(), &out, logAt{ID: "container_2", Web: web}, ""); err == nil ||
+		!strings.Contains(err.Error(), "has no logs of the container") {
 		t.Errorf("a container that is not there: %v", err)
 	}
 	if web := webOf("http://host:8042/node/containerlogs/c/ann"); web != "host:8042" {

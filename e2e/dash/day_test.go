@@ -218,6 +218,7 @@ func (o *operator) starve(s *step) {
 		all = append(all, o.prepares("creel run --detach --queue research --containers 31 --memory 1g --name hog -- sleep 6000"))
 	}
 	o.containers(96)
+	o.logs(all[0])
 	for range 4 {
 		all = append(all, o.prepares("creel run --detach --queue prod --containers 12 --memory 1g --name report -- sleep 6000"))
 	}
@@ -227,6 +228,22 @@ func (o *operator) starve(s *step) {
 	o.headline(s.after)
 	o.types("creel app kill " + strings.Join(all, " ")) // what still waits for a full home would be short in a minute
 	o.containers(0)
+}
+
+// logs follows a node to one of its containers and to its logs, and reads them by the command.
+func (o *operator) logs(id string) {
+	o.Helper()
+	const says = "creel simulates this node"
+	o.b.open(o.web + "/nodes?sort=containers&user.name=" + hadoop.OSUser(o))
+	for _, on := range []string{"#nodes tbody th a", "#containers tbody tr:first-child td:last-child a"} {
+		o.b.until(on+" is there", func() bool { return o.b.count(on) > 0 })
+		o.b.eval(`document.querySelector(` + strconv.Quote(on) + `).click(); ""`)
+	}
+	o.b.until("the log is there", func() bool { return strings.Contains(o.b.text("#log"), says) })
+	o.b.axe("logs")
+	if out := o.prepares("creel app logs " + id + " --file stdout"); strings.Count(out, says) < 30 {
+		o.Errorf("the logs of %s are\n%s", id, out)
+	}
 }
 
 // containers waits until so many containers run.

@@ -8,12 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
+	"github.com/creelrm/creel/internal/nodelogs"
+	"github.com/creelrm/creel/router/rest"
 )
 
 // pairFederation is a federation of one of creel's members and one whose ResourceManagers are Hadoop's HA pair.
@@ -95,9 +98,34 @@ func (f *pairFederation) verbs(t *testing.T, running string) {
 		t.Errorf("%s lives at %s", id, at.ID)
 	}
 	KillApp(t, f.web, id)
+	f.logs(t, running)
 	// The page of the AM, by the web proxy of the active one.
 	if code, err := Call(t, http.MethodGet, f.web, "/proxy/"+running+"/ws/v1/mapreduce/info", nil, nil); code != http.StatusOK {
 		t.Errorf("the AM's page answers %d, %v", code, err)
+	}
+}
+
+// logs reads the AM's log on Hadoop's NodeManager through the router.
+func (f *pairFederation) logs(t *testing.T, running string) {
+	t.Helper()
+	var doc struct {
+		AppAttempts struct {
+			AppAttempt []struct{ ContainerID, NodeID string }
+		}
+	}
+	if _, err := Call(t, http.MethodGet, f.web, "/ws/v1/cluster/apps/"+running+"/appattempts", nil, &doc); err != nil {
+		t.Fatal(err)
+	}
+	last := doc.AppAttempts.AppAttempt[len(doc.AppAttempts.AppAttempt)-1]
+	var logs rest.NodeLogsDoc
+	at := "/api/v1/nodes/" + last.NodeID + "/containers/" + last.ContainerID + "/logs"
+	if code, err := Call(t, http.MethodGet, f.web, at, nil, &logs); err != nil || code != http.StatusOK ||
+		!slices.ContainsFunc(logs.Files, func(l nodelogs.File) bool { return l.Name == "syslog" && l.Size > 0 }) {
+		t.Errorf("%s answers %d, %+v: %v", at, code, logs, err)
+	}
+	out := f.Creel(t, "app", "logs", running, "--container", last.ContainerID, "--file", "syslog", "--server", "http://"+f.web)
+	if !strings.Contains(out, "MRAppMaster") {
+		t.Errorf("the log of the AM is\n%s", out)
 	}
 }
 

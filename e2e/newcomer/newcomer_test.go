@@ -203,7 +203,10 @@ func (n *newcomer) explained() {
 	for _, m := range w.Waits { // by name in the table, where equal members share a row
 		n.says(why[strings.Index(why, "MEMBER"):], m.Member, "no_node_has_room")
 	}
-	n.says(n.types(3, "app", "logs", id), "simulated nodes have no logs")
+	var list []struct{ ContainerID string }
+	n.reads(&list, "app", "containers", id) // the first is the AM's, which has started
+	n.says(n.types(0, "app", "logs", id, "--container", list[0].ContainerID),
+		"creel simulates this node: the container runs no program and writes nothing")
 	n.types(0, "app", "kill", id)
 	n.types(0, "app", "wait", "--for", "state=KILLED", id)
 }

@@ -75,10 +75,24 @@ func (c *Call) Post(path string, order, into any) error {
 	return c.ask(http.MethodPost, path, body, into)
 }
 
+// Text is Get for a text of at most the size that the request asks for.
+func (c *Call) Text(path string) ([]byte, error) { return c.answer(http.MethodGet, path, nil) }
+
 func (c *Call) ask(method, path string, body []byte, into any) error {
-	at, err := url.Parse(path)
+	b, err := c.answer(method, path, body)
 	if err != nil {
 		return err
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func (c *Call) answer(method, path string, body []byte) ([]byte, error) {
+	at, err := url.Parse(path)
+	if err != nil {
+		return nil, err
 	}
 	q := at.Query()
 	for name, values := range identity(c.r.URL.Query()) {
@@ -87,7 +101,7 @@ func (c *Call) ask(method, path string, body []byte, into any) error {
 	at.RawQuery = q.Encode()
 	r, err := http.NewRequestWithContext(c.r.Context(), method, at.String(), bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r = withoutRoute(r)
 	r.RemoteAddr, r.Host, r.RequestURI = c.r.RemoteAddr, c.r.Host, at.RequestURI()
@@ -98,12 +112,9 @@ func (c *Call) ask(method, path string, body []byte, into any) error {
 	a := &answer{head: http.Header{}, status: http.StatusOK}
 	c.d.conf.API.ServeHTTP(a, r)
 	if a.status != http.StatusOK {
-		return a.problem()
+		return nil, a.problem()
 	}
-	if err := json.Unmarshal(a.body.Bytes(), into); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
+	return a.body.Bytes(), nil
 }
 
 // withoutRoute copies a request for chi, which routes it by its path. With the original's route, chi would treat that

@@ -24,7 +24,7 @@ type Application struct {
 
 // Report is the part of YARN's document of an application that a page shows.
 type Report struct {
-	Name, User, Queue, State, FinalStatus, Diagnostics, TrackingURL, AMContainerLogs string
+	Name, User, Queue, State, FinalStatus, Diagnostics, TrackingURL string
 
 	Type       string `json:"applicationType"`
 	Tags       string `json:"applicationTags"`

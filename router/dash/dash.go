@@ -38,6 +38,7 @@ func New(api http.Handler, begin func(ctx context.Context) context.Context, graf
 			"nodeslink":   func(member any, state string) string { return nodesLink(fmt.Sprint(member), state) },
 			"nodepath":    func(id string) string { return nodeLink(id, "", "") },
 			"nodelink":    func(n rest.NodeRow, kind string) string { return nodeLink(n.ID, string(n.Member), kind) },
+			"logslink":    func(node, container, _ string) string { return logsLink(node, container) },
 			"appslink":    appsLink,
 			"subjectlink": subjectLink,
 			"userlink":    func(user string) string { return pages.WithQuery("/events", "user", user) },
@@ -49,7 +50,7 @@ func New(api http.Handler, begin func(ctx context.Context) context.Context, graf
 			"pathqueue": func(q any) string { return fmt.Sprint(q) },
 		},
 		Pages: []pages.Page{
-			overviewPage, appsPage, appPage, queuesPage, membersPage, memberPage, nodesPage, nodePage,
+			overviewPage, appsPage, appPage, queuesPage, membersPage, memberPage, nodesPage, nodePage, logsPage,
 			policiesPage, policyPage, rebalancerPage, operationsPage,
 			eventsPage, appEventsPage, memberEventsPage, queueEventsPage,
 		},

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"slices"
@@ -16,10 +18,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/routertest"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/rm"
 )
 
 func get(t *testing.T, url string) (*http.Response, string) {
@@ -50,6 +54,37 @@ func firstNode(t *testing.T, web string) string {
 	return list.Nodes[0].ID
 }
 
+// nodeWithLogs adds a node that has a log of each first container. It returns the begin of the pages' addresses.
+func nodeWithLogs(t *testing.T, f *routertest.Federation) string {
+	t.Helper()
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !strings.Contains(r.URL.Path, "_01_000001/"):
+			http.NotFound(w, r)
+		case strings.HasSuffix(r.URL.Path, "/logs"):
+			fmt.Fprint(w, `{"containerLogsInfo":{"containerLogInfo":[{"fileName":"stdout","fileSize":"100000"}]}}`)
+		default:
+			fmt.Fprint(w, "log <script>alert(1)</script>")
+		}
+	}))
+	t.Cleanup(node.Close)
+	id := creel.NodeID{Host: "127.0.0.1", Port: 1}
+	port := int32(node.Listener.Addr().(*net.TCPAddr).Port)
+	if err := f.Members[0].D.Turn(t.Context(), func(m *rm.Machine, now time.Time) {
+		order := &rm.RegisterNode{ID: id, HTTPPort: port, Resource: creel.NewResource(1024, 1)}
+		if _, err := m.RegisterNode(now, order); err != nil {
+			t.Error(err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	f.Until("the router has the node", func() bool {
+		resp, _ := get(t, "http://"+f.Routers[0].Web+"/nodes/"+id.String())
+		return resp.StatusCode == http.StatusOK
+	})
+	return "/nodes/" + id.String() + "/logs/"
+}
+
 // submit submits an unmanaged application in alice's name.
 func submit(t *testing.T, f *routertest.Federation, name string) string {
 	t.Helper()
@@ -76,11 +111,15 @@ func TestEveryPageIsRenderedAndGuarded(t *testing.T) {
 	const name = `<script>alert(1)</script>"'`
 	id := submit(t, f, name)
 	node := firstNode(t, web)
+	logsOf := nodeWithLogs(t, f)
 	for path, says := range map[string]string{
 		"/": "All 2 members are well", "/apps": "Running first", "/apps?group=queue&state=waiting": "By queue",
 		"/apps/" + id + "?user.name=alice": "Policy <b>", "/queues": "root.default",
 		"/queues?queue=root.default": "Its applications",
-		"/members":                   "sc-a", "/members/sc-a": "Nodes", "/nodes?member=sc-a": "RUNNING", "/nodes/" + node + "?kind=guaranteed": "guaranteed", "/policies": "Queues without",
+		"/members":                   "sc-a", "/members/sc-a": "Nodes", "/nodes?member=sc-a": "RUNNING", "/nodes/" + node + "?kind=guaranteed": "guaranteed",
+		logsOf + strings.Replace(id, "application", "container", 1) + "_01_000001?user.name=alice": "log &lt;script&gt;alert(1)&lt;/script&gt;",
+		logsOf + strings.Replace(id, "application", "container", 1) + "_01_000002?user.name=alice": "Its logs are not known: ",
+		"/policies":              "Queues without",
 		"/policies/root.default": "No document applies",
 		"/policies/*":            "Policy of *", "/rebalancer": "No rebalancer", "/operations": "Readiness",
 		"/events": "No event matches", "/events?kind=plan&since=24h": "No event matches",
@@ -111,11 +150,11 @@ func TestEveryPageIsRenderedAndGuarded(t *testing.T) {
 	}
 	for path, want := range map[string]int{
 		"/members/nobody": http.StatusNotFound, "/nodes/nosuch:1": http.StatusNotFound,
-		"/nodes/" + node + "?kind=x": http.StatusBadRequest,
-		"/apps/x":                    http.StatusBadRequest,
-		"/apps/application_1_0001":   http.StatusNotFound,
-		"/apps?cursor=x":             http.StatusBadRequest,
-		"/events?kind=x":             http.StatusBadRequest, "/events?since=soon": http.StatusBadRequest,
+		"/nodes/" + node + "?kind=x": http.StatusBadRequest, logsOf + "x": http.StatusBadRequest,
+		"/apps/x":                  http.StatusBadRequest,
+		"/apps/application_1_0001": http.StatusNotFound,
+		"/apps?cursor=x":           http.StatusBadRequest,
+		"/events?kind=x":           http.StatusBadRequest, "/events?since=soon": http.StatusBadRequest,
 		"/events?before=x": http.StatusBadRequest, "/dash/stream?at=http://x/": http.StatusBadRequest,
 	} {
 		if resp, body := get(t, web+path); resp.StatusCode != want {

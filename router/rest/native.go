@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/nodelogs"
 	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/policies/rebalancer"
@@ -37,6 +38,9 @@ func (h *Handler) native(r chi.Router) {
 		packed.Get("/apps", h.listApps)
 		packed.Get("/nodes", h.listNodes)
 		packed.Get("/nodes/{node}/containers", nodeContainersAPI{h}.serve)
+		logs := nodeLogsAPI{nodeContainersAPI{h}, nodelogs.New()}
+		r.Get("/nodes/{node}/containers/{container}/logs", logs.list)
+		packed.Get("/nodes/{node}/containers/{container}/logs/{file}", logs.read)
 		packed.Get("/scheduler", h.listQueues)
 		packed.Get("/daemons", h.listDaemons)
 		packed.Get("/history", showHistory(h.server))

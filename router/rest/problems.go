@@ -69,6 +69,12 @@ var (
 		cause:  "No subcluster has the node or host.",
 		remedy: "List the nodes with `creel node list`.",
 	}
+	containerNotFound = &problemKind{
+		code: "container_not_found", status: http.StatusNotFound, title: "not found",
+		kinds:  []error{creel.ErrContainerNotFound},
+		cause:  "The node does not have the container, or has deleted its logs.",
+		remedy: "With log aggregation `yarn logs` reads them.",
+	}
 	notEnabled = &problemKind{
 		code: "not_enabled", status: http.StatusNotImplemented, title: "not enabled",
 		kinds:  []error{creel.ErrNotEnabled},
@@ -116,7 +122,8 @@ var (
 // problemKinds are all kinds of errors, in the order of the page and of the search by error.
 var problemKinds = []*problemKind{
 	notPermitted, invalidToken, conflict, queueNotFound, subclusterNotFound, applicationNotFound,
-	nodeNotFound, notEnabled, noSuchPath, noSuchMethod, invalidRequest, notJSON, noView, unavailable, internalError,
+	nodeNotFound, containerNotFound, notEnabled, noSuchPath, noSuchMethod, invalidRequest, notJSON, noView, unavailable,
+	internalError,
 }
 
 // ProblemDoc is an error of the native API (RFC 9457).

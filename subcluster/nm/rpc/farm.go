@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"sync"
 
 	"github.com/creelrm/creel/internal/hrpc"
@@ -17,7 +18,7 @@ import (
 )
 
 // Config has a Farm's addresses and its ResourceManager; the embedded server.Config describes the nodes. Zero values
-// mean the defaults in brackets.
+// mean the defaults in brackets. The nodes' HTTPPort is that of one web server for all of them; 0 = any.
 type Config struct {
 	server.Config
 
@@ -37,6 +38,7 @@ type Farm struct {
 	*server.Farm
 	cfg       Config
 	listeners []net.Listener
+	web       net.Listener
 }
 
 // New checks a Config and listens. It starts no goroutine; call Run or Close afterwards.
@@ -62,6 +64,10 @@ func New(cfg Config) (*Farm, error) {
 		return nil, fmt.Errorf("nodes: %w", err)
 	}
 	f := &Farm{cfg: cfg, listeners: listeners}
+	if f.web, err = listenWeb(cfg); err != nil {
+		return nil, errors.Join(fmt.Errorf("nodes: %w", err), f.Close())
+	}
+	cfg.HTTPPort = int32(f.web.Addr().(*net.TCPAddr).Port)
 	if f.Farm, err = server.New(cfg.Config, ids); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -73,6 +79,9 @@ func (f *Farm) Close() error {
 	var errs []error
 	for _, l := range f.listeners {
 		errs = append(errs, l.Close())
+	}
+	if f.web != nil {
+		errs = append(errs, f.web.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -97,6 +106,16 @@ func (f *Farm) Run(ctx context.Context) error {
 			}
 		})
 	}
+	web := f.webServer()
+	work.Go(func() {
+		if err := web.Serve(f.web); !errors.Is(err, http.ErrServerClosed) {
+			stop(fmt.Errorf("nodes: %w", err))
+		}
+	})
+	work.Go(func() {
+		<-ctx.Done()
+		_ = web.Close()
+	})
 	var trackers []server.Tracker
 	for range f.cfg.Connections {
 		c := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf, Logger: f.cfg.Logger})

@@ -22,7 +22,7 @@ func address(number int) netip.Addr {
 // listen opens the sockets of a farm and names its nodes.
 func listen(cfg Config) ([]creel.NodeID, []net.Listener, error) {
 	ids := make([]creel.NodeID, cfg.Nodes)
-	if shared, err := listenLoopback(cfg); err != nil {
+	if shared, err := listenLoopback(cfg, cfg.Port); err != nil {
 		return nil, nil, err
 	} else if shared != nil {
 		port := int32(shared.Addr().(*net.TCPAddr).Port)
@@ -48,6 +48,15 @@ func listen(cfg Config) ([]creel.NodeID, []net.Listener, error) {
 		ids[i] = creel.NodeID{Host: "127.0.0.1", Port: int32(l.Addr().(*net.TCPAddr).Port)}
 	}
 	return ids, listeners, nil
+}
+
+// listenWeb opens the socket of the nodes' web servers, which all nodes share.
+func listenWeb(cfg Config) (net.Listener, error) {
+	port := int(cfg.HTTPPort)
+	if shared, err := listenLoopback(cfg, port); err != nil || shared != nil {
+		return loopbackOnly{shared}, err
+	}
+	return net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 }
 
 // loopbackOnly closes connections to an address outside loopback. The socket is already bound to the loopback

@@ -13,7 +13,7 @@ import (
 
 // listenLoopback opens one socket for all addresses 127.x.y.z, bound to the loopback interface so that other machines
 // cannot reach it. Nil without an error means that each node needs a separate socket.
-func listenLoopback(cfg Config) (net.Listener, error) {
+func listenLoopback(cfg Config, port int) (net.Listener, error) {
 	if cfg.PortEach {
 		return nil, nil
 	}
@@ -23,7 +23,7 @@ func listenLoopback(cfg Config) (net.Listener, error) {
 			tied = syscall.SetsockoptString(int(fd), syscall.SOL_SOCKET, syscall.SO_BINDTODEVICE, "lo")
 		}), tied)
 	}}
-	l, err := lc.Listen(context.Background(), "tcp4", net.JoinHostPort("0.0.0.0", strconv.Itoa(cfg.Port)))
+	l, err := lc.Listen(context.Background(), "tcp4", net.JoinHostPort("0.0.0.0", strconv.Itoa(port)))
 	if tied != nil {
 		if cfg.Nodes <= 1000 {
 			return nil, nil // this system does not permit it: use a port for each node

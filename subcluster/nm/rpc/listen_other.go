@@ -7,4 +7,4 @@ package rpc
 import "net"
 
 // listenLoopback is nil on systems other than Linux.
-func listenLoopback(Config) (net.Listener, error) { return nil, nil }
+func listenLoopback(Config, int) (net.Listener, error) { return nil, nil }

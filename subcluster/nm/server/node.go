@@ -3,7 +3,9 @@
 package server
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -79,6 +81,26 @@ func (n *Node) Status(id creel.ContainerID) (*pb.ContainerStatusProto, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.m.Status(id)
+}
+
+// Log returns the output of a container: what is known of it, since no program writes any. It reports false for
+// containers that the node does not know.
+func (n *Node) Log(id creel.ContainerID) (text string, known bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	status, err := n.m.Status(id)
+	if err != nil {
+		return "", false
+	}
+	text = "creel simulates this node: the container runs no program and writes nothing.\n" +
+		"state " + strings.TrimPrefix(status.GetState().String(), "C_") + "\n"
+	if j := n.jobs[id]; j != nil && j.stop == nil {
+		text += fmt.Sprintf("simulated run time %v, exit code %d\n", j.script.Run, j.script.Code)
+	}
+	if d := strings.TrimSpace(status.GetDiagnostics()); d != "" {
+		text += "diagnostics:\n" + d + "\n"
+	}
+	return text, true
 }
 
 // CheckNM returns the password of an NMToken, see nm.Node.

@@ -34,6 +34,7 @@ func New(api http.Handler) *pages.Site {
 		API: api, Templates: files, Home: "/cluster", Search: "/cluster/apps", Problem: "creel node list",
 		Functions: template.FuncMap{
 			"appslink":  func(name, value string) string { return pages.WithQuery("/cluster/apps", name, value) },
+			"logslink":  func(_, _, direct string) string { return direct },
 			"nodepath":  func(id string) string { return pages.WithQuery("/cluster/nodes", "q", id) },
 			"queuelink": func(q string) string { return pages.WithQuery("/cluster/apps", "queue", q) },
 		},
