@@ -57,7 +57,7 @@ func (a nodeContainersAPI) find(r *http.Request, id string, only creel.Subcluste
 	ctx, cancel := context.WithTimeout(r.Context(), nodeWait)
 	defer cancel()
 	rows, parts, err := a.h.shownNodes.get(ctx, identity(r))
-	if ctx.Err() != nil && r.Context().Err() == nil {
+	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
 		err = &creel.Error{
 			Kind: creel.ErrUnavailable, What: "the nodes are not known yet",
 			Why: "not every subcluster has answered", Try: "try again in a moment",

@@ -203,7 +203,7 @@ func (f *Federation) changeRouter(i int, c *role.RouterConfig, o Options) {
 	c.RPC.DrainTime, c.WebServer.DrainTime = time.Millisecond, time.Nanosecond
 	c.Seed, c.Log, c.GivesParts, c.LastParts = 1, o.Log, o.GivesParts, o.LastParts
 	c.Remote.Trips, c.Remote.OpenFor, c.Remote.Changed = o.Trips, o.OpenFor, o.Breaker
-	c.Remote.Deadlines = [3]time.Duration{time.Minute, time.Minute, time.Minute}
+	c.Remote.Deadlines = [3]time.Duration{time.Hour, time.Hour, time.Hour}
 }
 
 // NewApplicationID returns an unused application id of the member.
