@@ -33,13 +33,14 @@ var protobuf = []string{"google.golang.org/protobuf/", "github.com/planetscale/v
 
 var rules = map[string]rule{
 	".":                       {pure: true},
-	"subcluster":              {pure: true, imports: []string{"."}},
+	"subcluster":              {pure: true, imports: []string{".", "internal/units"}},
 	"subcluster/rm/queues":    {pure: true, imports: []string{"."}},
 	"subcluster/rm/queueconf": {pure: true, imports: []string{".", "subcluster/rm/queues", "subcluster/rm/placement"}},
 	"subcluster/rm/placement": {pure: true, imports: []string{".", "subcluster/rm/queues", "internal/strictjson"}},
 	"subcluster/rm": {
 		pure: true,
 		imports: []string{
+			"internal/units",
 			".",
 			"subcluster/rm/queues",
 			"subcluster/rm/sched",
@@ -118,7 +119,7 @@ var rules = map[string]rule{
 	"subcluster/nm/overallocate": {pure: true, imports: []string{"."}},
 	"subcluster/nm/queue":        {pure: true, imports: []string{".", "subcluster/nm/overallocate"}},
 	"policies":                   {pure: true, imports: []string{".", "subcluster", "internal/strictjson"}},
-	"statestore":                 {pure: true, imports: []string{".", "subcluster"}},
+	"statestore":                 {pure: true, imports: []string{".", "internal/units", "subcluster"}},
 	"router": {
 		pure: true, imports: []string{".", "subcluster", "policies", "internal/waitstats", "router/history"},
 	},
@@ -258,7 +259,7 @@ var rules = map[string]rule{
 	},
 	"subcluster/nm/server": {
 		imports: []string{
-			".", "subcluster/nm", "subcluster/nm/overallocate", "subcluster/nm/queue", data, "internal/token",
+			".", "internal/units", "subcluster/nm", "subcluster/nm/overallocate", "subcluster/nm/queue", data, "internal/token",
 		},
 	},
 	"subcluster/nm/rpc": {
@@ -322,24 +323,28 @@ var rules = map[string]rule{
 	},
 	"router/operator": {
 		imports: []string{
+			"internal/units",
 			".", "subcluster", "policies", "policies/rebalancer", "policies/rebalancer/escrow", "statestore", "statestore/epochs",
 			"statestore/tidy", "statestore/events", "router", "router/moves", "internal/strictyaml",
 		},
 	},
 	"router/rest": {
 		imports: []string{
+			"internal/units",
 			".", "statestore/intents", "statestore/events", "internal/httpguard", "internal/amcookies", "internal/audit", "internal/servlets",
 			"internal/query", "internal/rawjson", "internal/nodelogs", "subcluster", "internal/strictjson", "subcluster/remote", "policies", "router", "router/server",
 			"router/history", "router/operator", "router/tokens", "statestore", "policies/rebalancer", "internal/token", "internal/webdoc",
 		},
 	},
 	// Pages are clients of the API within their process: they know the API's documents, and asks them by path.
-	"internal/pages": {},
+	"internal/units": {pure: true},
+	"internal/pages": {imports: []string{"internal/units"}},
 	"subcluster/rm/dash": {
-		imports: []string{".", "internal/pages", "subcluster", "subcluster/rm/rest"},
+		imports: []string{".", "internal/units", "internal/pages", "subcluster", "subcluster/rm/rest"},
 	},
 	"router/dash": {
 		imports: []string{
+			"internal/units",
 			".", "internal/pages", "subcluster", "policies", "policies/rebalancer", "router", "router/operator", "router/rest",
 			"statestore",
 		},
@@ -418,6 +423,7 @@ var rules = map[string]rule{
 	"internal/workload/traces":   {},
 	"router/server": {
 		imports: []string{
+			"internal/units",
 			".", "statestore", "statestore/intents", "subcluster", "policies", "router", "router/history", "subcluster/remote",
 			"internal/hrpc", "internal/pauseclock",
 		},

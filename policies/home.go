@@ -132,6 +132,7 @@ func chooseHome(
 		return "", reason, err
 	}
 	d.filter()
+	d.excludeEmpty(weights)
 	chosen := -1
 	switch {
 	case len(d.in) == 0:
@@ -404,6 +405,21 @@ func (d *homeDecision) excludeWeightless(w Weights) {
 		}
 		return ""
 	})
+}
+
+// excludeEmpty excludes members without nodes if a member with nodes is left that the weights do not exclude.
+func (d *homeDecision) excludeEmpty(w Weights) {
+	if !d.known.empties {
+		return
+	}
+	if slices.ContainsFunc(d.in, func(i int) bool { return d.facts[i].nodes && w.of(d.id(i)) > 0 }) {
+		d.exclude(func(i int) Exclusion {
+			if d.facts[i].empty {
+				return ExcludedNodes
+			}
+			return ""
+		})
+	}
 }
 
 const noWeight = "every member with weight is excluded"

@@ -20,6 +20,7 @@ type facts struct {
 	misses bool           // the member reports queues, but not this one
 	barred bool           // asks in the queue may not name the label there (mayName)
 	nodes  bool           // the member has nodes (hasNodes)
+	empty  bool           // the member reports that it has none
 }
 
 // amount has the two types that every member has: memory in MB, and cores.
@@ -42,6 +43,7 @@ type federationFacts struct {
 	states  []Exclusion // states of the members that are not active
 	active  []int       // indices of the active members, ascending
 	listed  bool        // some member reports the queue
+	empties bool        // some active member reports that it has no nodes
 
 	// About the active members:
 	size  amount // total
@@ -85,6 +87,7 @@ func findFacts(view *subcluster.View, q creel.QueuePath, label string) *federati
 		f.lacks, f.most = holdsAtMost(m, f.label)
 		f.barred = mayName(m, q, f.label) != ""
 		f.nodes = hasNodes(m)
+		f.empty = !f.nodes && m.Load.Labels.Known // without labels it may have reported nothing yet
 
 		n := &all.numbers[i]
 		var size creel.Resource
@@ -109,6 +112,7 @@ func (k *federationFacts) sum() {
 	for _, i := range k.active {
 		f := &k.of[i]
 		k.equal = k.equal && f.lacks == "" && !f.barred && !k.lacksQueue(f)
+		k.empties = k.empties || f.empty
 		k.least = amount{min(k.least.memory, f.most.memory), min(k.least.cores, f.most.cores)}
 	}
 }

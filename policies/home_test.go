@@ -495,3 +495,30 @@ func TestNumbersAreFormattedLazily(t *testing.T) {
 		t.Errorf("%s\nafter JSON: %s", reason, again)
 	}
 }
+
+// A member that reports no nodes is no home while another has nodes, however full. Before its first report, and if no
+// other member may get the application, it may be one: nodes may join.
+func TestMembersWithoutNodesAreNoHome(t *testing.T) {
+	none := member("none", 0)
+	none.Load = subcluster.Load{Labels: subcluster.Labels{Known: true}}
+	unread := member("none", 0)
+	unread.Load = subcluster.Load{}
+	full := member("full", 0)
+	full.Load.Metrics.PendingMB, full.Load.Metrics.PendingVirtualCores = 50_000, 50
+	for _, rule := range []string{"balanced", "uniform", "hash", "load"} {
+		p := must(t, home(rule, ""))
+		if got := counts(t, p, view(none, full), small, 50); got["none"] > 0 {
+			t.Errorf("%s: of 50 applications %d wait where no nodes are", rule, got["none"])
+		}
+		if got := counts(t, p, view(none), small, 5); got["none"] != 5 {
+			t.Errorf("%s: no member has nodes, and %v got applications", rule, got)
+		}
+	}
+	all := must(t, home("weighted", `{"none":1}`))
+	if got := counts(t, all, view(none, full), small, 5); got["none"] != 5 {
+		t.Errorf("the policy permits one member, and %v got applications", got)
+	}
+	if got := counts(t, must(t, home("uniform", "")), view(unread, full), small, 50); got["none"] == 0 {
+		t.Errorf("a member that has not reported yet got none: %v", got)
+	}
+}

@@ -42,6 +42,7 @@ const (
 	ExcludedLabel       Exclusion = "no_label"    // it has no such node label
 	ExcludedResource    Exclusion = "no_resource" // it lacks a resource type that the AM needs
 	ExcludedPlace       Exclusion = "not_there"   // the AM may run only on places that are elsewhere
+	ExcludedNodes       Exclusion = "no_nodes"    // it has no nodes, but other members have
 	ExcludedQueue       Exclusion = "no_queue"    // it has no such queue
 	ExcludedWeight      Exclusion = "no_weight"   // the policy assigns it no weight
 	ExcludedFull        Exclusion = "full"        // it has no free capacity, but other members have
@@ -66,6 +67,8 @@ func (e Exclusion) Text() string {
 		return "it lacks a resource type that the AM needs"
 	case ExcludedPlace:
 		return "the AM may run only on places that are elsewhere"
+	case ExcludedNodes:
+		return "it has no nodes"
 	case ExcludedQueue:
 		return "it has no such queue"
 	case ExcludedWeight:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/units"
 )
 
 // failf makes the error of a refused request.
@@ -81,8 +82,8 @@ func AliveMember(id creel.SubclusterID, epoch int64, age time.Duration) error {
 		creel.ErrConflict,
 		"stop the other process, give this one a name of its own, or start it with --take-over",
 		fmt.Sprintf("subcluster %q is taken", id),
-		"another process holds it with epoch %d, last heartbeat %v ago",
-		epoch, age.Round(time.Millisecond),
+		"another process holds it with epoch %d, last heartbeat %s ago",
+		epoch, units.Age(age.Seconds()),
 	)
 }
 

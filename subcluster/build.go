@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/units"
 )
 
 // Record is the store's data about a member.
@@ -55,7 +56,7 @@ func stateAt(r *Record, now time.Time) (State, string) {
 	}
 }
 
-func short(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
+func short(d time.Duration) string { return units.Age(d.Seconds()) }
 
 // Build makes the next view from a read of the store. previous may be nil. It is pure: the same arguments give the
 // same view.

@@ -66,7 +66,7 @@ func (v *View) Derived(key QueueOn, made func() any) any {
 type Status struct {
 	Member
 	State    State
-	Reason   string        // reason of the state, as a message: "heartbeat 0.4s ago"
+	Reason   string        // reason of the state, as a message: "heartbeat 0.4 s ago"
 	Age      time.Duration // since its last heartbeat (or registration), store's clock
 	Draining string        // requester and reason of a drain, "" if not draining
 	Since    time.Time     // store's clock when the view first saw this state

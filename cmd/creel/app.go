@@ -14,10 +14,10 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/strictjson"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"
 )
@@ -77,7 +77,7 @@ func appTags() *cobra.Command {
 			{"WAITING", false, n(func(g rest.AppGroup) int64 { return g.Waiting })},
 			{"ENDED", false, n(func(g rest.AppGroup) int64 { return g.Ended })},
 			{"CONTAINERS", false, n(func(g rest.AppGroup) int64 { return g.Containers })},
-			{"MEMORY-MB", true, n(func(g rest.AppGroup) int64 { return g.MemoryMB })},
+			{"MEMORY", true, func(g rest.AppGroup) string { return units.Memory(g.MemoryMB) }},
 		})
 	}
 	f.register(c)
@@ -108,12 +108,10 @@ var appColumns = []column[appDoc]{
 	{"FINAL", false, func(a appDoc) string { return a.FinalStatus }},
 	{"PROGRESS", false, func(a appDoc) string { return strconv.FormatFloat(a.Progress, 'f', 0, 64) + "%" }},
 	{"CONTAINERS", false, func(a appDoc) string { return strconv.FormatInt(max(a.Containers, 0), 10) }},
-	{"MEMORY-MB", true, func(a appDoc) string { return strconv.FormatInt(max(a.MemoryMB, 0), 10) }},
+	{"MEMORY", true, func(a appDoc) string { return units.Memory(max(a.MemoryMB, 0)) }},
 	{"VCORES", true, func(a appDoc) string { return strconv.FormatInt(max(a.VCores, 0), 10) }},
 	{"STARTED", true, func(a appDoc) string { return moment(a.Started) }},
-	{"ELAPSED", false, func(a appDoc) string {
-		return (time.Duration(a.Elapsed) * time.Millisecond).Round(time.Second).String()
-	}},
+	{"ELAPSED", false, func(a appDoc) string { return units.Age(float64(a.Elapsed) / 1000) }},
 	{"TAGS", true, func(a appDoc) string { return a.Tags }},
 	{"TRACKING-URL", true, func(a appDoc) string { return a.TrackingURL }},
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/spf13/cobra"
 )
 
@@ -238,7 +239,13 @@ func appContainers() *cobra.Command {
 			{"CONTAINER", false, func(d containerDoc) string { return d.ID }},
 			{"STATE", false, func(d containerDoc) string { return d.State }},
 			{"NODE", false, func(d containerDoc) string { return d.Node }},
-			{"MEMORY-MB", false, func(d containerDoc) string { return d.MemoryMB.String() }},
+			{"MEMORY", false, func(d containerDoc) string {
+				mb, err := d.MemoryMB.Int64()
+				if err != nil {
+					return "-"
+				}
+				return units.Memory(mb)
+			}},
 			{"VCORES", false, func(d containerDoc) string { return d.VCores.String() }},
 			{"STARTED", false, func(d containerDoc) string {
 				ms, err := d.Started.Int64()

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/creelrm/creel"
-	dashpages "github.com/creelrm/creel/internal/pages"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -39,7 +39,7 @@ var appListColumns = []column[rest.AppRow]{
 		if a.Finished > 0 {
 			until = time.UnixMilli(a.Finished)
 		}
-		return dashpages.Age(max(until.Sub(time.UnixMilli(a.Started)).Seconds(), 0))
+		return units.Age(max(until.Sub(time.UnixMilli(a.Started)).Seconds(), 0))
 	}},
 	{"CONTAINERS", false, func(a rest.AppRow) string { return strconv.FormatInt(max(a.Containers, 0), 10) }},
 	{"WAITS-FOR", false, func(a rest.AppRow) string { return a.Waits }},
@@ -47,10 +47,10 @@ var appListColumns = []column[rest.AppRow]{
 		if a.WaitsSeconds == 0 {
 			return ""
 		}
-		return dashpages.Age(a.WaitsSeconds)
+		return units.Age(a.WaitsSeconds)
 	}},
 	{"WAITS-IN", true, func(a rest.AppRow) string { return a.WaitsIn }},
-	{"MEMORY-MB", true, func(a rest.AppRow) string { return strconv.FormatInt(max(a.MemoryMB, 0), 10) }},
+	{"MEMORY", true, func(a rest.AppRow) string { return units.Memory(max(a.MemoryMB, 0)) }},
 	{"VCORES", true, func(a rest.AppRow) string { return strconv.FormatInt(max(a.VCores, 0), 10) }},
 	{"STARTED", true, func(a rest.AppRow) string { return moment(a.Started) }},
 	{"TAGS", true, func(a rest.AppRow) string { return strings.Join(a.Tags, ",") }},

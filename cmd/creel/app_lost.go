@@ -9,7 +9,7 @@ import (
 	"io"
 
 	"github.com/creelrm/creel"
-	dashpages "github.com/creelrm/creel/internal/pages"
+	"github.com/creelrm/creel/internal/units"
 )
 
 // lostApp is the last known report of an application whose home does not answer.
@@ -47,7 +47,7 @@ func (f *clientFlags) ofLost(ctx context.Context, id creel.ApplicationID, err er
 func (a *lostApp) write(w io.Writer) error {
 	age := "unknown"
 	if a.AgeSeconds >= 0 {
-		age = dashpages.Age(a.AgeSeconds) + " ago"
+		age = units.Age(a.AgeSeconds) + " ago"
 	}
 	for _, line := range [][2]string{
 		{"id", a.ID}, {"user", a.User}, {"queue", a.Queue}, {"state", a.State}, {"home", string(a.Home)}, {"seen", age},

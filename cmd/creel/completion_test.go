@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func TestEveryCommandCompletesLiveNames(t *testing.T) {
 	flags := map[string]string{
 		"queue": "root.default", "subcluster": member, "context": "east",
 		"output": "json", "mode": "finish", "role": "proxy", "sort": "memory", "for": "succeeded", "method": "GET",
-		"state": "RUNNING", "call": "report", "fault": "sleepers", "split": "by-headroom",
+		"state": "RUNNING", "call": "report", "fault": "sleepers", "split": "by-headroom", "node list --sort": "rack",
 	}
 	server := []string{"--server", "http://" + fed.Routers[0].Address("web")}
 	for name, verb := range verbs(rootCommand(), map[string]*cobra.Command{}) {
@@ -61,7 +62,7 @@ func TestEveryCommandCompletesLiveNames(t *testing.T) {
 			words = slices.Concat(words, server)
 		}
 		verb.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			want := flags[f.Name]
+			want := cmp.Or(flags[name+" --"+f.Name], flags[f.Name])
 			if want == "" || f.Value.Type() == "bool" {
 				return
 			}

@@ -143,7 +143,7 @@ func TestEveryVerbExitsByTable(t *testing.T) {
 		if code, out := ends(t, with.Replace(r.line)); code != r.code {
 			t.Errorf("creel %s exits with %d, want %d:\n%s", r.line, code, r.code, out)
 		} else if found := otherUnits.FindString(out); found != "" {
-			t.Errorf("creel %s prints %q: sizes are MiB and GiB:\n%s", r.line, found, out)
+			t.Errorf("creel %s prints %q; package units has the forms:\n%s", r.line, found, out)
 		} else {
 			for _, head := range tableHead.FindAllString(out, -1) {
 				heads[strings.Join(strings.Fields(head), " ")] = true
@@ -217,6 +217,11 @@ func quotedHeads(t *testing.T, printed map[string]bool) {
 	if len(quoted) < 2 {
 		t.Errorf("the guide quotes only the tables %q", quoted)
 	}
+	for text := range strings.SplitSeq(string(page), "\n```\n") {
+		if found := otherUnits.FindString(text); found != "" {
+			t.Errorf("the guide quotes %q, which no command prints", found)
+		}
+	}
 	for _, head := range quoted {
 		if !printed[strings.Join(strings.Fields(head), " ")] {
 			t.Errorf("the guide quotes a table that no command prints: %s", head)
@@ -224,8 +229,8 @@ func quotedHeads(t *testing.T, printed map[string]bool) {
 	}
 }
 
-// otherUnits matches sizes that are not in powers of two.
-var otherUnits = regexp.MustCompile(`[0-9] ?[kKMGT]B\b`)
+// otherUnits matches sizes that are not in powers of two, and times in Go's form.
+var otherUnits = regexp.MustCompile(`[0-9] ?[kKMGT]B\b|[A-Z]-MB\b|\b[0-9.]+m?s (ago|old)\b|\b[0-9]+m[0-9.]+s\b`)
 
 // fromFiles reports whether a line makes no request.
 func fromFiles(line string) bool {

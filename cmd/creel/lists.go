@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"
@@ -57,11 +59,11 @@ var nodeColumns = []column[nodeDoc]{
 	{"STATE", false, func(n nodeDoc) string { return n.State }},
 	{"RACK", false, func(n nodeDoc) string { return n.Rack }},
 	{"CONTAINERS", false, func(n nodeDoc) string { return strconv.FormatInt(n.Containers, 10) }},
-	{"USED-MB", false, func(n nodeDoc) string { return strconv.FormatInt(n.UsedMB, 10) }},
-	{"FREE-MB", false, func(n nodeDoc) string { return strconv.FormatInt(n.AvailMB, 10) }},
+	{"USED-MEMORY", false, func(n nodeDoc) string { return units.Memory(n.UsedMB) }},
+	{"FREE-MEMORY", false, func(n nodeDoc) string { return units.Memory(n.AvailMB) }},
 	{"QUEUED", false, func(n nodeDoc) string { return strconv.FormatInt(n.Queued, 10) }},
 	{"OPPORTUNISTIC", false, func(n nodeDoc) string { return strconv.FormatInt(n.Opportunistic, 10) }},
-	{"LENT-MB", true, func(n nodeDoc) string { return strconv.FormatInt(n.LentGB<<10, 10) }},
+	{"LENT-MEMORY", true, func(n nodeDoc) string { return units.Memory(n.LentGB << 10) }},
 	{"LENT-VCORES", true, func(n nodeDoc) string { return strconv.FormatInt(n.LentCores, 10) }},
 	{"USED-VCORES", true, func(n nodeDoc) string { return strconv.FormatInt(n.UsedCores, 10) }},
 	{"FREE-VCORES", true, func(n nodeDoc) string { return strconv.FormatInt(n.AvailCores, 10) }},
@@ -205,6 +207,7 @@ func flatten(path string, q map[string]any, out []queueDoc) []queueDoc {
 		d.UsedMB, _ = used["memory"].(float64)
 		d.UsedVCores, _ = used["vCores"].(float64)
 	}
+	at := len(out)
 	out = append(out, d)
 	for _, key := range []string{"queues", "childQueues", "rootQueue"} {
 		switch inner := q[key].(type) {
@@ -226,6 +229,9 @@ func flatten(path string, q map[string]any, out []queueDoc) []queueDoc {
 			}
 		}
 	}
+	if _, ok := q["resourcesUsed"]; !ok {
+		out[at].sum(out[at+1:])
+	}
 	return out
 }
 
@@ -237,18 +243,22 @@ func wholeOf(v func(queueDoc) float64) func(queueDoc) string {
 	return func(d queueDoc) string { return strconv.FormatFloat(v(d), 'f', 0, 64) }
 }
 
+func memoryOf(mb func(queueDoc) float64) func(queueDoc) string {
+	return func(d queueDoc) string { return units.Memory(int64(mb(d))) }
+}
+
 var queueColumns = []column[queueDoc]{
 	{"QUEUE", false, func(q queueDoc) string { return q.Path }},
 	{"STATE", false, func(q queueDoc) string { return q.State }},
 	{"GUARANTEED", false, percentOf(func(q queueDoc) float64 { return q.Capacity })},
 	{"MAX", false, percentOf(func(q queueDoc) float64 { return q.MaxCapacity })},
 	{"USED", false, percentOf(func(q queueDoc) float64 { return q.Used })},
-	{"USED-MB", true, wholeOf(func(q queueDoc) float64 { return q.UsedMB })},
+	{"USED-MEMORY", true, memoryOf(func(q queueDoc) float64 { return q.UsedMB })},
 	{"USED-VCORES", true, wholeOf(func(q queueDoc) float64 { return q.UsedVCores })},
 	{"APPS", false, wholeOf(func(q queueDoc) float64 { return q.Apps })},
 	{"CONTAINERS", false, wholeOf(func(q queueDoc) float64 { return q.Containers })},
 	{"OPPORTUNISTIC", false, wholeOf(func(q queueDoc) float64 { return q.Opportunistic })},
-	{"OPPORTUNISTIC-MB", true, wholeOf(func(q queueDoc) float64 { return q.OpportunisticMB })},
+	{"OPPORTUNISTIC-MEMORY", true, memoryOf(func(q queueDoc) float64 { return q.OpportunisticMB })},
 	{"OPPORTUNISTIC-VCORES", true, wholeOf(func(q queueDoc) float64 { return q.OpportunisticVCores })},
 }
 
@@ -272,6 +282,28 @@ func (f *clientFlags) queueList(ctx context.Context) ([]queueDoc, http.Header, e
 		return nil, head, err
 	}
 	return flattened(doc.Scheduler.Info), head, nil
+}
+
+// sum fills what the document does not have of a queue, as of Hadoop's root, with the sums of its children.
+func (q *queueDoc) sum(below []queueDoc) {
+	var all queueDoc
+	for _, child := range below {
+		if rest, ok := strings.CutPrefix(child.Path, q.Path+"."); !ok || strings.Contains(rest, ".") {
+			continue
+		}
+		all.UsedMB, all.UsedVCores = all.UsedMB+child.UsedMB, all.UsedVCores+child.UsedVCores
+		all.Apps, all.Containers = all.Apps+child.Apps, all.Containers+child.Containers
+		all.Opportunistic += child.Opportunistic
+		all.OpportunisticMB += child.OpportunisticMB
+		all.OpportunisticVCores += child.OpportunisticVCores
+	}
+	for value, sum := range map[*float64]float64{
+		&q.UsedMB: all.UsedMB, &q.UsedVCores: all.UsedVCores, &q.Apps: all.Apps, &q.Containers: all.Containers,
+		&q.Opportunistic: all.Opportunistic, &q.OpportunisticMB: all.OpportunisticMB,
+		&q.OpportunisticVCores: all.OpportunisticVCores,
+	} {
+		*value = cmp.Or(*value, sum)
+	}
 }
 
 func flattened(info map[string]any) []queueDoc {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/rest"
@@ -74,7 +75,7 @@ func moveLines(m operator.Moves) (out []moveLine) {
 		case u.GiveUp != "":
 			state = "is given up: " + u.GiveUp
 		}
-		out = append(out, moveLine{u.ChosenMove, state, u.By, fmt.Sprintf("%.0f s ago", u.AgeS)})
+		out = append(out, moveLine{u.ChosenMove, state, u.By, units.Age(u.AgeS) + " ago"})
 	}
 	for _, d := range m.Last {
 		state := "moved"

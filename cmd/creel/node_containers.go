@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/spf13/cobra"
@@ -19,7 +20,7 @@ var nodeContainerColumns = []column[subcluster.NodeContainer]{
 	{"STATE", false, func(k subcluster.NodeContainer) string { return k.State }},
 	{"APPLICATION", false, func(k subcluster.NodeContainer) string { return k.Application }},
 	{"USER", false, func(k subcluster.NodeContainer) string { return k.User }},
-	{"MEMORY-MB", false, func(k subcluster.NodeContainer) string { return strconv.FormatInt(k.MemoryMB, 10) }},
+	{"MEMORY", false, func(k subcluster.NodeContainer) string { return units.Memory(k.MemoryMB) }},
 	{"VCORES", false, func(k subcluster.NodeContainer) string { return strconv.FormatInt(k.VCores, 10) }},
 	{"STARTED", false, func(k subcluster.NodeContainer) string { return k.Started.Local().Format(time.RFC3339) }},
 	{"QUEUE", true, func(k subcluster.NodeContainer) string { return k.Queue }},

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/units"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/subcluster"
@@ -199,7 +200,7 @@ func hostText(doc subcluster.HostDoc, apps bool) string {
 			fmt.Fprintf(&b, ", %s among them", counted(n.AMs, "AM"))
 		}
 		if n.LeavesIn != nil {
-			fmt.Fprintf(&b, "; it leaves within %v", time.Duration(*n.LeavesIn*float64(time.Second)).Round(time.Second))
+			fmt.Fprintf(&b, "; it leaves within %s", units.Age(*n.LeavesIn))
 		}
 		for _, a := range n.Applications {
 			if apps {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/strictyaml"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/subcluster"
@@ -70,11 +71,11 @@ func amountsText(a rebalancer.Amounts) string {
 	}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(a)) {
-		unit := ""
+		text := units.Number(a[name])
 		if name == "memory" {
-			unit = " MB"
+			text = units.Memory(a[name])
 		}
-		parts = append(parts, fmt.Sprintf("%s %d%s", name, a[name], unit))
+		parts = append(parts, name+" "+text)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -223,7 +224,7 @@ func queueApply() *cobra.Command {
 
   queues:
     - queue: root.research
-      guarantee: 30%               of the federation, or {memory: MB, vCores: N}
+      guarantee: 30%               of the federation, or {memory: MiB, vCores: N}
       weight: 2                    of the rest beyond guarantees
       maximum: 45%
       user_limit: 10%              limit of each user

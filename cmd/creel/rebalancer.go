@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/statestore"
@@ -208,7 +209,7 @@ func rebalancerWhy() *cobra.Command {
 				if e.Queue != found.Queue {
 					continue
 				}
-				lasts := fmt.Sprintf("for %.0f s yet", e.LeaseSeconds)
+				lasts := "for " + units.Age(e.LeaseSeconds) + " yet"
 				if e.Lasts != "" {
 					lasts = e.Lasts
 				}
@@ -427,7 +428,7 @@ func rebalancerEscrow() *cobra.Command {
 			if e.Lasts != "" {
 				ends = e.Lasts
 			} else if e.LeaseSeconds > 0 {
-				ends = time.Duration(e.LeaseSeconds * float64(time.Second)).Round(100 * time.Millisecond).String()
+				ends = units.Age(e.LeaseSeconds)
 			}
 			lines = append(lines, escrowLine{
 				e.Queue, e.Label, e.User, amount(e.Maximum), e.Member, amount(e.Cap), amount(e.Needs),

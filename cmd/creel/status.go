@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	dashpages "github.com/creelrm/creel/internal/pages"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"
 )
@@ -62,7 +62,7 @@ func writeStatus(w io.Writer, doc *rest.OverviewDoc) {
 	for i, q := range doc.Short {
 		if i > 0 { // the headline has the first
 			line("short", "%s has %.1f %% of its guaranteed %.1f %% for %s",
-				q.Queue, q.Used, q.Guaranteed, dashpages.Age(q.ForSeconds))
+				q.Queue, q.Used, q.Guaranteed, units.Age(q.ForSeconds))
 		}
 	}
 	var members []string
@@ -79,7 +79,7 @@ func writeStatus(w io.Writer, doc *rest.OverviewDoc) {
 			text += " in " + g.In
 		}
 		if g.OldestWait > 0 {
-			text += ", the oldest for " + dashpages.Age(g.OldestWait)
+			text += ", the oldest for " + units.Age(g.OldestWait)
 		}
 		if g.Example != "" {
 			text += ", such as " + g.Example

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/subcluster"
@@ -58,8 +59,8 @@ func subclusterList() *cobra.Command {
 				{"RUNNING", false, n(func(s sub) int64 { return s.Apps.Running })},
 				{"WAITING", false, n(func(s sub) int64 { return s.Apps.Waiting })},
 				{"CONTAINERS", false, n(func(s sub) int64 { return s.Metrics.ContainersAllocated })},
-				{"USED-MB", false, n(func(s sub) int64 { return s.Metrics.AllocatedMB })},
-				{"TOTAL-MB", false, n(func(s sub) int64 { return s.Metrics.TotalMB })},
+				{"USED-MEMORY", false, func(s sub) string { return units.Memory(s.Metrics.AllocatedMB) }},
+				{"TOTAL-MEMORY", false, func(s sub) string { return units.Memory(s.Metrics.TotalMB) }},
 				{"EPOCH", true, n(func(s sub) int64 { return s.Epoch })},
 				{"VERSION", true, func(s sub) string { return s.Version }},
 				{"WEB", true, func(s sub) string { return s.Addresses.Web }},
@@ -70,6 +71,14 @@ func subclusterList() *cobra.Command {
 	f.register(c)
 	c.Flags().BoolVar(&watch, "watch", false, watchUsage)
 	return c
+}
+
+// stateText is a member's state, with the reason if the member is not active. An active one's is its heartbeat.
+func stateText(s rest.SubclusterDoc) string {
+	if s.State == subcluster.StateActive.String() {
+		return s.State
+	}
+	return s.State + " (" + s.Reason + ")"
 }
 
 // reasonText is the reason of a member's state, with the services that it refuses to the router.
@@ -130,14 +139,14 @@ func subclusterShow() *cobra.Command {
 				fmt.Fprintf(w, "%-12s %s\n", name, fmt.Sprintf(format, values...))
 			}
 			line("subcluster", "%s", s.ID)
-			line("state", "%s (%s)", s.State, s.Reason)
+			line("state", "%s", stateText(s))
 			if s.Drain != nil {
 				line("drain", "%s", drainText(*s.Drain))
 			}
 			for _, r := range s.Refuses {
 				line("refusal", "%s; try: %s", r.Text, r.Try)
 			}
-			line("heartbeat", "%.1f s ago, epoch %d", s.AgeSeconds, s.Epoch)
+			line("heartbeat", "%s ago, epoch %d", units.Age(s.AgeSeconds), s.Epoch)
 			line("version", "%s", s.Version)
 			line("client", "%s", s.Addresses.Client)
 			line("scheduler", "%s", s.Addresses.Scheduler)
@@ -146,7 +155,7 @@ func subclusterShow() *cobra.Command {
 			m := s.Metrics
 			line("applications", "%d running, %d waiting", s.Apps.Running, s.Apps.Waiting)
 			line("containers", "%d running, %d waiting", m.ContainersAllocated, m.ContainersPending)
-			line("memory", "%d of %d MiB used", m.AllocatedMB, m.TotalMB)
+			line("memory", "%s of %s used", units.Memory(m.AllocatedMB), units.Memory(m.TotalMB))
 			line("vcores", "%d of %d used", m.AllocatedVirtualCores, m.TotalVirtualCores)
 			line("nodes", "%d active, %d lost, %d unhealthy", m.ActiveNodes, m.LostNodes, m.UnhealthyNodes)
 			if len(s.CutOff) > 0 {

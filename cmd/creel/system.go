@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	dashpages "github.com/creelrm/creel/internal/pages"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"
 )
@@ -28,7 +29,7 @@ var daemonColumns = []column[rest.DaemonRow]{
 		}
 		return "no: " + d.NotReady
 	}},
-	{"TOLD", false, func(d rest.DaemonRow) string { return dashpages.Age(d.AgeSeconds) + " ago" }},
+	{"TOLD", false, func(d rest.DaemonRow) string { return units.Age(d.AgeSeconds) + " ago" }},
 	{"WEB", false, func(d rest.DaemonRow) string { return d.Addresses["web"] }},
 	{"OTHER-PORTS", true, func(d rest.DaemonRow) string {
 		var ports []string
@@ -69,7 +70,7 @@ func systemCommand() *cobra.Command {
 				fmt.Fprintln(c.ErrOrStderr(), "their versions differ: "+strings.Join(of, ", "))
 			}
 			if doc.Problem != "" {
-				old := dashpages.Age(doc.AgeSeconds)
+				old := units.Age(doc.AgeSeconds)
 				return &exitError{exitPartial, fmt.Errorf("as they were %s ago: %s", old, doc.Problem)}
 			}
 			return nil

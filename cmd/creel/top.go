@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	dashpages "github.com/creelrm/creel/internal/pages"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/router/rest"
 )
 
@@ -114,7 +114,7 @@ func writeTop(w io.Writer, p printer, doc *topDoc) error {
 	writeHeadline(w, &doc.Overview)
 	sum := doc.Overview.Sum
 	fmt.Fprintf(w, "%-9s memory %s of %s, vcores %d of %d, %d containers on %d nodes\n", "use",
-		dashpages.Memory(sum.AllocatedMB), dashpages.Memory(sum.TotalMB),
+		units.Memory(sum.AllocatedMB), units.Memory(sum.TotalMB),
 		sum.AllocatedVirtualCores, sum.TotalVirtualCores, sum.ContainersAllocated, sum.ActiveNodes)
 	if a := doc.Overview.Apps; a != nil {
 		fmt.Fprintf(w, "%-9s %d run, %d wait\n", "apps", a.Running, a.Waiting)
@@ -136,7 +136,7 @@ var topMemberColumns = []column[rest.SubclusterDoc]{
 	{"STATE", false, func(s rest.SubclusterDoc) string { return s.State }},
 	{"NODES", false, func(s rest.SubclusterDoc) string { return strconv.FormatInt(s.Metrics.ActiveNodes, 10) }},
 	{"MEMORY", false, func(s rest.SubclusterDoc) string {
-		return partOf(s.Metrics.AllocatedMB, s.Metrics.TotalMB) + " of " + dashpages.Memory(s.Metrics.TotalMB)
+		return partOf(s.Metrics.AllocatedMB, s.Metrics.TotalMB) + " of " + units.Memory(s.Metrics.TotalMB)
 	}},
 	{"VCORES", false, func(s rest.SubclusterDoc) string {
 		return partOf(s.Metrics.AllocatedVirtualCores, s.Metrics.TotalVirtualCores) + " of " +
@@ -153,7 +153,7 @@ var topMemberColumns = []column[rest.SubclusterDoc]{
 var topAppColumns = slices.Concat(
 	columnsNamed(appListColumns, "ID", "NAME", "USER", "QUEUE", "HOME"),
 	[]column[rest.AppRow]{
-		{"MEMORY", false, func(a rest.AppRow) string { return dashpages.Memory(max(a.MemoryMB, 0)) }},
+		{"MEMORY", false, func(a rest.AppRow) string { return units.Memory(max(a.MemoryMB, 0)) }},
 		{"VCORES", false, func(a rest.AppRow) string { return strconv.FormatInt(max(a.VCores, 0), 10) }},
 	},
 	columnsNamed(appListColumns, "CONTAINERS", "AGE", "WAITS-FOR"),

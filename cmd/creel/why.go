@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/subcluster"
@@ -180,23 +181,17 @@ func (d whyDoc) writeChanges(w io.Writer) {
 	for _, a := range d.Asked {
 		at := cmp.Or(a.Member, d.Home)
 		if a.Refused != "" {
-			fmt.Fprintf(
-				w,
-				"%s asked to %s: %s refused it %.0f s ago: %s\n",
-				a.User,
-				a.What,
-				at,
-				a.AgeSeconds,
-				a.Refused,
-			)
+			fmt.Fprintf(w, "%s asked to %s: %s refused it %s ago: %s\n",
+				a.User, a.What, at, units.Age(a.AgeSeconds), a.Refused)
 			continue
 		}
 		if a.Doubted != "" {
-			fmt.Fprintf(w, "%s asked to %s: %s did not know the container %.0f s ago, and is asked again, as the "+
-				"container's node may not have registered there yet: %s\n", a.User, a.What, at, a.AgeSeconds, a.Doubted)
+			fmt.Fprintf(w, "%s asked to %s: %s did not know the container %s ago, and is asked again, as the "+
+				"container's node may not have registered there yet: %s\n",
+				a.User, a.What, at, units.Age(a.AgeSeconds), a.Doubted)
 			continue
 		}
-		fmt.Fprintf(w, "%s requested %.0f s ago to %s: %s did not respond; the change is queued\n",
-			a.User, a.AgeSeconds, a.What, at)
+		fmt.Fprintf(w, "%s requested %s ago to %s: %s did not respond; the change is queued\n",
+			a.User, units.Age(a.AgeSeconds), a.What, at)
 	}
 }

@@ -26,7 +26,7 @@ import (
 var update = flag.Bool("update", false, "write docs/operations/day.md")
 
 // hours has the daemons wait an hour for each read of the store that has no shorter bound of its own: while the store
-// is away, what waits for its time-outs never ends, on the slowest machine and on the fastest.
+// is away, a page that waits for a time-out never ends, on the slowest machine and on the fastest.
 const hours = "?timeout=1h&max_wait=1h"
 
 func TestDayPageMatchesTheDay(t *testing.T) {
@@ -79,7 +79,7 @@ func TestOperatorsDay(t *testing.T) {
 func (o *operator) up() {
 	ready := filepath.Join(o.dir, "ready.json")
 	p := process.Start(o, process.Command{Name: "up", Dir: o.dir, Args: []string{
-		rm.Binary(o), "up", "--any-port", "--nodes", "4", "--store", o.store.URL()+hours, "--data", filepath.Join(o.dir, "up"),
+		rm.Binary(o), "up", "--any-port", "--nodes", "4", "--store", o.store.URL() + hours, "--data", filepath.Join(o.dir, "up"),
 		"--ready-file", ready,
 	}})
 	var entries []struct {
@@ -97,7 +97,7 @@ func (o *operator) up() {
 	}
 	o.gone = process.Command{Name: "rm-gone", Dir: o.dir, Args: []string{
 		rm.Binary(o), "rm", "--conf", filepath.Join(o.dir, "up", "conf"), "--data", filepath.Join(o.dir, "gone"),
-		"--subcluster", "gone", "--store", o.store.URL()+hours,
+		"--subcluster", "gone", "--store", o.store.URL() + hours,
 		"-D", "creel.membership.lease=5s", "-D", "creel.membership.heartbeat-interval=500ms",
 		"-D", "hadoop.proxyuser.creel.hosts=*", "-D", "hadoop.proxyuser.creel.groups=*",
 		"-D", "yarn.resourcemanager.epoch=9000", "-D", "yarn.resourcemanager.address=127.0.0.1:0",

@@ -110,7 +110,7 @@ func TestPreemptionInTwoMembersStaysWithinFederationBudget(t *testing.T) {
 	}
 	f.says(t, `(?s)taken back for root\.default until .*taken back for root\.default on nodes of label gpu until`,
 		"rebalancer", "plan")
-	f.says(t, `(?m)^root\.default +gpu .*memory 1024 MB in 5 s`, "queue", "show", "--federation", "-o", "wide")
+	f.says(t, `(?m)^root\.default +gpu .*memory 1\.0 GiB in 5 s`, "queue", "show", "--federation", "-o", "wide")
 	time.Sleep(2 * time.Second) // and the members have read it, which they do not report
 	taken := func(label string) int {
 		t.Helper()

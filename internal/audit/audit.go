@@ -3,8 +3,9 @@
 // Package audit writes a line to a daemon's log for every change. RPC and REST of routers, ResourceManagers and AM-RM
 // proxies use the same format, and so do the daemons' own actions.
 //
-// A line consists of the message "audit" and the known attributes of Line. Failures are warnings. Hadoop writes the
-// format of Hadoop's RMAuditLogger instead, for programs that parse it.
+// A line consists of the message "audit" and the known attributes of Line. Failures are warnings, except those of
+// TrialUser: routers make its calls to learn which of them a member refuses. Hadoop writes the format of Hadoop's
+// RMAuditLogger instead, for programs that parse it.
 package audit
 
 import (
@@ -14,6 +15,9 @@ import (
 
 // Message is the message of each line.
 const Message = "audit"
+
+// TrialUser is the default of creel.router.trial-user. Its calls change nothing.
+const TrialUser = "creel-trial"
 
 // The results of a call.
 const (
@@ -40,7 +44,7 @@ type Line struct {
 // Log writes the line, with further attributes of the operation.
 func (l Line) Log(to *slog.Logger, more ...slog.Attr) {
 	level := slog.LevelInfo
-	if l.Result == Failure {
+	if l.Result == Failure && l.User != TrialUser {
 		level = slog.LevelWarn
 	}
 	attrs := make([]slog.Attr, 0, 10+len(more))

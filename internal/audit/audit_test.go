@@ -51,3 +51,14 @@ func TestLineHasKnownFields(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 }
+
+// What a router tries in the name of a user without rights is expected to fail.
+func TestFailuresOfTrialsAreNoWarnings(t *testing.T) {
+	for user, want := range map[string]string{"ann": "level=WARN", TrialUser: "level=INFO"} {
+		var out bytes.Buffer
+		Line{User: user, Operation: "refreshQueues", Result: Failure}.Log(slog.New(slog.NewTextHandler(&out, nil)))
+		if !strings.Contains(out.String(), want+" ") {
+			t.Errorf("%s: %q", user, out.String())
+		}
+	}
+}

@@ -6,22 +6,26 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/creelrm/creel/internal/units"
 )
 
 // functions are the functions available to the templates.
 var functions = template.FuncMap{
 	"live":    func(name string) template.HTML { return template.HTML(beginMark + name + closeMark) },
 	"over":    func(name string) template.HTML { return template.HTML(endMark + name + closeMark) },
-	"memory":  func(mb any) (string, error) { n, err := whole(mb); return Memory(n), err },
-	"number":  Number,
+	"memory":  func(mb any) (string, error) { n, err := whole(mb); return units.Memory(n), err },
+	"number":  units.Number,
 	"percent": percent,
 	"share":   Share,
-	"age":     Age,
+	"age":     units.Age,
 	"at":      At,
 	"millis":  func(ms any) (template.HTML, error) { n, err := whole(ms); return At(time.UnixMilli(n)), err },
+	"ages":    func(text string) template.HTML { return ages(time.Now(), text) },
 	"since":   func(age float64) template.HTML { return Since(time.Now(), age) },
 	"bar":     NewBar,
 	"count":   func(n int64, to string) count { return count{n, to} },
@@ -53,55 +57,12 @@ func percent(v any) (string, error) {
 	return "", fmt.Errorf("%v is no share", v)
 }
 
-// Memory formats MB in a suitable unit.
-func Memory(mb int64) string {
-	switch {
-	case mb >= 1<<20:
-		return strconv.FormatFloat(float64(mb)/(1<<20), 'f', 1, 64) + " TiB"
-	case mb >= 1<<10:
-		return strconv.FormatFloat(float64(mb)/(1<<10), 'f', 1, 64) + " GiB"
-	}
-	return strconv.FormatInt(mb, 10) + " MiB"
-}
-
-// Number formats a whole number with separated thousands.
-func Number(n any) string {
-	text := fmt.Sprint(n)
-	digits := strings.TrimPrefix(text, "-")
-	var b strings.Builder
-	for i, c := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(c)
-	}
-	if digits != text {
-		return "-" + b.String()
-	}
-	return b.String()
-}
-
 // Share returns a part of a whole in percent; 0 if the whole is 0.
 func Share(part, whole int64) float64 {
 	if whole <= 0 {
 		return 0
 	}
 	return 100 * float64(part) / float64(whole)
-}
-
-// Age formats seconds for readers.
-func Age(seconds float64) string {
-	switch d := time.Duration(seconds * float64(time.Second)); {
-	case d < 10*time.Second:
-		return strconv.FormatFloat(seconds, 'f', 1, 64) + " s"
-	case d < 2*time.Minute:
-		return strconv.Itoa(int(d.Seconds())) + " s"
-	case d < 2*time.Hour:
-		return strconv.Itoa(int(d.Minutes())) + " min"
-	case d < 48*time.Hour:
-		return strconv.Itoa(int(d.Hours())) + " h"
-	}
-	return strconv.Itoa(int(seconds/86400)) + " days"
 }
 
 // Stamp formats a time with its date, "–" for none.
@@ -121,7 +82,22 @@ func At(t time.Time) template.HTML { return instant(t, Stamp(t)) }
 
 // Since returns the time of an event that happened some seconds before now.
 func Since(now time.Time, age float64) template.HTML {
-	return instant(now.Add(-time.Duration(age*float64(time.Second))).Truncate(time.Second), Age(age)+" ago")
+	return instant(now.Add(-time.Duration(age*float64(time.Second))).Truncate(time.Second), units.Age(age)+" ago")
+}
+
+// agesIn matches ages in a sentence, as units.Age writes them.
+var agesIn = regexp.MustCompile(`([0-9.]+) (s|min|h|days) ago`)
+
+// ages returns a sentence in which each age is an element as of Since.
+func ages(now time.Time, text string) template.HTML {
+	return template.HTML(agesIn.ReplaceAllStringFunc(template.HTMLEscapeString(text), func(age string) string {
+		parts := agesIn.FindStringSubmatch(age)
+		n, err := strconv.ParseFloat(parts[1], 64)
+		if err != nil {
+			return age
+		}
+		return string(Since(now, n*map[string]float64{"s": 1, "min": 60, "h": 3600, "days": 86400}[parts[2]]))
+	}))
 }
 
 func instant(t time.Time, text string) template.HTML {
@@ -227,7 +203,7 @@ func NewChart(title, unit string, values []float64) Chart {
 
 func short(v float64) string {
 	if v >= 100 || v == math.Trunc(v) {
-		return Number(int64(math.Round(v)))
+		return units.Number(int64(math.Round(v)))
 	}
 	return strconv.FormatFloat(v, 'f', 1, 64)
 }

@@ -522,7 +522,7 @@ var creelDaemonKeys = []Setting{
 		Key:     "creel.ipc.server.max-request-memory",
 		Type:    Bytes,
 		Default: "1g",
-		Doc:     "Bytes of incomplete and running requests on one port, above 1 KB each; one address may use half.",
+		Doc:     "Bytes of incomplete and running requests on one port, above 1 KiB each; one address may use half.",
 	},
 	{
 		Key:     "creel.ipc.server.max-reply-bytes",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/pages"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router/rest"
 )
@@ -119,7 +120,7 @@ func (a *app) headline() string {
 	for _, k := range a.Why.Asked {
 		if k.Verb == "kill" && k.Refused == "" && !a.Ended {
 			return fmt.Sprintf("%s requested %s ago: %s; queued until its home %s answers.",
-				k.User, pages.Age(k.AgeSeconds), k.What, a.Why.Home)
+				k.User, units.Age(k.AgeSeconds), k.What, a.Why.Home)
 		}
 	}
 	switch {
@@ -127,7 +128,7 @@ func (a *app) headline() string {
 		l := a.Why.Last
 		age := "when its home last answered"
 		if l.AgeSeconds >= 0 {
-			age = pages.Age(l.AgeSeconds) + " ago"
+			age = units.Age(l.AgeSeconds) + " ago"
 		}
 		return fmt.Sprintf("Its home %s does not answer. It was %s in %s %s, for user %s.",
 			a.Why.Home, l.State, l.Queue, age, l.User)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel/internal/pages"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/router/rest"
 )
 
@@ -157,7 +158,7 @@ func loadApps(c *pages.Call) (any, error) {
 	for _, m := range a.Missing {
 		text := fmt.Sprintf("%s does not answer (%s)", m.Member, m.Reason)
 		if m.AgeSeconds >= 0 {
-			text += "; its data shown here is " + pages.Age(m.AgeSeconds) + " old"
+			text += "; its data shown here is " + units.Age(m.AgeSeconds) + " old"
 		}
 		a.Members = append(a.Members, text)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/pages"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -117,9 +118,9 @@ func amounts(a subcluster.Amounts) string {
 		switch {
 		case a[name] >= 1<<40: // no bound
 		case name == creel.MemoryName:
-			parts = append(parts, pages.Memory(a[name]))
+			parts = append(parts, units.Memory(a[name]))
 		default:
-			parts = append(parts, pages.Number(a[name])+" "+name)
+			parts = append(parts, units.Number(a[name])+" "+name)
 		}
 	}
 	return strings.Join(parts, ", ")

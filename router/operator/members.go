@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/epochs"
 	"github.com/creelrm/creel/subcluster"
@@ -152,8 +153,8 @@ func (o *Operator) Deregister(ctx context.Context, user string, id creel.Subclus
 			Kind: creel.ErrConflict,
 			What: fmt.Sprintf("subcluster %s is not deregistered", id),
 			Why: fmt.Sprintf(
-				"its last heartbeat came %v ago, and with the next it would register again",
-				m.Age.Round(100*time.Millisecond),
+				"its last heartbeat came %s ago, and with the next it would register again",
+				units.Age(m.Age.Seconds()),
 			),
 			Try: "stop its ResourceManager or agent, or drain it: `creel subcluster drain " + string(id) + "`",
 		}

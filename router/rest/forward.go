@@ -20,6 +20,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/rawjson"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
@@ -262,7 +263,7 @@ func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, creel.ErrUnavailable):
 		if last, age, ok := h.server.Seen(app, q.user, server.REST); ok {
 			if doc, ok := withDiagnostics(last, server.AsOf(age, err)); ok {
-				old := router.MissingMember{Reason: fmt.Sprintf("its last report is %v old", age.Round(time.Second))}
+				old := router.MissingMember{Reason: fmt.Sprintf("its last report is %s old", units.Age(age.Seconds()))}
 				if home != nil {
 					old.Member = home.ID
 				} else {

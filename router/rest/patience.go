@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/statestore"
 )
 
@@ -45,7 +46,7 @@ func lacking(ctx context.Context) string {
 	}
 	var facts []string
 	if age := p.Oldest(); age > 0 {
-		facts = append(facts, fmt.Sprintf("this was read %s ago", max(age, time.Second).Round(time.Second)))
+		facts = append(facts, fmt.Sprintf("this was read %s ago", units.Age(age.Seconds())))
 	}
 	if parts := p.Lacking(); len(parts) > 0 {
 		facts = append(facts, "unknown now: "+strings.Join(parts, ", "))

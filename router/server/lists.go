@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/router"
 )
 
@@ -98,7 +99,7 @@ func (l *Lists[T]) Lately(question string, parts []router.Part[ListPart[T]]) {
 func Old[T any](parts []router.Part[ListPart[T]]) (old []router.MissingMember) {
 	for i := range parts {
 		if p := &parts[i]; p.Value.Late != nil {
-			ago := p.Value.Age.Round(time.Second).String() + " ago"
+			ago := units.Age(p.Value.Age.Seconds()) + " ago"
 			old = append(old, router.MissingMember{Member: p.Member, Reason: ago})
 		}
 	}

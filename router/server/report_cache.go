@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/units"
 )
 
 // Form is an encoding of an application's report.
@@ -92,5 +93,5 @@ func (s *Server) Seen(app creel.ApplicationID, user string, form Form) (body []b
 
 // AsOf returns the text that precedes a cached report.
 func AsOf(age time.Duration, err error) string {
-	return fmt.Sprintf("This report is %v old; since then: %v. ", age.Round(time.Second), err)
+	return fmt.Sprintf("This report is %s old; since then: %v. ", units.Age(age.Seconds()), err)
 }

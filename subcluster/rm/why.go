@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
@@ -39,7 +40,7 @@ func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 	case a.current != nil && a.current.state != tRunning && a.current.state < tFinalSaving:
 		w.Limit = sched.LimitUnregistered
 		w.Text = fmt.Sprintf("Its AM is %s and has not registered yet.", a.current.state)
-		w.Try = "look at the AM's log; it has " + m.cfg.AMExpiry.String() + " from its launch to register"
+		w.Try = "look at the AM's log; it has " + units.Age(m.cfg.AMExpiry.Seconds()) + " from its launch to register"
 	default:
 		w.Text = "Nothing: it has all it asked for."
 		if n := m.opportunistic.asked(a.current); n > 0 {

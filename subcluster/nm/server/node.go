@@ -11,6 +11,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/token"
+	"github.com/creelrm/creel/internal/units"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/nm"
 )
@@ -95,7 +96,7 @@ func (n *Node) Log(id creel.ContainerID) (text string, known bool) {
 	text = "creel simulates this node: the container runs no program and writes nothing.\n" +
 		"state " + strings.TrimPrefix(status.GetState().String(), "C_") + "\n"
 	if j := n.jobs[id]; j != nil && j.stop == nil {
-		text += fmt.Sprintf("simulated run time %v, exit code %d\n", j.script.Run, j.script.Code)
+		text += fmt.Sprintf("simulated run time %s, exit code %d\n", units.Age(j.script.Run.Seconds()), j.script.Code)
 	}
 	if d := strings.TrimSpace(status.GetDiagnostics()); d != "" {
 		text += "diagnostics:\n" + d + "\n"

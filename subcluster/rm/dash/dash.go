@@ -16,6 +16,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/pages"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm/rest"
 )
@@ -130,15 +131,15 @@ func sentence(m *subcluster.ClusterMetrics) (text, mark string) {
 		{m.LostNodes, "lost"}, {m.UnhealthyNodes, "unhealthy"}, {m.DecommissioningNodes, "decommissioning"},
 	} {
 		if of.n > 0 {
-			ill = append(ill, fmt.Sprintf("%s are %s", pages.Number(of.n), of.what))
+			ill = append(ill, fmt.Sprintf("%s are %s", units.Number(of.n), of.what))
 		}
 	}
 	run := "applications run"
 	if m.AppsRunning == 1 {
 		run = "application runs"
 	}
-	text = fmt.Sprintf("%s %s, %s waiting, on %s nodes", pages.Number(m.AppsRunning), run,
-		pages.Number(m.AppsPending), pages.Number(m.ActiveNodes))
+	text = fmt.Sprintf("%s %s, %s waiting, on %s nodes", units.Number(m.AppsRunning), run,
+		units.Number(m.AppsPending), units.Number(m.ActiveNodes))
 	switch {
 	case m.ActiveNodes == 0:
 		mark = "bad"

@@ -16,6 +16,7 @@ import (
 	"github.com/creelrm/creel/amrmproxy/keys"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/app/daemon/health"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster/rm/server"
@@ -197,7 +198,7 @@ func (h *storeHealth) state() health.State {
 	return out
 }
 
-func ago(d time.Duration) string { return d.Round(100*time.Millisecond).String() + " ago" }
+func ago(d time.Duration) string { return units.Age(d.Seconds()) + " ago" }
 
 // dependOnView adds the lines of the view and of its members.
 func dependOnView(h *health.Health, w *watch.Watcher) {
@@ -280,7 +281,7 @@ func dependOnJournal(h *health.Health, s *server.Server) {
 		case !kept:
 			return health.State{Text: "no journal: creel.rm.data is not set"}
 		case wait > staleAfter:
-			return health.State{Err: fmt.Errorf("the disk accepted no write for %s", wait.Round(100*time.Millisecond))}
+			return health.State{Err: fmt.Errorf("the disk accepted no write for %s", units.Age(wait.Seconds()))}
 		}
 		return health.State{Text: fmt.Sprintf("the disk took %s", wait.Round(time.Millisecond))}
 	})
