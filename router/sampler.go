@@ -32,7 +32,7 @@ type Sampler struct {
 	submissions int64     // count at the start of the step
 	read        bool      // the gauges of the step were read
 	samples     map[history.Subject]*stepSums
-	waited      map[creel.SubclusterID][]uint64
+	waited      map[creel.SubclusterID]*subcluster.Load // the members' counts at the last observation
 }
 
 // stepSums has the figures of one subject in the step under way.
@@ -115,7 +115,7 @@ func (s *Sampler) complete() (out []history.Sample) {
 // is observed for the first time or again after a gap, or whose counts fell since it restarted: the times of its grants
 // are unknown.
 func (s *Sampler) countGrants(view *subcluster.View, ago time.Duration) {
-	now := make(map[creel.SubclusterID][]uint64, len(view.Members))
+	now := make(map[creel.SubclusterID]*subcluster.Load, len(view.Members))
 	fed := s.of(history.Subject{})
 	for i := range view.Members {
 		m := &view.Members[i]
@@ -129,26 +129,57 @@ func (s *Sampler) countGrants(view *subcluster.View, ago time.Duration) {
 			fed.add(history.Grants, granted)
 			continue
 		}
-		now[m.ID] = counts
+		now[m.ID] = &m.Load
 		before := s.waited[m.ID]
-		if before == nil || fewer(counts, before) {
+		if before == nil || fewer(counts, before.Waits) {
 			continue
 		}
-		for i, n := range counts {
-			n -= before[i]
-			for _, of := range []*stepSums{member, fed} {
-				of.waits.Counts[i] += n
-				of.add(history.Grants, float64(n))
-			}
-		}
+		addGrants(counts, before.Waits, member, fed)
+		s.countQueues(&m.Load, before)
 	}
 	s.waited = now
 }
 
-// fewer reports whether any bucket's count fell.
+// countQueues adds a member's grants since an earlier report, each to its queue and to the queues above.
+func (s *Sampler) countQueues(load, before *subcluster.Load) {
+	for i := range load.Queues {
+		if q := &load.Queues[i]; q.Label == "" {
+			s.of(ofQueue(q.Queue)).add(history.Grants, 0)
+		}
+	}
+	was := make(map[creel.QueuePath][]uint64, len(before.QueueWaits))
+	for _, w := range before.QueueWaits {
+		was[w.Queue] = w.Counts
+	}
+	for _, w := range load.QueueWaits {
+		if fewer(w.Counts, was[w.Queue]) {
+			continue // the queue was removed, and made again
+		}
+		var all []*stepSums
+		for q := w.Queue; q != ""; q = q.Parent() {
+			all = append(all, s.of(ofQueue(q)))
+		}
+		addGrants(w.Counts, was[w.Queue], all...)
+	}
+}
+
+// addGrants adds the grants between two counts to sums.
+func addGrants(counts, before []uint64, sums ...*stepSums) {
+	for i, n := range counts[:min(len(counts), len(waitstats.Bounds)+1)] {
+		if i < len(before) {
+			n -= before[i]
+		}
+		for _, of := range sums {
+			of.waits.Counts[i] += n
+			of.add(history.Grants, float64(n))
+		}
+	}
+}
+
+// fewer reports whether the count of any bucket fell. Buckets that are not listed are empty.
 func fewer(counts, before []uint64) bool {
-	for i, n := range counts {
-		if n < before[i] {
+	for i, n := range before {
+		if n > 0 && (i >= len(counts) || counts[i] < n) {
 			return true
 		}
 	}

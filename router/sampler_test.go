@@ -183,3 +183,41 @@ func TestSamplesHaveContainerWaits(t *testing.T) {
 		t.Errorf("the grants of a whole pause are counted in one step: %v", v)
 	}
 }
+
+// A queue's grants and waiting times are those of its members together, and a parent's those of its leaves.
+func TestSamplesHaveContainerWaitsOfQueues(t *testing.T) {
+	s := newSampled()
+	pass := func(members ...[]subcluster.QueueWaits) func(path string) history.Values {
+		view := viewOf(make([]subcluster.State, len(members))...)
+		for i, waits := range members {
+			m := &view.Members[i]
+			m.State, m.Load.Waits, m.Load.QueueWaits = subcluster.StateActive, make([]uint64, len(waitstats.Bounds)+1), waits
+			for _, q := range []creel.QueuePath{"root", "root.p", "root.p.x", "root.p.y"} {
+				m.Load.Queues = append(m.Load.Queues, subcluster.QueueLoad{Queue: q})
+			}
+		}
+		s.steps(1, view)
+		return func(path string) history.Values { return s.last(queueOf(path)) }
+	}
+	of := func(queue creel.QueuePath, counts ...uint64) subcluster.QueueWaits {
+		return subcluster.QueueWaits{Queue: queue, Counts: counts}
+	}
+	type queues = []subcluster.QueueWaits
+	if x := pass(queues{of("root.p.x", 1000)}, nil)("root.p.x"); x[history.GrantP50] != -1 || x[history.Grants] > 0 {
+		t.Errorf("at the first look: %v", x)
+	}
+	now := pass(queues{of("root.p.x", 1000, 0, 0, 0, 0, 2)}, queues{of("root.p.x", 6), of("root.p.y", 90)})
+	for path, want := range map[string]float32{"root.p.x": 8, "root.p.y": 90, "root.p": 98, "root": 98} {
+		if q := now(path); q[history.Grants] != want {
+			t.Errorf("%s: %v, want %v grants", path, q, want)
+		}
+	}
+	if x, y := now("root.p.x"), now("root.p.y"); x[history.GrantP99] <= 0.1 || y[history.GrantP99] >= 0.001 ||
+		x[history.GrantP50] >= 0.001 {
+		t.Errorf("two of eight waited: %v; none: %v", x, y)
+	}
+	now = pass(queues{of("root.p.x", 7)}, queues{of("root.p.x", 6, 1), of("root.p.y", 90)}) // made again in a member
+	if x, y := now("root.p.x"), now("root.p.y"); x[history.Grants] != 1 || y[history.Grants] != 0 || y[history.GrantP50] != -1 {
+		t.Errorf("after one grant: %v, %v", x, y)
+	}
+}

@@ -79,6 +79,7 @@ func Cut(load []byte) ([]Part, error) {
 	head := map[string]any{"clusterMetrics": few}
 	if len(own) > 0 {
 		delete(own, "waits") // no split reads others' waiting times
+		delete(own, "queueWaits")
 		if delete(own, "queues"); len(most) > 0 {
 			if own["queues"], err = json.Marshal(labelRows(most)); err != nil {
 				return nil, err
@@ -123,7 +124,7 @@ func WithoutQueues(load []byte) []byte {
 }
 
 // cutNames are the names that Cut reads in the objects of a load.
-var cutNames = append([]string{"clusterMetrics", "creel", "queues", "waits"}, headMetrics...)
+var cutNames = append([]string{"clusterMetrics", "creel", "queues", "waits", "queueWaits"}, headMetrics...)
 
 // objectOf reads the fields of a JSON object; empty data has none. A name of cutNames that occurs twice, or in
 // another case, is an error, because its value would be lost or in a wrong part. (ParseLoad, like encoding/json,

@@ -4,6 +4,7 @@ package subcluster_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -223,4 +224,29 @@ func FuzzCut(t *testing.F) {
 			t.Fatalf("%q is in parts %+v", data, joined)
 		}
 	})
+}
+
+// What queues waited for is for routers: proxies read heads and rows.
+func TestPartsHaveNoWaitsOfQueues(t *testing.T) {
+	load := subcluster.Load{
+		Queues:     []subcluster.QueueLoad{{Queue: "root"}, {Queue: "root.a"}},
+		Waits:      []uint64{3, 4},
+		QueueWaits: []subcluster.QueueWaits{{Queue: "root.a", Counts: []uint64{3, 4}}},
+	}
+	text, err := load.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := subcluster.ParseLoad(text); err != nil || !reflect.DeepEqual(back.QueueWaits, load.QueueWaits) {
+		t.Errorf("%v: %+v", err, back.QueueWaits)
+	}
+	parts, err := subcluster.Cut(text)
+	if err != nil || len(parts) != 3 {
+		t.Fatalf("%v: %d parts", err, len(parts))
+	}
+	for _, p := range parts {
+		if strings.Contains(strings.ToLower(string(p.Text)), "waits") {
+			t.Errorf("the part %q has %s", p.Leaf, p.Text)
+		}
+	}
 }

@@ -61,6 +61,8 @@ type Load struct {
 	// Waits counts granted containers by the time between ask and grant, since the member's start, in the buckets of
 	// internal/waitstats; nil if the member does not count them.
 	Waits []uint64
+	// QueueWaits counts the same for each leaf queue that granted containers, by queue.
+	QueueWaits []QueueWaits
 	// Preempted is the amount preempted in intervals of preemption budgets, for members that count it.
 	Preempted []PreemptionSpent
 }
@@ -198,6 +200,12 @@ func (u *UserLoad) Granted() creel.Resource {
 	return u.Pending.Min(u.Most.Sub(u.Used)).Max(creel.Resource{})
 }
 
+// QueueWaits counts a queue's granted containers as Waits does, without the empty buckets at the end.
+type QueueWaits struct {
+	Queue  creel.QueuePath
+	Counts []uint64
+}
+
 // QueueOn is a queue on the nodes of a label, "" for nodes without a label.
 type QueueOn struct {
 	Queue creel.QueuePath
@@ -286,8 +294,14 @@ type creelJSON struct {
 	MemoryOnly    bool        `json:"memoryOnly,omitempty"`
 	PreemptionOff bool        `json:"preemptionOff,omitempty"`
 	Waits         []uint64    `json:"waits,omitempty"`
+	QueueWaits    []waitsJSON `json:"queueWaits,omitempty"`
 	Queues        []queueJSON `json:"queues,omitempty"`
 	Preempted     []spentJSON `json:"preempted,omitempty"`
+}
+
+type waitsJSON struct {
+	Queue  string   `json:"queue"`
+	Counts []uint64 `json:"counts"`
 }
 
 type spentJSON struct {
@@ -402,7 +416,7 @@ func (j resourceJSON) resource() creel.Resource {
 // JSON writes the load in the form that ParseLoad and Hadoop read.
 func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
-	if len(l.Queues)+len(l.Makes)+len(l.Preempted) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain ||
+	if len(l.Queues)+len(l.Makes)+len(l.Preempted)+len(l.QueueWaits) > 0 || l.Refusing != "" || l.Nodes != "" || l.BeginsAgain ||
 		l.Labels.Known || l.Waits != nil || l.MemoryOnly || l.UAMs != (UAMLoad{}) || l.PreemptionOff || l.Places != "" {
 		c = &creelJSON{
 			Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain, Labels: l.Labels.form(), Waits: l.Waits,
@@ -415,6 +429,9 @@ func (l *Load) JSON() ([]byte, error) {
 		for _, q := range l.Makes {
 			c.Makes = append(c.Makes, string(q))
 		}
+	}
+	for _, w := range l.QueueWaits {
+		c.QueueWaits = append(c.QueueWaits, waitsJSON{string(w.Queue), w.Counts})
 	}
 	for _, p := range l.Preempted {
 		c.Preempted = append(c.Preempted, spentJSON{string(p.Queue), p.Label, p.Begins, toJSON(p.Taken), p.Unbound})
@@ -488,6 +505,13 @@ func ParseLoad(data []byte) (Load, error) {
 		}
 		l.Makes = append(l.Makes, path)
 	}
+	for _, w := range j.Creel.QueueWaits {
+		path, err := creel.ParseQueuePath(w.Queue)
+		if err != nil {
+			return bad(err.Error())
+		}
+		l.QueueWaits = append(l.QueueWaits, QueueWaits{path, w.Counts[:min(len(w.Counts), maxWaitBuckets)]})
+	}
 	for _, p := range j.Creel.Preempted {
 		path, err := creel.ParseQueuePath(p.Queue)
 		if err != nil {
@@ -496,6 +520,7 @@ func ParseLoad(data []byte) (Load, error) {
 		l.Preempted = append(l.Preempted, PreemptionSpent{path, p.Label, p.Begins, p.Taken.resource(), p.Unbound})
 	}
 	slices.SortStableFunc(l.Queues, func(a, b QueueLoad) int { return compareQueue(a, b.Queue, b.Label) })
+	slices.SortStableFunc(l.QueueWaits, func(a, b QueueWaits) int { return cmp.Compare(a.Queue, b.Queue) })
 	return l, nil
 }
 

@@ -204,3 +204,35 @@ func TestRebalancerChartHasEntitlements(t *testing.T) {
 	}
 	b.quiet()
 }
+
+// A queue's page has charts of the containers that its members granted to it, and of the times that these waited.
+func TestQueueHasChartsOfItsGrants(t *testing.T) {
+	f := routertest.Start(t, routertest.Options{Members: 2, Routers: 1})
+	web := f.Routers[0].Web
+	counted := func() (sum float32, quantiles bool) {
+		doc := api[rest.HistoryDoc](t, web, "/api/v1/history?subject=queue/root.default&range_s=600")
+		for _, n := range doc.Grants {
+			if n != nil {
+				sum += *n
+			}
+		}
+		return sum, doc.GrantP50 != nil && doc.GrantP99 != nil
+	}
+	for _, m := range f.Members {
+		f.Until("the router has looked twice at "+string(m.ID), func() bool {
+			return api[rest.HistoryDoc](t, web, "/api/v1/history?subject=member/"+string(m.ID)+"&range_s=600").Grants != nil
+		})
+	}
+	run(t, f, submit(t, f, "alice", "runs"), 3)
+	f.Until("the three containers are in the queue's history", func() bool {
+		sum, quantiles := counted()
+		return sum == 3 && quantiles
+	})
+	b := newBrowser(t)
+	b.open("http://" + web + "/queues?queue=root.default&user.name=alice")
+	b.untilLive()
+	for _, chart := range []string{"grants", "grant-times"} {
+		b.until("a chart of "+chart+" is shown", func() bool { return b.count(`[data-chart="`+chart+`"]:not([hidden])`) == 1 })
+	}
+	b.quiet()
+}

@@ -113,7 +113,7 @@ func (r Resolution) Step() time.Duration { return [...]time.Duration{Step, time.
 // Slots returns the number of stored steps.
 func (r Resolution) Slots() int64 { return [...]int64{fineSlots, coarseSlots}[r] }
 
-// MaxSeries bounds the subjects of a History. One with all measures has 60 kB, a queue about 26 kB.
+// MaxSeries bounds the subjects of a History. One with all measures has 60 kB, a queue about 52 kB.
 const MaxSeries = 1000
 
 // History has the figures of its subjects. The zero value is empty.

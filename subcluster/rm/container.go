@@ -222,6 +222,7 @@ func (m *Machine) granted(g *sched.Grant) {
 		return
 	}
 	m.count.waits.Add(g.Waited)
+	g.App.Queue().Waits.Add(g.Waited)
 	t.fresh = append(t.fresh, c)
 	m.news(t)
 }

@@ -363,6 +363,7 @@ func (m *Machine) queueView(q *sched.Queue, use queueUse) QueueView {
 		AppsFailed:    q.Ended.Failed,
 		AppsKilled:    q.Ended.Killed,
 		UAMs:          q.UAMs,
+		Waits:         &q.Waits,
 	}
 	v.OpportunisticContainers, v.Opportunistic = use.of(q, m.sizes)
 	return v

@@ -176,7 +176,8 @@ type QueueView struct {
 	OpportunisticContainers                              int32
 	Opportunistic                                        creel.Resource
 	AppsSubmitted, AppsCompleted, AppsFailed, AppsKilled int64
-	UAMs                                                 sched.AppCounts // among them
+	UAMs                                                 sched.AppCounts      // among them
+	Waits                                                *waitstats.Histogram // of a leaf, read-only; see sched.QueueCounts
 }
 
 // ClusterView has the numbers of the whole subcluster.

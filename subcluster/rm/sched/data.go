@@ -7,6 +7,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/intrusive"
+	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
@@ -91,12 +92,17 @@ type Queue struct {
 
 	vectorsOf int64 // tree version at which the children were sized; see sizeVectors
 
-	// Ended counts the applications of the queue and its descendants, UAMs the proxies' unmanaged AMs among them. The
-	// owner maintains them: the scheduler does not use them.
-	Ended, UAMs AppCounts
+	QueueCounts
+}
 
-	// Lost counts the containers preempted from the queue and its descendants. The owner maintains it too.
+// QueueCounts are counts of a queue. The owner maintains them: the scheduler does not use them.
+type QueueCounts struct {
+	// Ended counts the applications of the queue and its descendants, UAMs the proxies' unmanaged AMs among them.
+	Ended, UAMs AppCounts
+	// Lost counts the containers preempted from the queue and its descendants.
 	Lost LossCounts
+	// Waits counts the containers granted to a leaf by the time from ask to grant, without AMs' containers.
+	Waits waitstats.Histogram
 }
 
 // leafState has the fields of leaves.
