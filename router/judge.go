@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -228,8 +229,8 @@ func sumText(s *Summary, apps Tally) string {
 	if !apps.Known {
 		apps.Running, apps.Waiting = s.Sum.AppsRunning, s.Sum.AppsPending
 	}
-	text := fmt.Sprintf("%s on %s, %d waiting", count(apps.Running, "application runs", "applications run"),
-		count(s.Sum.ActiveNodes, "node", "nodes"), apps.Waiting)
+	text := fmt.Sprintf("%s on %s, %s waiting", count(apps.Running, "application runs", "applications run"),
+		count(s.Sum.ActiveNodes, "node", "nodes"), units.Number(apps.Waiting))
 	if apps.Waiting > 0 && apps.Oldest > 0 {
 		text += ", the oldest for " + ageText(apps.Oldest)
 	}

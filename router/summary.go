@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -70,7 +71,7 @@ func pick(n int, one, many string) string {
 }
 
 func count(n int64, one, many string) string {
-	return fmt.Sprintf("%d %s", n, pick(int(n), one, many))
+	return units.Number(n) + " " + pick(int(n), one, many)
 }
 
 // names lists up to three members.

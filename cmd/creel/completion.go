@@ -79,7 +79,7 @@ func (f *clientFlags) memberIDs(c *cobra.Command, args []string, typed string) (
 // nodes completes node ids.
 func (f *clientFlags) nodes(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return f.completes(func(ctx context.Context) (out []string, err error) {
-		list, _, err := f.nodeList(ctx, nil)
+		list, _, err := f.nodeList(ctx, nodeQuery{})
 		for _, n := range list {
 			out = append(out, n.ID+"\t"+n.Subcluster)
 		}

@@ -197,6 +197,7 @@ var (
 		"mode":                 fixedWords("stop", "finish", "move"),
 		"role":                 fixedWords("rm", "nm", "router", "proxy", "rebalancer", "agent"),
 		"state":                inList(fixedWords(applicationStates()...)),
+		"node list --sort":     fixedWords(rest.NodeOrders()...),
 		"node list --state":    inList(fixedWords(stateNames(creel.ParseNodeState)...)),
 		"of":                   applicationGroups("user"),
 		"type":                 applicationGroups("type"),

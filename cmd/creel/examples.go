@@ -57,7 +57,7 @@ var exampleLines = map[string]string{
 	"node decommission": "creel node decommission worker7.example",
 	"node drain":        "creel node drain worker7.example worker8.example --timeout 1h --wait",
 	"node drains":       "creel node drains",
-	"node list":         "creel node list --state RUNNING\ncreel node list --watch",
+	"node list":         "creel node list --state RUNNING\ncreel node list --subcluster sc-1 --sort -used\ncreel node list --watch",
 	"node recommission": "creel node recommission worker7.example",
 	"node show":         "creel node show worker7.example:8041",
 

@@ -4,6 +4,9 @@ package main
 
 import (
 	_ "embed"
+	"html"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -178,6 +181,7 @@ func TestEveryVerbExitsByTable(t *testing.T) {
 	}
 
 	quotedHeads(t, heads)
+	commandsOfPages(t, web, with)
 
 	// The home of an application is lost: what is known is printed, and the rest is named.
 	home := fetchWhy(t, s, app).Home
@@ -225,6 +229,46 @@ func quotedHeads(t *testing.T, printed map[string]bool) {
 	for _, head := range quoted {
 		if !printed[strings.Join(strings.Fields(head), " ")] {
 			t.Errorf("the guide quotes a table that no command prints: %s", head)
+		}
+	}
+}
+
+// commandsOfPages checks that the command below each page, with all of the page's filters, is one that exists.
+func commandsOfPages(t *testing.T, web string, with *strings.Replacer) {
+	t.Helper()
+	line := regexp.MustCompile(`<code id="command">creel ([^<]+)</code>`)
+	for _, path := range []string{
+		"/", "/apps", "/apps?state=running&queue=root.prod&user=root&type=YARN&q=s&tag=a&sort=memory", "/apps?sort=-age",
+		"/apps/$APP", "/apps/$APP/events", "/queues", "/queues?queue=root.prod", "/queues/root.prod/events", "/members",
+		"/members/sc-1", "/members/sc-1?state=RUNNING&q=1&sort=used", "/members/sc-1/events", "/nodes",
+		"/nodes?member=sc-1&state=RUNNING&q=127&sort=-used", "/nodes/$NODE", "/nodes/$NODE?member=sc-1&kind=queued",
+		"/nodes/$NODE/logs/$CONTAINER?file=stdout", "/policies", "/policies/root.prod", "/rebalancer", "/operations",
+		"/events", "/events?kind=kill&subject=$APP&user=root&since=1h",
+	} {
+		resp, err := http.Get(web + with.Replace(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := line.FindSubmatch(page)
+		if found == nil {
+			t.Errorf("%s (%d) has no command", path, resp.StatusCode)
+			continue
+		}
+		text := html.UnescapeString(string(found[1]))
+		c, words, err := rootCommand().Find(strings.Fields(text))
+		if err == nil {
+			err = c.ParseFlags(words)
+		}
+		if err == nil {
+			err = c.ValidateArgs(c.Flags().Args())
+		}
+		if err != nil || c.RunE == nil && c.Run == nil {
+			t.Errorf("%s says creel %s, which is no command: %v", path, text, err)
 		}
 	}
 }

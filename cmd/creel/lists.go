@@ -6,10 +6,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,21 +78,35 @@ func nodeCommand() *cobra.Command {
 		nodeDrain(), nodeDecommission(), nodeRecommission(), nodeDrains(), nodeLabels())
 }
 
-// nodeList reads all nodes from the snapshot that a router's viewers share. It reads YARN's node list if states are
-// given, or if the server has no snapshot (a ResourceManager). The header lists missing members.
-func (f *clientFlags) nodeList(ctx context.Context, q url.Values) ([]nodeDoc, http.Header, error) {
+// nodeQuery selects nodes.
+type nodeQuery struct {
+	states              []string
+	member, name, order string
+}
+
+// nodeList reads the nodes from the snapshot that a router's viewers share, or YARN's list of a server without one (a
+// ResourceManager). The header lists missing members.
+func (f *clientFlags) nodeList(ctx context.Context, by nodeQuery) ([]nodeDoc, http.Header, error) {
 	var list []nodeDoc
 	page := url.Values{"limit": {"1000"}}
-	for len(q) == 0 {
+	for name, v := range map[string]string{"subcluster": by.member, "q": by.name, "sort": by.order} {
+		if v != "" {
+			page.Set(name, v)
+		}
+	}
+	for {
 		var doc rest.NodesDoc
 		head, err := f.call(ctx, http.MethodGet, "/api/v1/nodes", page, nil, &doc)
 		if hasNoSuch(err) {
-			break
+			return f.yarnNodes(ctx, by)
 		}
 		if err != nil {
 			return nil, head, err
 		}
 		for _, n := range doc.Nodes {
+			if len(by.states) > 0 && !slices.Contains(by.states, n.State) {
+				continue
+			}
 			raw, err := json.Marshal(n)
 			if err != nil {
 				return nil, head, err
@@ -113,6 +129,17 @@ func (f *clientFlags) nodeList(ctx context.Context, q url.Values) ([]nodeDoc, ht
 		}
 		page.Set("cursor", doc.Next)
 	}
+}
+
+// yarnNodes reads YARN's list of nodes.
+func (f *clientFlags) yarnNodes(ctx context.Context, by nodeQuery) ([]nodeDoc, http.Header, error) {
+	if by.member+by.name+by.order != "" {
+		return nil, nil, usage(errors.New("a ResourceManager has no --subcluster, --name and --sort: ask a router"))
+	}
+	q := url.Values{}
+	if len(by.states) > 0 {
+		q.Set("states", strings.Join(by.states, ","))
+	}
 	var doc struct {
 		Nodes struct {
 			Node []nodeDoc `json:"node"`
@@ -124,16 +151,18 @@ func (f *clientFlags) nodeList(ctx context.Context, q url.Values) ([]nodeDoc, ht
 
 func nodeList() *cobra.Command {
 	var f clientFlags
-	var states []string
+	var q nodeQuery
 	var watch bool
 	c := &cobra.Command{Use: "list", Short: "list the nodes of all subclusters", Args: noArguments}
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := parseStates(q.states, creel.ParseNodeState); err != nil {
+			return err
+		}
 		return repeat(c, watch, func(out io.Writer) error {
-			q := url.Values{}
-			if err := setStates(q, states, creel.ParseNodeState); err != nil {
-				return err
-			}
 			list, missing, err := f.nodeList(c.Context(), q)
+			if err == nil && len(list) == 0 && q.member != "" {
+				_, err = f.member(c.Context(), creel.SubclusterID(q.member))
+			}
 			if err != nil {
 				return err
 			}
@@ -144,7 +173,10 @@ func nodeList() *cobra.Command {
 		})
 	}
 	f.register(c)
-	c.Flags().StringSliceVar(&states, "state", nil, "only these `STATES`, by YARN's names")
+	c.Flags().StringSliceVar(&q.states, "state", nil, "only these `STATES`, by YARN's names")
+	c.Flags().StringVar(&q.member, "subcluster", "", "only nodes of the member `ID`")
+	c.Flags().StringVar(&q.name, "name", "", "only those with this `TEXT` in their name or rack")
+	c.Flags().StringVar(&q.order, "sort", "", "`ORDER`: "+strings.Join(rest.NodeOrders(), ", ")+"; with a - before it, reversed")
 	c.Flags().BoolVar(&watch, "watch", false, watchUsage)
 	return c
 }
@@ -356,16 +388,13 @@ func queueList() *cobra.Command {
 	return c
 }
 
-// setStates adds --state to a query. An unknown state is a usage error.
-func setStates[T any](q url.Values, states []string, parse func(string) (T, error)) error {
+// parseStates brings states to YARN's names. An unknown one is a usage error.
+func parseStates[T any](states []string, parse func(string) (T, error)) error {
 	for i, s := range states {
 		states[i] = strings.ToUpper(s)
 		if _, err := parse(states[i]); err != nil {
 			return usage(fmt.Errorf("--state %s: %w", s, err))
 		}
-	}
-	if len(states) > 0 {
-		q.Set("states", strings.Join(states, ","))
 	}
 	return nil
 }

@@ -12,7 +12,9 @@ var nodesPage = pages.Page{
 	Path: "/nodes", Name: "nodes", Title: "Nodes", Section: "nodes", Load: loadNodes,
 	Command: func(c *pages.Call) string {
 		line := "creel node list"
-		for _, f := range [][2]string{{"member", "--subcluster"}, {"state", "--state"}} {
+		for _, f := range [][2]string{
+			{"member", "--subcluster"}, {"state", "--state"}, {"q", "--name"}, {"sort", "--sort"},
+		} {
 			if v := c.Query(f[0]); v != "" {
 				line += " " + f[1] + " " + pages.ShellWord(v)
 			}

@@ -39,6 +39,9 @@ func most[T any, V cmp.Ordered](field func(a *T) V) func(a, b *T) int {
 	return func(a, b *T) int { return cmp.Compare(field(b), field(a)) }
 }
 
+// NodeOrders returns the names of the orders of a list of nodes.
+func NodeOrders() []string { return slices.Sorted(maps.Keys(nodeOrders)) }
+
 // nodeOrders are the orders of a list of nodes, by name.
 var nodeOrders = map[string]func(a, b *NodeRow) int{
 	"id":         by(func(n *NodeRow) string { return n.ID }),

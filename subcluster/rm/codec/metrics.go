@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/sched"
@@ -115,7 +114,7 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 		of.AppsPending, of.AppsRunning = int64(q.PendingApps), int64(q.ActiveApps)
 		of.UAMs.Pending, of.UAMs.Running = uams.LiveIn(q.Path)
 		of.Opportunistic = q.Opportunistic
-		if counts := counted(q.Waits); len(counts) > 0 {
+		if counts := counted(q.Waits.Counts[:]); len(counts) > 0 {
 			load.QueueWaits = append(load.QueueWaits, subcluster.QueueWaits{Queue: q.Path, Counts: counts})
 		}
 		for i := range q.Partitions {
@@ -130,13 +129,13 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 	return load
 }
 
-// counted returns a copy of the counts up to the last one that is not 0.
-func counted(h *waitstats.Histogram) []uint64 {
-	n := len(h.Counts)
-	for n > 0 && h.Counts[n-1] == 0 {
+// counted returns a copy of counts up to the last one that is not 0.
+func counted(counts []uint64) []uint64 {
+	n := len(counts)
+	for n > 0 && counts[n-1] == 0 {
 		n--
 	}
-	return slices.Clone(h.Counts[:n])
+	return slices.Clone(counts[:n])
 }
 
 func wants(v *rm.ClusterView) creel.Resource { return v.Used.Add(v.Pending).Add(v.InLine) }
