@@ -214,10 +214,11 @@ func has(text, pattern string) bool {
 // starve lets three applications of one queue hold all nodes. Killing one of them still leaves root.prod short.
 func (o *operator) starve(s *step) {
 	var all []string
-	for range 3 {
+	o.containers(0)
+	for i := range 3 { // each fills a member, and the next home is chosen when that is reported
 		all = append(all, o.prepares("creel run --detach --queue research --containers 31 --memory 1g --name hog -- sleep 6000"))
+		o.containers(int64(32 * (i + 1)))
 	}
-	o.containers(96)
 	o.logs(all[0])
 	for range 4 {
 		all = append(all, o.prepares("creel run --detach --queue prod --containers 12 --memory 1g --name report -- sleep 6000"))
@@ -241,20 +242,27 @@ func (o *operator) logs(id string) {
 	}
 	o.b.until("the log is there", func() bool { return strings.Contains(o.b.text("#log"), says) })
 	o.b.axe("logs")
-	if out := o.prepares("creel app logs " + id + " --file stdout"); strings.Count(out, says) < 30 {
-		o.Errorf("the logs of %s are\n%s", id, out)
+	var out string // an allocated container has logs once it has started
+	err := process.Poll(nil, func() bool {
+		var code int
+		out, code = o.types("creel app logs " + id + " --file stdout")
+		return code == 0 && strings.Count(out, says) >= 30
+	})
+	if err != nil {
+		o.Errorf("the logs of %s: %v\n%s", id, err, out)
 	}
 }
 
-// containers waits until so many containers run.
+// containers waits until so many containers run on the twelve nodes.
 func (o *operator) containers(n int64) {
 	o.Helper()
 	err := process.Poll(nil, func() bool {
-		return api[rest.OverviewDoc](o.T, strings.TrimPrefix(o.web, "http://"), "/api/v1/overview").Sum.ContainersAllocated == n
+		sum := api[rest.OverviewDoc](o.T, strings.TrimPrefix(o.web, "http://"), "/api/v1/overview").Sum
+		return sum.ActiveNodes == 12 && sum.ContainersAllocated == n
 	})
 	if err != nil {
 		all, _ := o.types("creel top --once")
-		o.Fatalf("%d containers do not run: %v\n%s", n, err, all)
+		o.Fatalf("%d containers do not run on 12 nodes: %v\n%s", n, err, all)
 	}
 }
 
