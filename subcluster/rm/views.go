@@ -177,7 +177,7 @@ type QueueView struct {
 	Opportunistic                                        creel.Resource
 	AppsSubmitted, AppsCompleted, AppsFailed, AppsKilled int64
 	UAMs                                                 sched.AppCounts      // among them
-	Waits                                                *waitstats.Histogram // of a leaf, read-only; see sched.QueueCounts
+	Waits                                                *waitstats.Histogram // of a leaf, read-only
 }
 
 // ClusterView has the numbers of the whole subcluster.

@@ -84,7 +84,7 @@ func (n *Node) Status(id creel.ContainerID) (*pb.ContainerStatusProto, error) {
 	return n.m.Status(id)
 }
 
-// Log returns the output of a container: what is known of it, since no program writes any. It reports false for
+// Log returns the output of a container: its state, since no program writes any. It reports false for
 // containers that the node does not know.
 func (n *Node) Log(id creel.ContainerID) (text string, known bool) {
 	n.mu.Lock()
