@@ -180,10 +180,21 @@ var rules = map[string]rule{
 	},
 	"policies/rebalancer/server": {
 		imports: []string{
-			".", "subcluster", "subcluster/rm", "statestore", "policies/rebalancer", "policies/rebalancer/escrow",
+			".", "subcluster", "statestore", "policies/rebalancer", "policies/rebalancer/escrow",
 			"policies/rebalancer/invariants",
+		},
+	},
+	"subcluster/member": {
+		imports: []string{
+			".", "subcluster", "subcluster/rm", "statestore", "policies/rebalancer", "policies/rebalancer/escrow",
 			"internal/pauseclock",
 			"subcluster/remote", // the queues of a Hadoop ResourceManager
+		},
+	},
+	"subcluster/member/membertest": {
+		imports: []string{
+			".", "subcluster", "subcluster/rm", "subcluster/rm/codec", "subcluster/rm/queues", "statestore",
+			"subcluster/member", "policies/rebalancer", "policies/rebalancer/escrow",
 		},
 	},
 	"policies/rebalancer/escrow": {
@@ -365,7 +376,8 @@ var rules = map[string]rule{
 			"policies/rebalancer",
 			"policies/rebalancer/escrow",
 			"policies/rebalancer/invariants",
-			"policies/rebalancer/server", // keeps queues within federation-wide maxima
+			"policies/rebalancer/server",
+			"subcluster/member", // keeps queues within federation-wide maxima
 			"statestore",
 			"statestore/watch", // reactions to observed changes
 			"router",

@@ -21,7 +21,7 @@
 //   - the consequences of a read of the store (subcluster.Observer);
 //   - publishing hosts and following the publications (resolver.PublisherState, FollowerState);
 //   - the router's submission, its home cache and assumed load (package router);
-//   - federation-wide maxima and user limits (policies/rebalancer/server.Keeper);
+//   - federation-wide maxima and user limits (subcluster/member.Keeper);
 //   - following a plan with capacities and preemption budgets (Follower there);
 //   - planning, dividing maxima and auditing (Leader there);
 //   - when a plan is read, by proxies in part (statestore/watch.PlanReader);

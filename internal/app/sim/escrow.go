@@ -8,9 +8,9 @@ import (
 
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
-	"github.com/creelrm/creel/policies/rebalancer/server"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/member"
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
@@ -39,7 +39,7 @@ type flowAccess struct {
 // at a time.
 type escrowKeeper struct {
 	flowAccess
-	keeper *server.Keeper
+	keeper *member.Keeper
 	begun  bool
 }
 
@@ -49,7 +49,7 @@ func (c *cluster) keep() {
 		return
 	}
 	k := &escrowKeeper{flowAccess: flowAccess{c: c}}
-	k.keeper = &server.Keeper{
+	k.keeper = &member.Keeper{
 		ID: c.id, Epoch: c.start.UnixMilli(), Store: k, Turn: k.turn, Every: keepEvery, Terms: escrow.DefaultTerms(),
 		Recover: keepRecovery,
 	}

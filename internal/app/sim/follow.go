@@ -5,7 +5,7 @@ package sim
 import (
 	"time"
 
-	"github.com/creelrm/creel/policies/rebalancer/server"
+	"github.com/creelrm/creel/subcluster/member"
 )
 
 // followEvery is the time between two checks of the plan: the daemon's.
@@ -15,7 +15,7 @@ const followEvery = 2 * time.Second
 // preemption, one round at a time.
 type planFollower struct {
 	flowAccess
-	follower *server.Follower
+	follower *member.Follower
 	begun    bool
 }
 
@@ -25,7 +25,7 @@ func (c *cluster) follow() {
 		return
 	}
 	k := &planFollower{flowAccess: flowAccess{c: c}}
-	k.follower = &server.Follower{ID: c.id, Store: k, Turn: k.turn, Every: followEvery}
+	k.follower = &member.Follower{ID: c.id, Store: k, Turn: k.turn, Every: followEvery}
 	k.follower.Clock.Read = func() time.Time { return c.w.now } // as a monotonic clock
 	k.round()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	"github.com/creelrm/creel/policies/rebalancer/invariants"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/member/membertest"
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
@@ -24,15 +25,15 @@ import (
 // member exceed its part, and removes another member's.
 func TestLeaderFindsBrokenInvariants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFederation(t, 2, 8*1024, quick)
-		defer f.close()
+		f := membertest.New(t, 2, 8*1024, membertest.Quick)
+		defer f.Close()
 		var log bytes.Buffer
 		l := &Leader{
-			Name: "a", Store: f.store, Every: time.Second, Lease: 3 * time.Second, Terms: quick,
+			Name: "a", Store: f.Store, Every: time.Second, Lease: 3 * time.Second, Terms: membertest.Quick,
 			Audit: Audit{Every: 2 * time.Second, Within: time.Minute}, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		f.wg.Go(func() {
+		f.Running.Go(func() {
 			if err := l.Run(ctx); err != nil {
 				t.Error(err)
 			}
@@ -40,8 +41,8 @@ func TestLeaderFindsBrokenInvariants(t *testing.T) {
 		defer cancel()
 		seconds := func(n int) {
 			for range n {
-				for _, x := range f.members {
-					x.report(t, f.store)
+				for _, x := range f.Members {
+					x.Report(t, f.Store)
 				}
 				time.Sleep(time.Second)
 			}
@@ -56,8 +57,8 @@ func TestLeaderFindsBrokenInvariants(t *testing.T) {
 			t.Fatalf("%s is not among what was judged", i)
 			return out
 		}
-		f.members[0].want(t, 5)
-		f.members[1].want(t, 2)
+		f.Members[0].Want(t, 5)
+		f.Members[1].Want(t, 2)
 		seconds(20)
 		for _, i := range []invariants.Invariant{
 			invariants.GlobalMaximum, invariants.MemberLoss, invariants.ParentConsistency, invariants.TrueHeadroom,
@@ -75,14 +76,14 @@ func TestLeaderFindsBrokenInvariants(t *testing.T) {
 		}
 
 		// A machine exceeds its part, after its keeper stopped.
-		f.members[0].stop()
+		f.Members[0].Stop()
 		synctest.Wait()
-		f.members[0].mu.Lock()
-		f.members[0].m.SetQueueCap(time.Now(), rm.QueueCap{
+		f.Members[0].Mu.Lock()
+		f.Members[0].Machine.SetQueueCap(time.Now(), rm.QueueCap{
 			Queue: "root.default", Cap: creel.NewResource(40<<10, 40), Until: time.Now().Add(time.Hour), Version: 1 << 40,
 		})
-		f.members[0].mu.Unlock()
-		f.members[0].want(t, 20)
+		f.Members[0].Mu.Unlock()
+		f.Members[0].Want(t, 20)
 		seconds(10)
 		if c := count(invariants.GlobalMaximum); c.Broken == 0 {
 			t.Error("that more is used than the maximum is not found")
@@ -94,9 +95,9 @@ func TestLeaderFindsBrokenInvariants(t *testing.T) {
 
 		// The test removes a member's part from the record.
 		before := count(invariants.MemberLoss).Broken
-		f.members[1].stop()
+		f.Members[1].Stop()
 		synctest.Wait()
-		set, err := f.store.Documents(t.Context(), rebalancer.EscrowClass)
+		set, err := f.Store.Documents(t.Context(), rebalancer.EscrowClass)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +110,7 @@ func TestLeaderFindsBrokenInvariants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.store.PutDocument(t.Context(), statestore.DocumentWrite{
+		if _, err := f.Store.PutDocument(t.Context(), statestore.DocumentWrite{
 			Class: rebalancer.EscrowClass, Name: "root.default", Expect: set.Documents[0].Version, Data: data,
 		}); err != nil {
 			t.Fatal(err)
@@ -118,7 +119,7 @@ func TestLeaderFindsBrokenInvariants(t *testing.T) {
 		if c := count(invariants.MemberLoss); c.Broken == before {
 			t.Error("that a part was taken from a member is not found")
 		}
-		control, err := f.store.Documents(t.Context(), rebalancer.ControlClass)
+		control, err := f.Store.Documents(t.Context(), rebalancer.ControlClass)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server drives the rebalancer's pure parts. Keeper runs next to a ResourceManager and renews its part of
-// federation-wide maxima. Leader computes and publishes plans while it has the lease. Neither is on the path of an
-// allocation.
+// Package server runs the rebalancer. Leader computes plans, publishes them, and checks the federation's invariants
+// while it has the lease. It is not on the path of an allocation. Package subcluster/member is the members' side.
 package server

@@ -28,7 +28,9 @@ const planRounds = 3
 
 // LeaderStore is the part of the state store that a Leader needs.
 type LeaderStore interface {
-	KeeperStore
+	Records(ctx context.Context) (subcluster.Records, error)
+	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
+	PutDocument(ctx context.Context, w statestore.DocumentWrite) (statestore.Document, error)
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error)
 	Renew(ctx context.Context, l statestore.Lease, ttl time.Duration) (statestore.Lease, error)
 	Release(ctx context.Context, l statestore.Lease) error

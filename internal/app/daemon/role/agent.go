@@ -13,9 +13,9 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/app/daemon"
 	"github.com/creelrm/creel/internal/settings"
-	rebalance "github.com/creelrm/creel/policies/rebalancer/server"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/member"
 	"github.com/creelrm/creel/subcluster/remote"
 	places "github.com/creelrm/creel/subcluster/resolver"
 	resolver "github.com/creelrm/creel/subcluster/resolver/server"
@@ -125,7 +125,7 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 		Every: 30 * time.Second, Linger: 20, Verify: 2, // its list of nodes is expensive
 		Read: func(ctx context.Context) (places.Nodes, error) { return web().Racks(ctx) },
 	}
-	budgets := &rebalance.Follower{
+	budgets := &member.Follower{
 		ID: c.Member.ID, Store: store, Every: hadoopBudgetPoll, Log: c.Log,
 		Settings:   &remote.HadoopPreemption{Web: port, User: c.User},
 		Capacities: &remote.HadoopConf{Web: port, User: c.User},
@@ -180,8 +180,8 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 const hadoopBudgetPoll = time.Second
 
 // keeper enforces the member's parts of federation-wide maxima by its ResourceManager's settings.
-func (c *AgentConfig) keeper(epoch int64, store statestore.Store, web *remote.WebPort) *rebalance.Keeper {
-	return &rebalance.Keeper{
+func (c *AgentConfig) keeper(epoch int64, store statestore.Store, web *remote.WebPort) *member.Keeper {
+	return &member.Keeper{
 		ID: c.Member.ID, Epoch: epoch, Store: store, Every: c.Escrow.Every, Terms: c.Escrow.Terms,
 		Recover: c.Escrow.Recovery, Log: c.Log,
 		Settings: &remote.HadoopQueues{Web: web, User: c.User, Linger: c.Escrow.Terms.Linger},

@@ -21,10 +21,10 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/build"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
-	rebalance "github.com/creelrm/creel/policies/rebalancer/server"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/member"
 	"github.com/creelrm/creel/subcluster/remote"
 	places "github.com/creelrm/creel/subcluster/resolver"
 	resolver "github.com/creelrm/creel/subcluster/resolver/server"
@@ -229,7 +229,7 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, alone *aloneCheck, 
 		}
 		return stay(ctx, agent, log)
 	})
-	keeper := &rebalance.Keeper{
+	keeper := &member.Keeper{
 		ID:      m.ID,
 		Epoch:   r.Server.Started().UnixMilli(),
 		Store:   m.Store,
@@ -249,7 +249,7 @@ func (m *Membership) join(r *RM, bound subcluster.Addresses, alone *aloneCheck, 
 	r.Health.Gauge("creel_escrow_users", "Users who may use more, or less, than every user of their queue: they have an "+
 		"escrow record of their own.", func() float64 { return float64(c.HotUsers.Load()) })
 	r.Add("escrow", keeper.Run)
-	follower := &rebalance.Follower{ID: m.ID, Store: m.Store, Turn: r.Server.Turn, Every: budgetPoll, Log: log}
+	follower := &member.Follower{ID: m.ID, Store: m.Store, Turn: r.Server.Turn, Every: budgetPoll, Log: log}
 	r.Health.Gauge("creel_preemption_budget_bytes",
 		"Memory that may be taken back for queues with a preemption budget, in one interval.", mb(&follower.Counts.ShareMB))
 	r.Health.Counter("creel_preemption_budget_failures_total", "Looks at preemption budgets that failed.",

@@ -593,10 +593,10 @@ var table = []mutation{
 	},
 	{
 		name:     "escrow on nodes of a label is asked by what the queue uses of the others",
-		file:     "policies/rebalancer/server/keeper.go",
+		file:     "subcluster/member/keeper.go",
 		old:      "			uses, needs, has := m.QueueUse(path.Queue, path.Label)\n",
 		wrong:    "			on := path.Label\n			if MUTANT {\n				on = \"\"\n			}\n			uses, needs, has := m.QueueUse(path.Queue, on)\n",
-		caughtBy: "policies/rebalancer/server TestLabelMaximumHasItsOwnRecord",
+		caughtBy: "subcluster/member TestLabelMaximumHasItsOwnRecord",
 	},
 	{
 		name:     "a queue's default label is not heeded",
@@ -1241,10 +1241,10 @@ var table = []mutation{
 	},
 	{
 		name:     "what has a limit grows before the nodes of a ResourceManager that was restarted are back",
-		file:     "policies/rebalancer/server/keeper.go",
+		file:     "subcluster/member/keeper.go",
 		old:      "	return k.recovers && k.Clock.Now()",
 		wrong:    "	return !MUTANT && k.recovers && k.Clock.Now()",
-		caughtBy: "policies/rebalancer/server TestNoGrowthUntilRestartedMembersNodesReturn",
+		caughtBy: "subcluster/member TestNoGrowthUntilRestartedMembersNodesReturn",
 	},
 	{
 		name:     "a start that a node's former life may have served is tried at the next",
@@ -1369,14 +1369,14 @@ var table = []mutation{
 	},
 	{
 		name:     "settings of Hadoop's follow a plan after its lease",
-		file:     "policies/rebalancer/server/capacity_settings.go",
+		file:     "subcluster/member/capacity_settings.go",
 		old:      "c.plan.GivesCapacities() && now.Before(c.until)\n",
 		wrong:    "c.plan.GivesCapacities() && (MUTANT || now.Before(c.until))\n",
-		caughtBy: "policies/rebalancer/server TestCapacitiesOfAHadoopMemberFollowThePlan",
+		caughtBy: "subcluster/member TestCapacitiesOfAHadoopMemberFollowThePlan",
 	},
 	{
 		name:     "a member takes for itself all that a queue's preemption budget is in the federation",
-		file:     "policies/rebalancer/server/follow.go",
+		file:     "subcluster/member/follow.go",
 		old:      "		x := rm.PreemptionBudget{\n			Queue: b.Queue, Label: label, Share: b.Share(k.ID), Most: b.Most,",
 		wrong:    "		mine := b.Share(k.ID)\n		if MUTANT {\n			mine = b.Most\n		}\n		x := rm.PreemptionBudget{\n			Queue: b.Queue, Label: label, Share: mine, Most: b.Most,",
 		caughtBy: "internal/app/sim TestQueuesFollowThePlanUnderFaults/none",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package member_test
 
 import (
 	"context"
@@ -13,8 +13,11 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/server"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/member"
+	"github.com/creelrm/creel/subcluster/member/membertest"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
@@ -22,11 +25,11 @@ import (
 // crowd is two real ResourceManager machines of 20 GiB each with preemption on. root.a has all of both, and an
 // application of root.b asks its home and its secondary for the same ten containers, as a proxy does for asks for any
 // place. All nodes have the label, "" for none.
-func crowd(t *testing.T, label string) *federation {
-	f := &federation{t: t, store: statestore.NewMemory(statestore.NewState("memory", nil), time.Now)}
+func crowd(t *testing.T, label string) *membertest.Federation {
+	f := &membertest.Federation{T: t, Store: statestore.NewMemory(statestore.NewState("memory", nil), time.Now)}
 	for i := range 2 {
 		id := creel.SubclusterID(fmt.Sprint("sc-", i+1))
-		if err := f.store.Register(t.Context(), subcluster.Member{
+		if err := f.Store.Register(t.Context(), subcluster.Member{
 			ID: id, Epoch: 1, Lease: time.Minute, Version: "creel test",
 			Addresses: subcluster.Addresses{Client: "127.0.0.1:1", Scheduler: "127.0.0.1:2", Web: "127.0.0.1:3"},
 		}); err != nil {
@@ -50,7 +53,7 @@ func crowd(t *testing.T, label string) *federation {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := &member{id: id, m: m, label: label}
+		x := &membertest.Member{ID: id, Machine: m, Label: label}
 		if label != "" {
 			if err := m.AddLabels(time.Now(), []rm.Label{{Name: label, Exclusive: true}}); err != nil {
 				t.Fatal(err)
@@ -71,73 +74,73 @@ func crowd(t *testing.T, label string) *federation {
 			}
 		}
 		for n, queue := range []string{"root.a", "root.b"} {
-			x.app = creel.AttemptID{
+			x.App = creel.AttemptID{
 				Application: creel.ApplicationID{ClusterTimestamp: int64(i + 1), ID: int32(n + 1)}, Attempt: 1,
 			}
-			x.reply = 0
+			x.Reply = 0
 			if err := m.Submit(
-				time.Now(), &rm.Submission{ID: x.app.Application, User: "alice", Queue: queue, Unmanaged: true},
+				time.Now(), &rm.Submission{ID: x.App.Application, User: "alice", Queue: queue, Unmanaged: true},
 			); err != nil {
 				t.Fatal(err)
 			}
 			m.Actions(nil)
-			if _, err := m.RegisterAM(time.Now(), &rm.RegisterAM{Attempt: x.app, Host: "am"}); err != nil {
+			if _, err := m.RegisterAM(time.Now(), &rm.RegisterAM{Attempt: x.App, Host: "am"}); err != nil {
 				t.Fatal(err)
 			}
-			x.want(t, []int32{20, 10}[n])
+			x.Want(t, []int32{20, 10}[n])
 		}
-		f.members = append(f.members, x)
+		f.Members = append(f.Members, x)
 	}
 	return f
 }
 
 // live lets the members' time pass and counts the containers preempted with notice for root.b.
-func (f *federation) live(d time.Duration, noticed []int) {
+func live(f *membertest.Federation, d time.Duration, noticed []int) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		time.Sleep(500 * time.Millisecond)
 		synctest.Wait()
-		for i, x := range f.members {
-			x.mu.Lock()
-			x.m.Tick(time.Now())
-			for _, a := range x.m.Actions(nil) {
+		for i, x := range f.Members {
+			x.Mu.Lock()
+			x.Machine.Tick(time.Now())
+			for _, a := range x.Machine.Actions(nil) {
 				if p, ok := a.(rm.Preempted); ok && p.What == rm.Noticed && p.ForQueue == "root.b" {
 					noticed[i]++
 				}
 			}
-			x.mu.Unlock()
-			x.allocate(f.t, rm.AllocateRequest{})
-			x.report(f.t, f.store)
+			x.Mu.Unlock()
+			x.Allocate(f.T, rm.AllocateRequest{})
+			x.Report(f.T, f.Store)
 		}
 	}
 }
 
 // rebalanced runs a leader, and the followers of each member, until stop.
-func (f *federation) rebalanced(capacities bool) (stop func()) {
-	ctx, cancel := context.WithCancel(f.t.Context())
+func rebalanced(f *membertest.Federation, capacities bool) (stop func()) {
+	ctx, cancel := context.WithCancel(f.T.Context())
 	run := func(do func(context.Context) error) {
-		f.wg.Go(func() {
+		f.Running.Go(func() {
 			if err := do(ctx); err != nil {
-				f.t.Error(err)
+				f.T.Error(err)
 			}
 		})
 	}
-	run((&Leader{
-		Name: "a", Store: f.store, Every: 2 * time.Second, Lease: 3 * time.Second, Terms: quick,
+	run((&server.Leader{
+		Name: "a", Store: f.Store, Every: 2 * time.Second, Lease: 3 * time.Second, Terms: membertest.Quick,
 		Capacities: capacities, Log: slog.New(slog.DiscardHandler),
 	}).Run)
-	for _, x := range f.members {
-		run((&Follower{
-			ID: x.id, Store: cuttable{f.store, x}, Turn: x.turn, Every: time.Second, Log: slog.New(slog.DiscardHandler),
+	for _, x := range f.Members {
+		run((&member.Follower{
+			ID: x.ID, Store: membertest.Cuttable{Memory: f.Store, Member: x}, Turn: x.Turn, Every: time.Second, Log: slog.New(slog.DiscardHandler),
 		}).Run)
 	}
-	return func() { cancel(); f.wg.Wait() }
+	return func() { cancel(); f.Running.Wait() }
 }
 
-func (f *federation) tree(text string) {
-	if _, err := f.store.PutDocument(f.t.Context(), statestore.DocumentWrite{
+func tree(f *membertest.Federation, text string) {
+	if _, err := f.Store.PutDocument(f.T.Context(), statestore.DocumentWrite{
 		Class: rebalancer.TreeClass, Name: rebalancer.TreeName, Data: []byte(text),
 	}); err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 }
 
@@ -146,9 +149,9 @@ func (f *federation) tree(text string) {
 func TestHomeAndSecondaryPreemptOncePerCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := crowd(t, "")
-		stop := f.rebalanced(false)
+		stop := rebalanced(f, false)
 		noticed := []int{0, 0}
-		f.live(10*time.Second, noticed)
+		live(f, 10*time.Second, noticed)
 		stop()
 		if noticed[0] != 10 || noticed[1] != 10 {
 			t.Fatalf("without a budget %v are taken, not 10 in each", noticed)
@@ -168,20 +171,20 @@ func keepsToTheBudget(t *testing.T, label, document string) {
 		f := crowd(t, label)
 		// They begin before an interval does, in which they could have taken something.
 		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute - 3*time.Second)))
-		f.tree(document)
+		tree(f, document)
 		noticed := []int{0, 0}
-		for _, x := range f.members {
-			x.report(t, f.store)
+		for _, x := range f.Members {
+			x.Report(t, f.Store)
 		}
-		stop := f.rebalanced(false)
+		stop := rebalanced(f, false)
 		time.Sleep(2500 * time.Millisecond) // the first plan, and its readers
-		f.live(50*time.Second, noticed)
+		live(f, 50*time.Second, noticed)
 		if sum := noticed[0] + noticed[1]; sum != 6 {
 			t.Fatalf("%v are taken of a budget of 6", noticed)
 		}
-		f.members[0].mu.Lock()
-		why, _ := f.members[0].m.Why(f.members[0].app.Application)
-		f.members[0].mu.Unlock()
+		f.Members[0].Mu.Lock()
+		why, _ := f.Members[0].Machine.Why(f.Members[0].App.Application)
+		f.Members[0].Mu.Unlock()
 		on := " preemption budget here for queue root.b is "
 		if label != "" {
 			on = " preemption budget here on nodes of label gpu for queue root.b is "
@@ -189,18 +192,16 @@ func keepsToTheBudget(t *testing.T, label, document string) {
 		if !strings.Contains(why.Text, on) {
 			t.Errorf("why says %q", why.Text)
 		}
-		f.live(60*time.Second, noticed)
+		live(f, 60*time.Second, noticed)
 		if sum := noticed[0] + noticed[1]; sum != 12 {
 			t.Fatalf("%v are taken in two intervals with a budget of 6", noticed)
 		}
 		// Cut off from the store: when the plan's lease is over the local keys apply, and root.b gets everything it
 		// asked for.
-		for _, x := range f.members {
-			x.mu.Lock()
-			x.cut = true
-			x.mu.Unlock()
+		for _, x := range f.Members {
+			x.CutOff(true)
 		}
-		f.live(20*time.Second, noticed)
+		live(f, 20*time.Second, noticed)
 		if sum := noticed[0] + noticed[1]; sum != 20 {
 			t.Fatalf("%v are taken where the store is away: the local keys give 20", noticed)
 		}
@@ -208,32 +209,12 @@ func keepsToTheBudget(t *testing.T, label, document string) {
 	})
 }
 
-// A ResourceManager that was started in the middle of an interval, with applications of the previous epoch, takes
-// nothing until the next: the amount taken before is not known.
-func TestBudgetIsNotRespentAfterRestart(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 30, 0, time.UTC)
-	plan := &subcluster.Plan{At: now, LeaseMS: 30000, Preemption: []subcluster.PreemptionBudget{{
-		Queue: "root.b", Begins: now.Truncate(time.Minute), Ends: now.Truncate(time.Minute).Add(time.Minute),
-		Members: []subcluster.PreemptionMember{{Member: "sc-1", Share: creel.NewResource(1024, 1)}},
-	}}}
-	for _, c := range []struct {
-		recovers bool
-		first    time.Time
-		want     int64
-	}{{true, now, 0}, {true, now.Add(-time.Hour), 1024}, {false, now, 1024}} {
-		k := &Follower{ID: "sc-1", recovers: c.recovers, first: c.first}
-		if got := k.budgets(plan, now, now)[0]; got.Share.MemoryMB != c.want || !got.Until.Equal(now.Add(30*time.Second)) {
-			t.Errorf("recovers %t, first look %s: %+v", c.recovers, c.first, got)
-		}
-	}
-}
-
 // usesOf returns a queue's use in each member, in GiB.
-func (f *federation) usesOf(path creel.QueuePath) (each []int64) {
-	for _, x := range f.members {
-		x.mu.Lock()
-		u, _, _ := x.m.QueueUse(path, "")
-		x.mu.Unlock()
+func usesOf(f *membertest.Federation, path creel.QueuePath) (each []int64) {
+	for _, x := range f.Members {
+		x.Mu.Lock()
+		u, _, _ := x.Machine.QueueUse(path, "")
+		x.Mu.Unlock()
 		each = append(each, u.MemoryMB/1024)
 	}
 	return each
@@ -260,37 +241,37 @@ func TestQueueReachesFederationGuaranteeInOneMember(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := crowd(t, "")
-			f.tree(c.document)
-			f.members[0].want(t, 20)
-			f.members[1].want(t, 0)
-			for _, x := range f.members {
-				x.report(t, f.store)
+			tree(f, c.document)
+			f.Members[0].Want(t, 20)
+			f.Members[1].Want(t, 0)
+			for _, x := range f.Members {
+				x.Report(t, f.Store)
 			}
-			stop := f.rebalanced(c.capacities)
+			stop := rebalanced(f, c.capacities)
 			noticed := []int{0, 0}
-			f.live(2*time.Minute, noticed)
-			if b := f.usesOf("root.b"); b[0] < c.least || b[0] > c.most || b[1] != 0 || noticed[1] != 0 {
+			live(f, 2*time.Minute, noticed)
+			if b := usesOf(f, "root.b"); b[0] < c.least || b[0] > c.most || b[1] != 0 || noticed[1] != 0 {
 				t.Errorf("%s: root.b uses %v GiB, not %d to %d; %v were taken", c.name, b, c.least, c.most, noticed)
 			}
 			if c.least == 10 {
 				stop()
 				return
 			}
-			x := f.members[0]
-			x.mu.Lock()
-			q, _ := x.m.Queue("root.b")
-			x.cut = true
-			x.mu.Unlock()
-			load := f.load(x.id).Find("root.b")
+			x := f.Members[0]
+			x.Mu.Lock()
+			q, _ := x.Machine.Queue("root.b")
+			x.Mu.Unlock()
+			x.CutOff(true)
+			load := load(f, x.ID).Find("root.b")
 			if q.Planned == nil || load.Planned == nil || load.Planned.MemoryMB < 18*1024 ||
 				load.Capacity.MemoryMB != 10*1024 {
 				t.Errorf("in force is %+v, and told %+v", q.Planned, load)
 			}
 			// Cut off from the store: when the plan's lease is over the configured capacities apply.
-			f.live(10*time.Second, noticed)
-			x.mu.Lock()
-			q, _ = x.m.Queue("root.b")
-			x.mu.Unlock()
+			live(f, 10*time.Second, noticed)
+			x.Mu.Lock()
+			q, _ = x.Machine.Queue("root.b")
+			x.Mu.Unlock()
 			if q.Planned != nil {
 				t.Errorf("without a plan %+v is in force", q.Planned)
 			}
@@ -300,10 +281,10 @@ func TestQueueReachesFederationGuaranteeInOneMember(t *testing.T) {
 }
 
 // load returns a member's last reported load.
-func (f *federation) load(id creel.SubclusterID) *subcluster.Load {
-	records, err := f.store.Records(f.t.Context())
+func load(f *membertest.Federation, id creel.SubclusterID) *subcluster.Load {
+	records, err := f.Store.Records(f.T.Context())
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	m, _ := subcluster.Build(nil, records, records.Now).Member(id)
 	return &m.Load

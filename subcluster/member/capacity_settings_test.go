@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package member_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/member"
 )
 
 // confOf is a ResourceManager whose configuration calls can change.
@@ -95,8 +96,8 @@ func TestCapacitiesOfAHadoopMemberFollowThePlan(t *testing.T) {
 		}
 		put(rebalancer.TreeClass, rebalancer.TreeName, json.RawMessage(`{"queues":[{"queue":"root.b","guarantee":{"memory":6144}}]}`))
 		log := &strings.Builder{}
-		begin := func() (*Follower, func()) {
-			k := &Follower{
+		begin := func() (*member.Follower, func()) {
+			k := &member.Follower{
 				ID: "sc-1", Store: store, Settings: &rounds{}, Capacities: rm, Every: time.Second,
 				Log: slog.New(slog.NewTextHandler(log, nil)),
 			}

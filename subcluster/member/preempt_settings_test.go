@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package member_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/member"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -80,7 +81,7 @@ func (r *rounds) live(d time.Duration) {
 
 // paceOf runs the budgets of such a ResourceManager, whose share of root.b's is 6 GiB in each minute, and a plan
 // every two seconds with a lease of six.
-func paceOf(t *testing.T, r *rounds) (k *Follower, log *strings.Builder, plans, stop func()) {
+func paceOf(t *testing.T, r *rounds) (k *member.Follower, log *strings.Builder, plans, stop func()) {
 	store := statestore.NewMemory(statestore.NewState("memory", nil), time.Now)
 	put := func(class, name, data string) {
 		set, err := store.Documents(t.Context(), class)
@@ -96,7 +97,7 @@ func paceOf(t *testing.T, r *rounds) (k *Follower, log *strings.Builder, plans, 
 	}
 	put(rebalancer.TreeClass, rebalancer.TreeName, `{"queues":[{"queue":"root.b","preemption":{"memory":6144}}]}`)
 	log = &strings.Builder{}
-	k = &Follower{ID: "sc-1", Store: store, Settings: r, Every: time.Second, Log: slog.New(slog.NewTextHandler(log, nil))}
+	k = &member.Follower{ID: "sc-1", Store: store, Settings: r, Every: time.Second, Log: slog.New(slog.NewTextHandler(log, nil))}
 	ctx, cancel := context.WithCancel(t.Context())
 	done, planning := make(chan struct{}), make(chan struct{})
 	go func() {
