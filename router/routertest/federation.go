@@ -200,8 +200,8 @@ func (f *Federation) changeMember(i int, c *role.RMConfig, o Options) {
 // changeRouter makes it possible to stop a router at a point, and to end it at once.
 func (f *Federation) changeRouter(i int, c *role.RouterConfig, o Options) {
 	c.Wrap = func(h server.Homes) server.Homes { return homes{h, f.Routers[i]} }
-	c.RPC.DrainTime, c.WebServer.DrainTime = time.Millisecond, time.Nanosecond
-	c.Seed, c.Log, c.GivesParts, c.LastParts = 1, o.Log, o.GivesParts, o.LastParts
+	c.RPC.DrainTime, c.Site.DrainTime = time.Millisecond, time.Nanosecond
+	c.Log, c.Server.Seed, c.Server.GivesParts, c.Server.LastParts = o.Log, 1, o.GivesParts, o.LastParts
 	c.Remote.Trips, c.Remote.OpenFor, c.Remote.Changed = o.Trips, o.OpenFor, o.Breaker
 	c.Remote.Deadlines = [3]time.Duration{time.Hour, time.Hour, time.Hour}
 }

@@ -33,8 +33,8 @@ func TestPolicySettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	router, err := RouterSettings(s)
-	if err != nil || router.Policy.HomeName() != "hash" {
-		t.Errorf("the router's is %s, %v", router.Policy.HomeName(), err)
+	if err != nil || router.Server.Policy.HomeName() != "hash" {
+		t.Errorf("the router's is %s, %v", router.Server.Policy.HomeName(), err)
 	}
 	proxy, err := ProxySettings(s)
 	if err != nil || proxy.Policy.SplitName() != "home" {

@@ -24,6 +24,7 @@ import (
 	"github.com/creelrm/creel/internal/app/daemon/health"
 	"github.com/creelrm/creel/internal/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/app/daemon/webserver"
+	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/pages"
@@ -32,7 +33,6 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/yarnrpc"
-	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/client"
@@ -52,48 +52,35 @@ import (
 	resolver "github.com/creelrm/creel/subcluster/resolver/server"
 )
 
-// RouterConfig is the configuration of a router, apart from its store.
+// RouterConfig is the configuration of a router, apart from its store. The configurations of its parts have what the
+// settings say; NewRouter adds the objects that connect the parts.
 type RouterConfig struct {
 	Client, Admin, Web string // addresses to listen on
-	Poll               time.Duration
-	HomeTTL            time.Duration      // time for which an ended application's home is remembered
-	Policy             policies.Policy    // for queues without a document
-	Signer             *subcluster.Signer // verifies members; nil accepts all
-	Remote             remote.Config      // configuration of calls to members; KindOf is set here
-	TrialUser          string             // user in whose name members are tried; "": no trials
-	SubmitTime         time.Duration      // limit of one submission, over all members that it tries
-	UnclearWait        time.Duration      // for a member that cannot disown, see router.UnclearWait
-	MaxSubmission      int64              // bytes
-	GivesParts         bool               // lists by RPC may lack members that did not answer
-	LastParts          time.Duration      // time for which lists include the last applications of silent members
-	ListsUAMs          bool               // lists include UAMs without their home's report
-	MaxTries           int                // limit of subclusters that one submission is sent to
-	Homes, Decisions   int                // remembered
-	Dashboard          Dashboard
-	WebProxy           bool     // the router proxies AMs' pages
-	AllowedHosts       []string // names that browsers may use over loopback
-	StaticUser         string   // user of REST requests without a user
-	// Allows evaluates access lists. nil: REST queries members as each viewer.
-	Allows func(user string) func(acl string) bool
-	// Settings are the settings in force, for administrators; nil shows none.
-	Settings   func() []rest.SettingDoc
-	SecretFile string          // of the cluster's secret, which seals the token keys; "": the secret is in the store
-	Secrets    []string        // files that others should not read
-	TokenLives token.Lifetimes // of delegation tokens
-	Pages      servlets.Config // the standard pages of Hadoop's daemons
-	RPC        hrpc.Config
-	WebServer  webserver.Config
-	Log        *slog.Logger
-	Traces     trace.TracerProvider // of claims; nil: none
-	Seed       uint64               // of the policies' random choices; 0: a random seed
-	// MayAdmin reports whether a user may change the federation; nil: every user may. ReloadAdmin reloads its list.
-	MayAdmin    func(user string) bool
-	ReloadAdmin func() (func(user string) bool, error)
+
+	Server   server.Config
+	REST     rest.Config
+	Operator operator.Config // Admin and Reload
+	Homes    cache.Config
+	Remote   remote.Config // of calls to members
+	RPC      hrpc.Config
+	Site     webserver.Config
+
+	Poll         time.Duration         // of the store
+	HomeTTL      time.Duration         // time for which an ended application's home is remembered
+	Signer       *subcluster.Signer    // verifies members; nil accepts all
+	Machines     *resolver.MachineList // overrides the node lists that members publish
+	TrialUser    string                // user in whose name members are tried; "": no trials
+	Moves        rebalancer.MoveTerms  // limits for moves of waiting applications
+	Mend         bool                  // repair drift of the members' queues automatically
+	Dashboard    Dashboard
+	AllowedHosts []string        // names that browsers may use over loopback
+	SecretFile   string          // of the cluster's secret, which seals the token keys; "": the secret is in the store
+	Secrets      []string        // files that others should not read
+	TokenLives   token.Lifetimes // of delegation tokens
 	// Refreshes are the router's own reloads at refresh calls, by name.
 	Refreshes map[string]func() error
-	Moves     rebalancer.MoveTerms  // limits for moves of waiting applications
-	Mend      bool                  // repair drift of the members' queues automatically
-	Machines  *resolver.MachineList // overrides the node lists that members publish
+	Log       *slog.Logger
+	Traces    trace.TracerProvider // of claims; nil: none
 	// Wrap wraps the homes of the store; nil: no wrapper. Tests use it to stop a submission there.
 	Wrap func(server.Homes) server.Homes
 }
@@ -132,58 +119,51 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 	}
 	const bind = "yarn.router.bind-host"
 	c := RouterConfig{
-		Signer:        signer,
-		Machines:      machines,
-		Client:        s.Listen("yarn.router.clientrm.address", bind),
-		Admin:         s.Listen("yarn.router.rmadmin.address", bind),
-		Web:           s.Listen("yarn.router.webapp.address", bind),
-		Poll:          s.Duration("creel.store.poll-interval"),
-		HomeTTL:       s.Duration("creel.store.home-ttl"),
-		Policy:        policy,
-		SubmitTime:    s.Duration("creel.router.submit-timeout"),
-		UnclearWait:   s.Duration("creel.router.unclear-wait"),
-		Moves:         moveTerms(s),
-		Mend:          s.Bool("creel.rebalancer.mend"),
-		MaxSubmission: s.Bytes("yarn.router.asc-interceptor-max-size"),
-		GivesParts:    s.Bool("yarn.router.interceptor.allow-partial-result.enable"),
-		ListsUAMs:     s.Bool("yarn.router.partial-result.enabled"),
-		LastParts:     s.Duration("creel.router.last-parts"),
-		MaxTries:      1 + max(s.Int("yarn.router.submit.retry"), 0),
-		Homes:         s.Int("creel.router.home-cache"),
-		Decisions:     s.Int("creel.router.decisions-kept"),
-		Dashboard:     Dashboard{On: s.Bool("creel.router.dashboard"), Grafana: grafana},
-		WebProxy:      s.Bool("yarn.router.webapp.proxy.enable"),
-		AllowedHosts:  s.List("creel.http.allowed-hosts"),
-		RPC:           RPCLimits(s, "yarn.resourcemanager.client.thread-count"),
-		SecretFile:    s.String("creel.cluster.secret-file"),
-		Secrets:       secretFiles(s),
-		TokenLives: token.Lifetimes{
-			KeyUpdate: s.Duration("yarn.resourcemanager.delegation.key.update-interval"),
-			Renew:     s.Duration("yarn.resourcemanager.delegation.token.renew-interval"),
-			Max:       s.Duration("yarn.resourcemanager.delegation.token.max-lifetime"),
+		Client: s.Listen("yarn.router.clientrm.address", bind),
+		Admin:  s.Listen("yarn.router.rmadmin.address", bind),
+		Web:    s.Listen("yarn.router.webapp.address", bind),
+		Server: server.Config{
+			Policy:        policy,
+			Kept:          s.Int("creel.router.decisions-kept"),
+			SubmitTime:    s.Duration("creel.router.submit-timeout"),
+			UnclearWait:   s.Duration("creel.router.unclear-wait"),
+			MaxTries:      1 + max(s.Int("yarn.router.submit.retry"), 0),
+			MaxSubmission: s.Bytes("yarn.router.asc-interceptor-max-size"),
+			GivesParts:    s.Bool("yarn.router.interceptor.allow-partial-result.enable"),
+			ListsUAMs:     s.Bool("yarn.router.partial-result.enabled"),
+			LastParts:     s.Duration("creel.router.last-parts"),
 		},
-		Pages:     daemonPages(s, known),
-		WebServer: webSettings(s, "yarn.router.webapp.cross-origin.enabled"),
-		Log:       slog.Default(),
-		Traces:    tracing.Provider(s),
-		TrialUser: s.String("creel.router.trial-user"),
+		REST:     routerPages(s, known),
+		Operator: routerOperator(s, known),
+		Homes:    cache.Config{Size: s.Int("creel.router.home-cache")},
 		Remote: remote.Config{
 			User:         s.String("creel.router.proxy-user"),
+			KindOf:       yarnrpc.KindOf,
 			Interceptors: tracing.ClientInterceptors(s),
 			Transport:    tracing.Transport(s),
 			OpenFor:      s.Duration("creel.router.breaker.open-time"),
 			Trips:        uint32(s.Int("creel.router.breaker.failures")),
 		},
-	}
-	c.StaticUser, c.Allows = s.String("hadoop.http.staticuser.user"), allows(known)
-	c.Settings = func() []rest.SettingDoc { return settingsInForce(s) }
-	c.MayAdmin = administrators(s, known)
-	c.ReloadAdmin = func() (func(string) bool, error) {
-		fresh, err := s.Reload()
-		if err != nil {
-			return nil, err
-		}
-		return administrators(fresh, known), nil
+		RPC:          RPCLimits(s, "yarn.resourcemanager.client.thread-count"),
+		Site:         webSettings(s, "yarn.router.webapp.cross-origin.enabled"),
+		Signer:       signer,
+		Machines:     machines,
+		Poll:         s.Duration("creel.store.poll-interval"),
+		HomeTTL:      s.Duration("creel.store.home-ttl"),
+		Moves:        moveTerms(s),
+		Mend:         s.Bool("creel.rebalancer.mend"),
+		Dashboard:    Dashboard{On: s.Bool("creel.router.dashboard"), Grafana: grafana},
+		AllowedHosts: s.List("creel.http.allowed-hosts"),
+		SecretFile:   s.String("creel.cluster.secret-file"),
+		Secrets:      secretFiles(s),
+		TokenLives: token.Lifetimes{
+			KeyUpdate: s.Duration("yarn.resourcemanager.delegation.key.update-interval"),
+			Renew:     s.Duration("yarn.resourcemanager.delegation.token.renew-interval"),
+			Max:       s.Duration("yarn.resourcemanager.delegation.token.max-lifetime"),
+		},
+		Log:       slog.Default(),
+		Traces:    tracing.Provider(s),
+		TrialUser: s.String("creel.router.trial-user"),
 	}
 	c.Refreshes = map[string]func() error{
 		"refreshUserToGroupsMappings": func() error { known.Forget(); return nil },
@@ -198,6 +178,32 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 	c.Remote.Deadlines[remote.Write], c.Remote.Deadlines[remote.Read] = forward, forward
 	c.Remote.Deadlines[remote.List] = s.Duration("creel.router.list-timeout")
 	return c, nil
+}
+
+// routerPages are the settings of the REST API and of the pages common to Hadoop's daemons.
+func routerPages(s *settings.Settings, known *groups.Groups) rest.Config {
+	return rest.Config{
+		User:       s.String("creel.router.proxy-user"),
+		StaticUser: s.String("hadoop.http.staticuser.user"),
+		Allows:     allows(known),
+		Settings:   func() []rest.SettingDoc { return settingsInForce(s) },
+		Proxy:      s.Bool("yarn.router.webapp.proxy.enable"),
+		Pages:      daemonPages(s, known),
+	}
+}
+
+// routerOperator has the administrators.
+func routerOperator(s *settings.Settings, known *groups.Groups) operator.Config {
+	return operator.Config{
+		Admin: administrators(s, known),
+		Reload: func() (func(string) bool, error) {
+			fresh, err := s.Reload()
+			if err != nil {
+				return nil, err
+			}
+			return administrators(fresh, known), nil
+		},
+	}
 }
 
 // Router is an assembled router.
@@ -242,7 +248,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 			err = errors.Join(err, r.Close())
 		}
 	}()
-	c.Pages.Ports = &servlets.Ports{}
+	c.REST.Pages.Ports = &servlets.Ports{}
 	secret, err := clusterSecret(store, c.SecretFile)
 	if err != nil {
 		return nil, err
@@ -270,7 +276,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 // addServer adds the view of the federation, the connections to members, and the server over both.
 func (r *Router) addServer(p *routerParts) {
 	c, store := p.conf, p.store
-	known := cache.New(store, cache.Config{Size: c.Homes})
+	known := cache.New(store, c.Homes)
 	p.clock = newClock(&r.Service, c.Log)
 	r.Watcher = watch.New(members(&r.Service, store, c.Signer, c.Log), watch.Config{
 		Poll: c.Poll, Plan: store, Validate: ValidPolicy, Log: c.Log, OnChange: known.Changed, Clock: p.clock,
@@ -291,43 +297,22 @@ func (r *Router) addServer(p *routerParts) {
 		store: store, homes: movers, pool: p.pool, view: r.Watcher.View, terms: c.Moves, log: c.Log,
 		name: "router-" + crand.Text(), recorder: p.recorder,
 	}
-	r.Server = server.New(server.Config{
-		View:          r.Watcher.View,
-		Where:         hosts.Where,
-		Policy:        c.Policy,
-		Homes:         homes,
-		Reservations:  store,
-		Pool:          p.pool,
-		Kept:          c.Decisions,
-		Seed:          cmp.Or(c.Seed, rand.Uint64()),
-		Log:           c.Log,
-		SubmitTime:    c.SubmitTime,
-		UnclearWait:   c.UnclearWait,
-		Clock:         p.clock,
-		MaxTries:      c.MaxTries,
-		MaxSubmission: c.MaxSubmission,
-		Known:         client.Known,
-		NewID:         client.NewID,
-		Disown:        client.Disown,
-		Placed:        client.Placed,
-		Intents:       store,
-		Record:        p.recorder.Record,
-		Elsewhere:     p.moving.elsewhere,
-		GivesParts:    c.GivesParts,
-		ListsUAMs:     c.ListsUAMs,
-		LastParts:     c.LastParts,
-	})
+	conf := c.Server
+	conf.View, conf.Where, conf.Homes, conf.Reservations, conf.Pool = r.Watcher.View, hosts.Where, homes, store, p.pool
+	conf.Known, conf.NewID, conf.Disown, conf.Placed = client.Known, client.NewID, client.Disown, client.Placed
+	conf.Intents, conf.Record, conf.Elsewhere, conf.Clock = store, p.recorder.Record, p.moving.elsewhere, p.clock
+	conf.Seed, conf.Log = cmp.Or(conf.Seed, rand.Uint64()), c.Log
+	r.Server = server.New(conf)
 	p.moving.policy = r.Server.Policy
 }
 
 // addOperator adds administrators' changes, and the recording of events.
 func (r *Router) addOperator(p *routerParts) {
 	p.stop = addEvents(&r.Service, p.recorder)
-	p.changes = operator.New(operator.Config{
-		Events: p.recorder,
-		View:   r.Watcher.View, Store: p.store, Admin: p.conf.MayAdmin, Reload: p.conf.ReloadAdmin, Known: r.knows,
-		Preview: p.moving.preview, Members: memberQueues{p.moving.member},
-	})
+	conf := p.conf.Operator
+	conf.Events, conf.View, conf.Store, conf.Known = p.recorder, r.Watcher.View, p.store, r.knows
+	conf.Preview, conf.Members = p.moving.preview, memberQueues{p.moving.member}
+	p.changes = operator.New(conf)
 	r.Reload = func(context.Context) error { return p.changes.Refresh() }
 }
 
@@ -396,17 +381,16 @@ func (r *Router) addWeb(p *routerParts, addresses map[string]string) (err error)
 		m.Use(r.Health.Requests, httpguard.KnownHosts(c.AllowedHosts))
 	}
 	r.Health.Mount(mux)
-	documents := rest.New(r.Server, rest.Config{
-		Started: time.Now(), Log: c.Log, Operator: p.changes, Version: build.Read().Version,
-		Readiness: r.readiness, Settings: c.Settings, Proxy: c.WebProxy, Pages: c.Pages,
-		User: c.Remote.User, StaticUser: c.StaticUser, Allows: c.Allows, Tokens: p.tokens, Daemons: p.store,
-		Events: events.NewLog(p.store, time.Now), Stop: p.stop,
-	})
+	conf := c.REST
+	conf.Started, conf.Version, conf.Log = time.Now(), build.Read().Version, c.Log
+	conf.Readiness, conf.Stop = r.readiness, p.stop
+	conf.Operator, conf.Tokens, conf.Daemons, conf.Events = p.changes, p.tokens, p.store, events.NewLog(p.store, time.Now)
+	documents := rest.New(r.Server, conf)
 	documents.Mount(mux)
 	// Only the REST API accepts delegation tokens: health, metrics and pages do not.
 	byToken.NotFound(webserver.DisallowAnonymous)
 	documents.Mount(byToken)
-	c.WebServer.Login = webserver.Login{Shown: rest.ShowsToken, Handler: byToken}
+	c.Site.Login = webserver.Login{Shown: rest.ShowsToken, Handler: byToken}
 	r.addApplications(documents)
 	var site *pages.Site
 	if c.Dashboard.On {
@@ -414,7 +398,7 @@ func (r *Router) addWeb(p *routerParts, addresses map[string]string) (err error)
 		documents.Mount(api)
 		site = dash.New(api, documents.Patient, c.Dashboard.Grafana)
 	}
-	addresses["web"], err = addSite(&r.Service, "yarn.router.webapp.address", c.Web, mux, site, c.WebServer)
+	addresses["web"], err = addSite(&r.Service, "yarn.router.webapp.address", c.Web, mux, site, c.Site)
 	if err == nil {
 		r.addHistoryCopier(p, addresses["web"])
 	}
@@ -471,7 +455,6 @@ func (r *Router) knows(ctx context.Context, id creel.SubclusterID, app creel.App
 // newPool makes the connections to members.
 func newPool(c RouterConfig, recorder *events.Recorder) *remote.Pool {
 	told := c.Remote.Changed
-	c.Remote.KindOf = yarnrpc.KindOf
 	c.Remote.Changed = func(id creel.SubclusterID, k remote.Kind, to string) {
 		c.Log.Info("breaker", "subcluster", id, "calls", k.String(), "state", to)
 		recorder.Record(context.Background(), statestore.Event{
@@ -501,7 +484,7 @@ func (r *Router) addRPC(
 	if err != nil {
 		return "", err
 	}
-	c.Pages.Ports.Add(l.Addr().String(), listening)
+	c.REST.Pages.Ports.Add(l.Addr().String(), listening)
 	r.Add(name+" server", func(ctx context.Context) error { return listening.Run(ctx, l) })
 	return l.Addr().String(), nil
 }
