@@ -417,7 +417,8 @@ func (j resourceJSON) resource() creel.Resource {
 func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
 	if len(l.Queues)+len(l.Makes)+len(l.Preempted)+len(l.QueueWaits) > 0 || l.Refusing != "" || l.Nodes != "" ||
-		l.BeginsAgain || l.Labels.Known || l.Waits != nil || l.MemoryOnly || l.UAMs != (UAMLoad{}) || l.PreemptionOff || l.Places != "" {
+		l.BeginsAgain || l.Labels.Known || l.Waits != nil || l.MemoryOnly || l.UAMs != (UAMLoad{}) ||
+		l.PreemptionOff || l.Places != "" {
 		c = &creelJSON{
 			Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain, Labels: l.Labels.form(), Waits: l.Waits,
 			MemoryOnly: l.MemoryOnly, UAMs: l.UAMs, Places: string(l.Places),

@@ -47,7 +47,7 @@ type Federation struct {
 	T       *testing.T
 	Store   *statestore.Memory
 	Members []*Member
-	Running sync.WaitGroup // keepers, and what a test adds
+	Running sync.WaitGroup // keepers, and further parts of a test
 }
 
 // Turn calls f with the machine, which nothing else uses meanwhile.
@@ -193,7 +193,7 @@ func (x *Member) Allocate(t *testing.T, r rm.AllocateRequest) *rm.Answer {
 	return a
 }
 
-// Uses returns what root.default uses in each member and in all, in GiB.
+// Uses returns the use of root.default in each member and in all, in GiB.
 func (f *Federation) Uses() (each []int64, sum int64) {
 	for _, x := range f.Members {
 		x.Mu.Lock()

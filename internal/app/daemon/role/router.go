@@ -384,7 +384,8 @@ func (r *Router) addWeb(p *routerParts, addresses map[string]string) (err error)
 	conf := c.REST
 	conf.Started, conf.Version, conf.Log = time.Now(), build.Read().Version, c.Log
 	conf.Readiness, conf.Stop = r.readiness, p.stop
-	conf.Operator, conf.Tokens, conf.Daemons, conf.Events = p.changes, p.tokens, p.store, events.NewLog(p.store, time.Now)
+	conf.Operator, conf.Tokens, conf.Daemons = p.changes, p.tokens, p.store
+	conf.Events = events.NewLog(p.store, time.Now)
 	documents := rest.New(r.Server, conf)
 	documents.Mount(mux)
 	// Only the REST API accepts delegation tokens: health, metrics and pages do not.
