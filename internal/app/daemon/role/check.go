@@ -52,8 +52,11 @@ func Check(s *settings.Settings, role settings.Role) error {
 }
 
 // Warnings returns what would make a member of the federation refuse calls of routers, by the configuration of its
-// ResourceManager: creel's, or Hadoop's behind an agent.
+// ResourceManager: creel's, or Hadoop's behind an agent. For a secure ResourceManager it returns what is open.
 func Warnings(s *settings.Settings, role settings.Role) (out []string) {
+	if role == settings.RM && secure(s) {
+		return openAdministration(s)
+	}
 	if role != settings.RM && role != settings.Agent || !Member(s) {
 		return nil
 	}
@@ -64,6 +67,16 @@ func Warnings(s *settings.Settings, role settings.Role) (out []string) {
 	}
 	return []string{fmt.Sprintf("routers could not act for other users at this member: set hadoop.proxyuser.%s.hosts "+
 		"and .groups, or creel.router.proxy-user to the routers' user", user)}
+}
+
+// openAdministration returns a warning if the web port's user is an administrator of a secure ResourceManager.
+func openAdministration(s *settings.Settings) []string {
+	user := s.String("hadoop.http.staticuser.user")
+	if !administrators(s, groupsOf(s))(user) {
+		return nil
+	}
+	return []string{fmt.Sprintf("everybody who reaches the web port sees all applications: yarn.admin.acl includes %s, "+
+		"as whom it serves; name the administrators", user)}
 }
 
 // checkStore checks the store's settings without connecting to it.

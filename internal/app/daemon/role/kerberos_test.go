@@ -102,6 +102,15 @@ func TestIncompleteKerberosStopsTheStart(t *testing.T) {
 	}
 }
 
+func TestOpenAdministrationIsWarnedOf(t *testing.T) {
+	for acl, warns := range map[string]bool{"*": true, "root,dr.who": true, "root": false, " ": false} {
+		got := Warnings(kerberized(t, "yarn.admin.acl="+acl), settings.RM)
+		if (len(got) > 0) != warns || warns && !strings.Contains(got[0], "includes dr.who") {
+			t.Errorf("%q: %q", acl, got)
+		}
+	}
+}
+
 func TestDefaultRuleNeedsRealm(t *testing.T) {
 	s := kerberized(t, "yarn.resourcemanager.principal=rm/rm1.test@REALM")
 	t.Setenv("KRB5_CONFIG", "/nowhere/krb5.conf")
