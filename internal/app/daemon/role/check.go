@@ -75,8 +75,8 @@ func openAdministration(s *settings.Settings) []string {
 	if !administrators(s, groupsOf(s))(user) {
 		return nil
 	}
-	return []string{fmt.Sprintf("everybody who reaches the web port sees all applications: yarn.admin.acl includes %s, "+
-		"as whom it serves; name the administrators", user)}
+	return []string{fmt.Sprintf("every web client sees all applications: yarn.admin.acl includes %s, "+
+		"the user of the web port; name the administrators", user)}
 }
 
 // checkStore checks the store's settings without connecting to it.
