@@ -227,6 +227,7 @@ func (s *Session) onNotRegistered(m *link, under *Send) {
 	}
 	m.state = linkRegistering
 	s.ledger.unplace(m)
+	m.forget()
 	s.ledger.renew(m)
 }
 

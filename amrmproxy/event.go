@@ -38,6 +38,26 @@ type Answered struct {
 	Loaded []*yarnpb.RemoteNodeProto
 }
 
+// TakeTerms takes the answer to a registration for distributed scheduling. Without an id it is of a member that does not
+// serve it.
+func (e *Answered) TakeTerms(r *yarnpb.RegisterDistributedSchedulingAMResponseProto) {
+	e.Register = r.GetRegisterResponse()
+	if r.GetContainerIdStart() != 0 {
+		e.Terms = r
+		r.RegisterResponse = nil
+	}
+}
+
+// TakeLoaded takes the answer to an allocate for distributed scheduling.
+func (e *Answered) TakeLoaded(r *yarnpb.DistributedSchedulingAllocateResponseProto) {
+	e.Allocate, e.Loaded = r.GetAllocateResponse(), r.GetNodesForScheduling()
+}
+
+// Report returns the request of an allocate for distributed scheduling.
+func (s *Send) Report() *yarnpb.DistributedSchedulingAllocateRequestProto {
+	return &yarnpb.DistributedSchedulingAllocateRequestProto{AllocateRequest: s.Allocate, AllocatedContainers: s.Placed}
+}
+
 // Numbered ends a NewID, with an id that the member issued only once, or Err.
 type Numbered struct {
 	Member creel.SubclusterID

@@ -379,17 +379,21 @@ func (l *ledger) collect(m *link, quiet bool) []*yarnpb.ResourceRequestProto {
 		}
 		for _, ln := range g.lines {
 			c := ln.at[m]
-			if c == nil || ln.ask == nil || c.hold || !c.differs(ln.body, quiet) || m.places(g) {
+			if !m.outdated(g, ln, quiet) {
 				continue
 			}
+			n := c.share
+			if m.places(g) {
+				n = 0
+			}
 			a := ln.ask.CloneVT()
-			a.NumContainers = proto.Int32(int32(min(c.share, 1<<31-1)))
-			if c.share == 0 && a.NodeLabelExpression != nil {
+			a.NumContainers = proto.Int32(int32(min(n, 1<<31-1)))
+			if n == 0 && a.NodeLabelExpression != nil {
 				a.NodeLabelExpression = proto.String("") // the member may no longer have the label
 			}
 			out = append(out, a)
 			c.prior = max(c.table, 0)
-			c.table, c.body, c.carried, c.lazy, c.unconfirmed, c.unsure = c.share, ln.body, true, false, false, false
+			c.table, c.body, c.carried, c.lazy, c.unconfirmed, c.unsure = n, ln.body, true, false, false, false
 		}
 	}
 	m.singly = false
@@ -400,8 +404,7 @@ func (l *ledger) collect(m *link, quiet bool) []*yarnpb.ResourceRequestProto {
 func (l *ledger) settled(m *link) bool {
 	for _, g := range l.groups {
 		for _, ln := range g.lines {
-			c := ln.at[m]
-			if c != nil && (c.hold || c.carried || ln.ask != nil && c.differs(ln.body, true)) && !m.places(g) {
+			if c := ln.at[m]; c != nil && (c.hold || c.carried) || m.outdated(g, ln, true) {
 				return false
 			}
 		}
@@ -413,12 +416,33 @@ func (l *ledger) settled(m *link) bool {
 func (l *ledger) differs(m *link, quiet bool) bool {
 	for _, g := range l.groups {
 		for _, ln := range g.lines {
-			if c := ln.at[m]; c != nil && ln.ask != nil && !c.hold && c.differs(ln.body, quiet) && !m.places(g) {
+			if m.outdated(g, ln, quiet) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// outdated reports whether a member's line must be sent. Of a group whose containers the session places, the member
+// must have none.
+func (m *link) outdated(g *group, ln *line, quiet bool) bool {
+	c := ln.at[m]
+	switch {
+	case c == nil || ln.ask == nil || c.hold:
+		return false
+	case m.places(g):
+		return c.table != 0
+	}
+	return c.differs(ln.body, quiet)
+}
+
+// isClear reports whether a member has none of the group's asks. Otherwise it may grant containers of them too.
+func (g *group) isClear(m *link) bool {
+	return !slices.ContainsFunc(g.lines, func(ln *line) bool {
+		c := ln.at[m]
+		return c != nil && (c.table != 0 || c.carried)
+	})
 }
 
 func (c *cell) differs(body int, quiet bool) bool {

@@ -20,12 +20,18 @@ import (
 
 // Issuer makes tokens with a member's keys.
 type Issuer interface {
-	// Issues reports whether it has the member's keys, and the number of the key for tokens of nodes.
-	Issues(member creel.SubclusterID) (nodeKey int32, ok bool)
+	// Issues describes the member's keys that it has.
+	Issues(member creel.SubclusterID) (s Signing, ok bool)
 	// Container makes the token of a placed container.
 	Container(member creel.SubclusterID, c *PlacedContainer) (t *yarnpb.TokenProto, ok bool)
 	// Node makes the token for an AM's calls to the node of a placed container.
 	Node(member creel.SubclusterID, c *PlacedContainer) (t *yarnpb.TokenProto, ok bool)
+}
+
+// Signing describes the keys of one start of a member's ResourceManager.
+type Signing struct {
+	NodeKey int32 // number of the key for tokens of nodes
+	Epoch   int64 // of the start: nodes reject containers of an earlier one
 }
 
 // PlacedContainer is an opportunistic container that a session places.
@@ -40,19 +46,14 @@ type PlacedContainer struct {
 	Label               string // of the node
 }
 
-// Placing is the part of the record for placing containers at home. A UAM receives other terms when it registers again.
-type Placing struct {
-	Terms *yarnpb.RegisterDistributedSchedulingAMResponseProto // without the answer to the registration
-	Turn  int64                                                // of the proxy; each has its own range of ids
-}
-
 // turnIDs is the number of ids of one proxy. A later proxy does not know which ids the earlier ones used, and a late
 // report of an earlier one may arrive at any time.
 const turnIDs = 1 << 24
 
-// local is the session's placing in one member. Without terms the member places opportunistic containers itself.
+// local is the session's placing in one member. Unless ready, the member places opportunistic containers itself.
 type local struct {
 	terms  *yarnpb.RegisterDistributedSchedulingAMResponseProto
+	ready  bool   // the terms and the issuer's keys are of the same start of the member
 	gen    uint64 // of the record that must be durable before containers are placed
 	nextID int64  // ids count down
 	lastID int64
@@ -75,9 +76,13 @@ func (l *local) begin(terms *yarnpb.RegisterDistributedSchedulingAMResponseProto
 		*l = local{}
 		return
 	}
+	used := l.nextID
 	l.terms, l.gen = terms, gen
 	l.lastID = terms.GetContainerIdStart() - (turn+1)*turnIDs
 	l.nextID = l.lastID + turnIDs
+	if used > l.lastID && used < l.nextID {
+		l.nextID = used // it registers again at the same start, and a report may be late
+	}
 	l.take(terms.NodesForScheduling)
 	if l.tokens == nil {
 		l.tokens = map[creel.NodeID]int32{}
@@ -97,6 +102,14 @@ func (l *local) take(list []*yarnpb.RemoteNodeProto) {
 	l.loaded = nodes
 }
 
+// forget drops the terms of a start of the member that is over.
+func (l *local) forget() { l.terms, l.ready = nil, false }
+
+// epoch is the epoch of the start that gave the terms.
+func (l *local) epoch() int64 {
+	return creel.ContainerID{ID: l.terms.GetContainerIdStart() - 1}.Epoch()
+}
+
 // again lets each node get another container.
 func (l *local) again() {
 	for _, n := range l.loaded {
@@ -107,7 +120,7 @@ func (l *local) again() {
 // places reports whether the session places the group's containers in the member. It leaves an ask above the member's
 // largest container to the member, which refuses it.
 func (m *link) places(g *group) bool {
-	if m.terms == nil || g.key.execution != yarnpb.ExecutionTypeProto_OPPORTUNISTIC {
+	if !m.ready || g.key.execution != yarnpb.ExecutionTypeProto_OPPORTUNISTIC {
 		return false
 	}
 	_, ok := m.round(g.size)
@@ -166,38 +179,52 @@ func (e *emplacer) issues(m *link) bool {
 	return ok
 }
 
+// restore continues at home with the terms of the record. Late reports of earlier proxies may arrive at any member, so
+// this one uses other ids.
+func (e *emplacer) restore(home *link, record *Record, same bool) {
+	if e.issuer == nil {
+		return
+	}
+	e.record.Turn = record.Turn + 1
+	if same && e.record.Terms != nil {
+		home.begin(e.record.Terms, e.record.Turn, e.record.gen)
+	}
+}
+
 // begin takes the terms of a registration. Home's are recorded: a later proxy does not register there again.
-// Late reports of an earlier proxy may arrive at a UAM's member after the terms, so those ids are skipped.
 func (e *emplacer) begin(m *link, terms *yarnpb.RegisterDistributedSchedulingAMResponseProto) {
-	switch {
-	case !m.home && m.takenOver:
-		m.begin(terms, 1, 0)
-	case !m.home:
-		m.begin(terms, 0, 0)
-	case terms == nil && e.record.Placing == nil:
-		m.begin(nil, 0, 0)
-	case terms == nil:
-		e.record.Placing = nil
-		m.begin(nil, 0, e.record.changed())
-	default:
-		m.begin(terms, 0, e.record.changed())
-		recorded := terms.CloneVT()
-		recorded.NodesForScheduling = nil
-		e.record.Placing = &Placing{Terms: recorded}
+	gen := uint64(0)
+	if m.home && (terms != nil || e.record.Terms != nil) {
+		gen = e.record.changed()
+		e.record.Terms = nil
+		if terms != nil {
+			e.record.Terms = terms.CloneVT()
+			e.record.Terms.NodesForScheduling = nil
+		}
+	}
+	m.begin(terms, e.record.Turn, gen)
+}
+
+// prepare checks whether the session can place containers in a member. With keys of another start its nodes would
+// reject them.
+func (e *emplacer) prepare(m *link) {
+	k, ok := e.issuer.Issues(m.id)
+	if ready := ok && m.terms != nil && k.Epoch == m.epoch(); ready != m.ready {
+		m.ready, m.news = ready, true
 	}
 }
 
 // place places containers of opportunistic asks in the members that list their nodes. out is the AM's next answer.
 func (e *emplacer) place(now time.Time, out *yarnpb.AllocateResponseProto) {
-	if e.issuer == nil || e.record.User == "" {
+	if e.issuer == nil {
 		return
 	}
 	for _, m := range e.links.members {
-		if m.terms == nil || m.state != linkUp || m.closed || !e.record.isDurable(m.local.gen) {
+		if e.prepare(m); !m.ready || e.record.User == "" || m.state != linkUp || m.closed || !e.record.isDurable(m.local.gen) {
 			continue
 		}
 		for _, g := range e.ledger.groups {
-			if c := g.star().at[m]; c != nil && c.share > 0 && g.need > 0 && m.places(g) {
+			if c := g.star().at[m]; c != nil && c.share > 0 && g.need > 0 && m.places(g) && g.isClear(m) {
 				e.placeGroup(m, g, int32(min(c.share, g.need, 1<<31-1)), now, out)
 			}
 		}
@@ -264,12 +291,12 @@ func (e *emplacer) placeOn(
 	if !ok {
 		return false
 	}
-	if key, _ := e.issuer.Issues(m.id); !m.hasToken(x.id, key) {
+	if k, _ := e.issuer.Issues(m.id); !m.hasToken(x.id, k.NodeKey) {
 		node, ok := e.issuer.Node(m.id, p)
 		if !ok {
 			return false
 		}
-		m.tokens[x.id] = key
+		m.tokens[x.id] = k.NodeKey
 		out.NmTokens = append(out.NmTokens, &yarnpb.NMTokenProto{NodeId: x.at.NodeId, Token: node})
 	}
 	m.local.nextID--

@@ -25,7 +25,10 @@ type Record struct {
 	Register *yarnpb.RegisterApplicationMasterRequestProto
 	Answer   *yarnpb.RegisterApplicationMasterResponseProto
 
-	Placing *Placing // at home; nil: home places opportunistic containers itself
+	// Terms are home's for distributed scheduling, without the answer to the registration. nil: home places
+	// opportunistic containers itself. A UAM receives other terms when it registers again.
+	Terms *yarnpb.RegisterDistributedSchedulingAMResponseProto
+	Turn  int64 // of the proxy among those that place containers; each has ids of its own
 
 	UAMs   []UAM // by member
 	Ending bool  // the AM has finished or died; only the end of UAMs is left
@@ -111,6 +114,7 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 		User:    r.User,
 		Type:    r.Type,
 		Ending:  r.Ending,
+		Turn:    r.Turn,
 	}
 	var err error
 	if r.Register != nil {
@@ -123,9 +127,8 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 			return nil, err
 		}
 	}
-	if p := r.Placing; p != nil {
-		j.Turn = p.Turn
-		if j.Terms, err = p.Terms.MarshalVT(); err != nil {
+	if r.Terms != nil {
+		if j.Terms, err = r.Terms.MarshalVT(); err != nil {
 			return nil, err
 		}
 	}
@@ -168,7 +171,9 @@ func (r *Record) UnmarshalBinary(b []byte) error {
 	if j.Version != 1 {
 		return bad(fmt.Errorf("its version is %d, this program reads 1", j.Version))
 	}
-	out := Record{Attempt: j.Attempt, Home: j.Home, Queue: j.Queue, User: j.User, Type: j.Type, Ending: j.Ending}
+	out := Record{
+		Attempt: j.Attempt, Home: j.Home, Queue: j.Queue, User: j.User, Type: j.Type, Ending: j.Ending, Turn: j.Turn,
+	}
 	if j.Register != nil {
 		out.Register = &yarnpb.RegisterApplicationMasterRequestProto{}
 		if err := out.Register.UnmarshalVT(j.Register); err != nil {
@@ -182,8 +187,8 @@ func (r *Record) UnmarshalBinary(b []byte) error {
 		}
 	}
 	if j.Terms != nil {
-		out.Placing = &Placing{Turn: j.Turn, Terms: &yarnpb.RegisterDistributedSchedulingAMResponseProto{}}
-		if err := out.Placing.Terms.UnmarshalVT(j.Terms); err != nil {
+		out.Terms = &yarnpb.RegisterDistributedSchedulingAMResponseProto{}
+		if err := out.Terms.UnmarshalVT(j.Terms); err != nil {
 			return bad(err)
 		}
 	}

@@ -26,15 +26,13 @@ type recorder struct {
 // inherits continues from the record of an earlier proxy, or of an earlier attempt. It reports whether the record is
 // of this attempt.
 func (r *recorder) inherits(from *Record) (same bool) {
-	r.UAMs, r.Queue, r.Type = slices.Clone(from.UAMs), from.Queue, from.Type
+	r.UAMs, r.Queue, r.Type, r.Turn = slices.Clone(from.UAMs), from.Queue, from.Type, from.Turn
 	if r.User == "" {
 		r.User = from.User
 	}
 	if same = from.Attempt == r.Attempt; same {
 		r.Register, r.Answer, r.Ending = from.Register, from.Answer, from.Ending
-		if p := from.Placing; p != nil {
-			r.Placing = &Placing{Terms: p.Terms, Turn: p.Turn + 1}
-		}
+		r.Terms = from.Terms
 	}
 	// The record is saved before any use. So another proxy that still runs this attempt fails at its next save.
 	r.gen = 1

@@ -425,7 +425,10 @@ func isPlaced(id creel.ContainerID) bool { return id.Sequence() >= 1<<39 }
 // issuer makes tokens for the members of the list.
 type issuer []string
 
-func (i issuer) Issues(m creel.SubclusterID) (int32, bool) { return 1, slices.Contains(i, string(m)) }
+func (i issuer) Issues(m creel.SubclusterID) (Signing, bool) {
+	n := slices.Index(i, string(m))
+	return Signing{NodeKey: 1, Epoch: int64(n + 1)}, n >= 0
+}
 
 func (i issuer) Container(m creel.SubclusterID, c *PlacedContainer) (*yarnpb.TokenProto, bool) {
 	_, ok := i.Issues(m)

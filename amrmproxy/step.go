@@ -43,10 +43,8 @@ func NewSession(o Options) (*Session, error) {
 func (s *Session) restore(r *Record) {
 	if s.ledger.restored = s.record.inherits(r); s.ledger.restored {
 		s.home.memoryOnly = comparesMemoryOnly(r.Answer)
-		if p := s.record.Placing; p != nil && s.local.issuer != nil {
-			s.home.begin(p.Terms, p.Turn, s.record.gen)
-		}
 	}
+	s.local.restore(s.home, r, s.ledger.restored)
 	if len(r.Completions) > 0 {
 		s.record.keep(r.Completions)
 		s.ledger.end(r.Completions)

@@ -19,12 +19,13 @@ import (
 type NodeKeys struct {
 	NM, Container token.Key
 	RMIdentifier  int64 // nodes reject containers of an earlier start of the ResourceManager
+	Epoch         int64 // of that start
 }
 
 func (k NodeKeys) isZero() bool { return k.Container.IsZero() }
 
 func sameNodeKeys(a, b NodeKeys) bool {
-	return a.RMIdentifier == b.RMIdentifier && sameKey(a.NM, b.NM) && sameKey(a.Container, b.Container)
+	return a.RMIdentifier == b.RMIdentifier && a.Epoch == b.Epoch && sameKey(a.NM, b.NM) && sameKey(a.Container, b.Container)
 }
 
 func sameKey(a, b token.Key) bool { return a.ID == b.ID && bytes.Equal(a.Secret, b.Secret) }
@@ -60,9 +61,9 @@ func (i issuer) keys(member creel.SubclusterID) (NodeKeys, bool) {
 }
 
 // Issues implements amrmproxy.Issuer.
-func (i issuer) Issues(member creel.SubclusterID) (nodeKey int32, ok bool) {
+func (i issuer) Issues(member creel.SubclusterID) (amrmproxy.Signing, bool) {
 	k, ok := i.keys(member)
-	return k.NM.ID, ok
+	return amrmproxy.Signing{NodeKey: k.NM.ID, Epoch: k.Epoch}, ok
 }
 
 // Container implements amrmproxy.Issuer.

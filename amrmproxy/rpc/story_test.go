@@ -170,7 +170,8 @@ func (f *federation) startRM(id creel.SubclusterID) {
 	}
 	var k keys.NodeKeys
 	if f.places {
-		k.NM, k.Container, k.RMIdentifier = rmserver.Distributed{Server: d}.SigningKeys()
+		k.NM, k.Container = rmserver.Distributed{Server: d}.SigningKeys()
+		k.RMIdentifier, k.Epoch = rmserver.Distributed{Server: d}.Start()
 	}
 	if err := keys.PublishNodeKeys(context.Background(), f.store, id, k, secret); err != nil {
 		f.t.Fatal(err)

@@ -302,18 +302,12 @@ func (d *session) send(ctx context.Context, a amrmproxy.Send) {
 		switch m := d.server.cfg.Members; {
 		case a.Register != nil && a.Distributed:
 			var r *yarnpb.RegisterDistributedSchedulingAMResponseProto
-			if r, e.Err = m.RegisterDistributed(ctx, to, a.Register); r.GetContainerIdStart() != 0 {
-				e.Terms = r
-			}
-			if e.Register = r.GetRegisterResponse(); e.Terms != nil {
-				e.Terms.RegisterResponse = nil
-			}
+			r, e.Err = m.RegisterDistributed(ctx, to, a.Register)
+			e.TakeTerms(r)
 		case a.Allocate != nil && a.Distributed:
 			var r *yarnpb.DistributedSchedulingAllocateResponseProto
-			r, e.Err = m.AllocateDistributed(ctx, to, &yarnpb.DistributedSchedulingAllocateRequestProto{
-				AllocateRequest: a.Allocate, AllocatedContainers: a.Placed,
-			})
-			e.Allocate, e.Loaded = r.GetAllocateResponse(), r.GetNodesForScheduling()
+			r, e.Err = m.AllocateDistributed(ctx, to, a.Report())
+			e.TakeLoaded(r)
 		case a.Register != nil:
 			e.Register, e.Err = m.Register(ctx, to, a.Register)
 		case a.Allocate != nil:

@@ -51,9 +51,13 @@ func (d Distributed) Allocate(
 	}, answer)
 }
 
-// SigningKeys returns the keys that sign tokens for nodes, and the identifier of this start, which nodes expect in
-// tokens of containers. Proxies that place containers sign with them.
-func (d Distributed) SigningKeys() (nm, container token.Key, identifier int64) {
+// SigningKeys returns the keys that sign tokens for nodes. Proxies that place containers sign with them.
+func (d Distributed) SigningKeys() (nm, container token.Key) {
 	k := d.Server.secrets.keys.Load()
-	return k.nm, k.container, d.Server.secrets.rm
+	return k.nm, k.container
+}
+
+// Start returns the identifier of this start, which nodes expect in tokens of containers, and its epoch.
+func (d Distributed) Start() (identifier, epoch int64) {
+	return d.Server.secrets.rm, d.Server.secrets.epoch
 }

@@ -60,6 +60,7 @@ type secrets struct {
 
 	expiry time.Duration // of container tokens
 	rm     int64         // ms of Server.Started, once known
+	epoch  int64         // of that start
 }
 
 // secretsValue is the part of the keys stored in the journal.

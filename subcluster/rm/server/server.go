@@ -193,7 +193,7 @@ func (s *Server) open() error {
 	}
 	var err error
 	mc.ClusterTimestamp, s.secrets.rm = s.start.UnixMilli(), s.start.UnixMilli()
-	s.owner.Volatile = mc.Volatile
+	s.secrets.epoch, s.owner.Volatile = mc.Epoch, mc.Volatile
 	if s.owner.Machine, err = rm.New(mc); err != nil {
 		return err
 	}

@@ -315,7 +315,9 @@ func stay(ctx context.Context, agent *remote.Agent, log *slog.Logger) error {
 // nodeKeys returns the keys with which proxies place containers here, zero without distributed scheduling.
 func (m *Membership) nodeKeys(d *server.Server) (k keys.NodeKeys) {
 	if m.Distributed {
-		k.NM, k.Container, k.RMIdentifier = server.Distributed{Server: d}.SigningKeys()
+		of := server.Distributed{Server: d}
+		k.NM, k.Container = of.SigningKeys()
+		k.RMIdentifier, k.Epoch = of.Start()
 	}
 	return k
 }

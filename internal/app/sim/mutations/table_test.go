@@ -608,8 +608,8 @@ var table = []mutation{
 	{
 		name:     "an ask is taken back under a label that the member has lost",
 		file:     "amrmproxy/ledger.go",
-		old:      "			if c.share == 0 && a.NodeLabelExpression != nil {\n",
-		wrong:    "			if !MUTANT && c.share == 0 && a.NodeLabelExpression != nil {\n",
+		old:      "			if n == 0 && a.NodeLabelExpression != nil {\n",
+		wrong:    "			if !MUTANT && n == 0 && a.NodeLabelExpression != nil {\n",
 		caughtBy: "amrmproxy TestScenarios",
 	},
 	{
