@@ -392,8 +392,10 @@ var rules = map[string]rule{
 		others: protobuf,
 	},
 	"internal/app/sim/opportune": {
-		pure:    true,
-		imports: []string{".", "subcluster/nm", "subcluster/nm/queue", "subcluster/rm/opportunistic", data},
+		pure: true,
+		imports: []string{
+			".", "amrmproxy", "internal/token", "subcluster/nm", "subcluster/nm/queue", "subcluster/rm/opportunistic", data,
+		},
 	},
 	// Figures of runs side by side, as tables' values and a page.
 	"internal/app/sim/compare": {imports: []string{".", "internal/app/sim"}},

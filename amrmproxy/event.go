@@ -38,8 +38,8 @@ type Answered struct {
 	Loaded []*yarnpb.RemoteNodeProto
 }
 
-// TakeTerms takes the answer to a registration for distributed scheduling. Without an id it is of a member that does not
-// serve it.
+// TakeTerms takes the answer to a registration for distributed scheduling. Without an id it is of a member that does
+// not serve it.
 func (e *Answered) TakeTerms(r *yarnpb.RegisterDistributedSchedulingAMResponseProto) {
 	e.Register = r.GetRegisterResponse()
 	if r.GetContainerIdStart() != 0 {

@@ -220,7 +220,8 @@ func (e *emplacer) place(now time.Time, out *yarnpb.AllocateResponseProto) {
 		return
 	}
 	for _, m := range e.links.members {
-		if e.prepare(m); !m.ready || e.record.User == "" || m.state != linkUp || m.closed || !e.record.isDurable(m.local.gen) {
+		if e.prepare(m); !m.ready || e.record.User == "" || m.state != linkUp ||
+			m.closed || !e.record.isDurable(m.local.gen) {
 			continue
 		}
 		for _, g := range e.ledger.groups {

@@ -25,7 +25,8 @@ type NodeKeys struct {
 func (k NodeKeys) isZero() bool { return k.Container.IsZero() }
 
 func sameNodeKeys(a, b NodeKeys) bool {
-	return a.RMIdentifier == b.RMIdentifier && a.Epoch == b.Epoch && sameKey(a.NM, b.NM) && sameKey(a.Container, b.Container)
+	return a.RMIdentifier == b.RMIdentifier && a.Epoch == b.Epoch &&
+		sameKey(a.NM, b.NM) && sameKey(a.Container, b.Container)
 }
 
 func sameKey(a, b token.Key) bool { return a.ID == b.ID && bytes.Equal(a.Secret, b.Secret) }

@@ -46,6 +46,7 @@ type simFlags struct {
 	uneven      bool
 	keeps       float64
 	waiting     float64 // fraction of opportunistic containers
+	distributed bool
 	rebalancer  bool
 	loadWeights bool
 	tree        string
@@ -76,7 +77,8 @@ printed as the command that repeats it.
 With --opportunistic, nodes have queues of 10 containers. A guaranteed container
 that needs room ends opportunistic ones, and their AMs ask again. The report says
 how many were granted, started at once, waited, and were killed or promoted. AMs
-promote containers only with --faults, which draws the length of queues too.
+promote containers only with --faults, which draws the length of queues too. With
+--distributed, AM-RM proxies place them on the least loaded nodes themselves.
 
 With --policy, --conf or --view the federation is yours: its members, queues and
 policies. With --against, --against-conf or --against-define the same day is
@@ -142,6 +144,8 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 		"of the applications, from 0 to 1, keep their containers over attempts of their AMs, which die now and then")
 	fl.Float64Var(&f.waiting, "opportunistic", 0,
 		"ask for this fraction of the containers, from 0 to 1, as opportunistic ones, which wait in queues of nodes")
+	fl.BoolVar(&f.distributed, "distributed", false,
+		"with --opportunistic: AM-RM proxies place these containers, by distributed scheduling")
 	fl.BoolVar(&f.rebalancer, "rebalancer", false, "publish plans every 10 s and when much changes, which routers and proxies follow")
 	fl.BoolVar(&f.loadWeights, "load-weights", false,
 		"in place of plans, publish weights by waiting applications every 10 s, as Hadoop's global policy generator makes them")
@@ -210,6 +214,7 @@ func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error
 		Keeps:       f.keeps,
 
 		Opportunistic: f.waiting,
+		Distributed:   f.distributed,
 
 		Rebalancer:  f.rebalancer,
 		LoadWeights: f.loadWeights,
@@ -301,6 +306,8 @@ func (f *simFlags) valid() error {
 		return usage(errors.New("--keeps is a part of the applications, from 0 to 1"))
 	case !(f.waiting >= 0 && f.waiting <= 1):
 		return usage(errors.New("--opportunistic is a fraction of the containers, from 0 to 1"))
+	case f.distributed && f.waiting == 0:
+		return usage(errors.New("--distributed needs --opportunistic"))
 	case f.cores < 1 || f.cores > 1024:
 		return usage(errors.New("--cores must be 1 to 1,024"))
 	case !slices.Contains([]string{"", "home-first", "by-headroom"}, f.split):
@@ -338,6 +345,9 @@ func (f *simFlags) options(seed uint64) string {
 	}
 	if f.waiting > 0 {
 		fmt.Fprintf(&b, " --opportunistic %v", f.waiting)
+	}
+	if f.distributed {
+		b.WriteString(" --distributed")
 	}
 	if f.rebalancer {
 		b.WriteString(" --rebalancer")
@@ -461,9 +471,9 @@ func printOpportunistic(out io.Writer, o *opportune.Result) {
 		return
 	}
 	round := func(q float64) time.Duration { return sim.Quantile(o.Waits, q).Round(10 * time.Millisecond) }
-	fmt.Fprintf(out, "opportunistic %d granted, %d started at once, %d waited (p50 %v, p99 %v), %d killed for room, "+
-		"%d dropped from queues, %d promoted\n",
-		o.Granted, o.AtOnce, len(o.Waits), round(0.5), round(0.99), o.ForRoom, o.Shed, o.Promoted)
+	fmt.Fprintf(out, "opportunistic %d granted, %d of them placed by proxies, %d started at once, "+
+		"%d waited (p50 %v, p99 %v), %d killed for room, %d dropped from queues, %d promoted\n",
+		o.Granted, o.Placed, o.AtOnce, len(o.Waits), round(0.5), round(0.99), o.ForRoom, o.Shed, o.Promoted)
 }
 
 // printInvariants prints the number of checks and failures of each invariant of the federation.

@@ -126,6 +126,7 @@ func drawn(seed uint64) *simFlags {
 	}
 	f.uneven = rnd.IntN(4) == 0
 	f.keeps, f.waiting = sim.DrawKeeps(seed), sim.DrawOpportunistic(seed)
+	f.distributed = sim.DrawDistributed(seed)
 	return f
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/workload"
+	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies/rebalancer/invariants"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -967,5 +968,49 @@ func noneWaits(w *World) {
 		n, _ := c.m.Opportunistic()
 		w.audit.check(n.Containers == 0 && n.Waiting == 0,
 			"%s still counts %d opportunistic containers, %d waiting", c.id, n.Containers, n.Waiting)
+	}
+}
+
+// refusal begins the diagnostics of a placed container that a ResourceManager did not take.
+const refusal = "Container refused by the ResourceManager: "
+
+// takes records the containers of a report that a ResourceManager accepted, and checks the refusals in its answer. It
+// refuses only containers whose node or application has ended since, and those with a token of its earlier start:
+// proxies read the new identifier late. An id of an earlier start would mean that the session placed by a list from
+// before its registration.
+func takes(c *cluster, placed []rm.PlacedContainer, answer *rm.Answer) {
+	a := &c.w.audit
+	for i := range placed {
+		id := placed[i].ID
+		if !c.w.opportune.Placements.Take(id) {
+			continue
+		}
+		c.w.mark("placed", id.ID, c.number)
+		a.granted++
+		if m := a.apps[id.Attempt.Application].am; m != nil {
+			a.onWay[id] = grant{id.Attempt.Application, m, m.proxy().host, c.host}
+		}
+	}
+	for i := range answer.Completed {
+		why, refused := strings.CutPrefix(answer.Completed[i].Diagnostics, refusal)
+		if !refused || answer.Duplicate {
+			continue
+		}
+		id := answer.Completed[i].ID
+		a.fault("placed containers that their member refused")
+		c.w.say("%s refuses %s: %s", c.id, id, why)
+		a.check(strings.Contains(why, "earlier start") || strings.Contains(why, "not running") ||
+			strings.Contains(why, "gets no containers"), "%s refuses %s: %s", c.id, id, why)
+	}
+}
+
+// reports checks the containers that a session reports to a member: proxies never give an id to two containers, since
+// the member would take one of them, and the AM start the other. Only the record separates the ids of two proxies.
+func reports(s *session, to *cluster, placed []*pb.ContainerProto) {
+	w := s.w
+	for _, c := range placed {
+		if broken := w.opportune.Placements.Report(c); !w.audit.forgetful() {
+			w.audit.check(broken == "", "%s reports to %s: %s", s.attempt, to.id, broken)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -158,8 +159,19 @@ func (c *cluster) registerAM(
 	req *pb.RegisterApplicationMasterRequestProto,
 	reply func(*pb.RegisterApplicationMasterResponseProto, error),
 ) {
+	c.registersAM(a, req, func(*rm.Machine) {}, reply)
+}
+
+// registersAM is registerAM. read reads what else the answer needs in the same turn.
+func (c *cluster) registersAM(
+	a creel.AttemptID,
+	req *pb.RegisterApplicationMasterRequestProto,
+	read func(*rm.Machine),
+	reply func(*pb.RegisterApplicationMasterResponseProto, error),
+) {
 	c.post(func(m *rm.Machine, now time.Time) func() {
 		registered, err := m.RegisterAM(now, codec.RegisterAM(a, req))
+		read(m)
 		app, _ := m.App(a.Application)
 		if err == nil {
 			c.w.audit.registers(c, a)
@@ -182,12 +194,28 @@ func (c *cluster) allocate(
 	req *pb.AllocateRequestProto,
 	reply func(*pb.AllocateResponseProto, error),
 ) {
+	c.allocates(a, req, nil, func(*rm.Machine) {}, reply)
+}
+
+// allocates is allocate with the containers that the proxy has placed. read reads what else the answer needs in the
+// same turn.
+func (c *cluster) allocates(
+	a creel.AttemptID,
+	req *pb.AllocateRequestProto,
+	placed []rm.PlacedContainer,
+	read func(*rm.Machine),
+	reply func(*pb.AllocateResponseProto, error),
+) {
 	c.post(func(m *rm.Machine, now time.Time) func() {
 		c.w.audit.proxyReleases(req)
-		answer, err := m.Allocate(now, a, codec.Allocate(req))
+		call := codec.Allocate(req)
+		call.Placed = placed
+		answer, err := m.Allocate(now, a, call)
 		if err != nil {
 			return func() { reply(nil, err) }
 		}
+		read(m)
+		takes(c, placed, answer)
 		if !answer.Duplicate {
 			app, _ := m.App(a.Application)
 			c.answers[a] = knownAsks{answer.ResponseID, c.pending(&app)}
@@ -196,16 +224,17 @@ func (c *cluster) allocate(
 		}
 		c.w.audit.answered(c, answer)
 		c.w.audit.serves(c, a)
-		taken := codec.CopyAnswer(m, now, answer)
+		copied := codec.CopyAnswer(m, now, answer)
 		return func() {
-			for i := range taken.Completed {
-				c.w.mark("completion sent", taken.Completed[i].ID.ID, c.number)
+			for i := range copied.Completed {
+				c.w.mark("completion sent", copied.Completed[i].ID.ID, c.number)
 				if c.w.cfg.Log != nil {
-					c.w.say("%s reports the completion of %s, answer %d", c.id, taken.Completed[i].ID, taken.ResponseID)
+					c.w.say("%s reports the completion of %s, answer %d",
+						c.id, copied.Completed[i].ID, copied.ResponseID)
 				}
 			}
 			t, done := c.mint(a.Application)
-			out := codec.AllocateResponse(taken, a, t, nil)
+			out := codec.AllocateResponse(copied, a, t, nil)
 			done()
 			if c.w.losesPromotion(out) {
 				reply(nil, errTimeout)
@@ -264,5 +293,48 @@ func (c *cluster) heartbeat(
 		answer := *m.NodeHeartbeat(now, &c.report) // the message points into it
 		out := codec.NodeHeartbeatResponse(&answer, keys, c.w.cfg.NodeHeartbeat, c.mint)
 		return func() { reply(out, nil) }
+	})
+}
+
+// DistributedSchedulingAMProtocol, as subcluster/rm/rpc serves it. A member without it gets the usual calls.
+
+func (c *cluster) registerDistributed(
+	a creel.AttemptID,
+	req *pb.RegisterApplicationMasterRequestProto,
+	reply func(*pb.RegisterDistributedSchedulingAMResponseProto, error),
+) {
+	var terms rm.SchedulingTerms
+	var failed error
+	c.registersAM(a, req, func(m *rm.Machine) {
+		terms, failed = rm.SchedulingTermsOf(m, a)
+	}, func(r *pb.RegisterApplicationMasterResponseProto, err error) {
+		switch {
+		case err != nil:
+			reply(nil, err)
+		case c.hadoop:
+			reply(&pb.RegisterDistributedSchedulingAMResponseProto{RegisterResponse: r}, nil)
+		case failed != nil:
+			reply(nil, failed)
+		default:
+			reply(codec.RegisterDistributedResponse(&terms, r), nil)
+		}
+	})
+}
+
+func (c *cluster) allocateDistributed(
+	a creel.AttemptID,
+	req *pb.DistributedSchedulingAllocateRequestProto,
+	reply func(*pb.DistributedSchedulingAllocateResponseProto, error),
+) {
+	placed := codec.Placed(req.GetAllocatedContainers(), token.Ring{c.keys.container.Key()}, c.start.UnixMilli())
+	var nodes []rm.LoadedNode
+	c.allocates(a, req.GetAllocateRequest(), placed, func(m *rm.Machine) {
+		nodes = rm.LeastLoaded(m)
+	}, func(r *pb.AllocateResponseProto, err error) {
+		if err != nil {
+			reply(nil, err)
+			return
+		}
+		reply(codec.AllocateDistributedResponse(nodes, r), nil)
 	})
 }

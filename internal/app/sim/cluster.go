@@ -162,6 +162,7 @@ func (c *cluster) open() error {
 	c.turn(0)
 	w.on(c.host, time.Duration(c.index)*time.Millisecond, c.heartbeats)
 	c.watches()
+	c.publishesKeys()
 	if w.cfg.planned() {
 		w.on(c.host, time.Duration(c.index)*time.Millisecond, c.looks)
 	}

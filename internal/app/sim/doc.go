@@ -51,7 +51,8 @@
 // of their home is dead or paused. The next attempt's AM continues from the previous one's state, as Flink's does.
 //
 // With Config.Opportunistic, AMs ask for a fraction of their containers as opportunistic ones, and promote some. Nodes
-// queue, start, pause and kill them by the daemon's machine (package opportune has the drawn configuration).
+// queue, start, pause and kill them by the daemon's machine (package opportune has the drawn configuration). With
+// Config.Distributed, proxies place them: members publish the keys of their nodes, and proxies read them late.
 //
 // # Faults
 //
@@ -125,7 +126,8 @@
 //   - An AM receives no more containers of an execution type than it asks for. A node starts nothing that it has ended,
 //     and no opportunistic container while a guaranteed one waits. A guaranteed container waits only for guaranteed
 //     ones. Opportunistic containers count in no queue's use. The end of a container for another one, and a promotion,
-//     reach the AM.
+//     reach the AM. Proxies give no id to two containers, and a member refuses a reported one only because its node or
+//     its application has ended, or because the proxy has not read the keys of the member's new start.
 //   - A disowned application stays refused, even if an older router submits it without a claim number. If such a
 //     router handled an application, it may have two homes; the wrong run is ended (statestore/reconcile).
 //   - A process that verifies signatures accepts no unsigned member, and misses no signed one.

@@ -187,6 +187,11 @@ func DrawOpportunistic(seed uint64) float64 {
 	return opportune.DrawShare(source(seed, "opportunistic"))
 }
 
+// DrawDistributed draws whether a seed's proxies place opportunistic containers: in every second seed that has some.
+func DrawDistributed(seed uint64) bool {
+	return DrawOpportunistic(seed) > 0 && opportune.DrawDistributed(source(seed, "distributed scheduling"))
+}
+
 // source returns a kind's separate random source in a seed.
 func source(seed uint64, kind string) *rand.Rand {
 	h := fnv.New64a()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/sim/opportune"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -191,4 +192,25 @@ func (a *auditor) members() string {
 		}
 	}
 	return list(problems)
+}
+
+// publishesKeys keeps the keys of its nodes' tokens in the store.
+func (c *cluster) publishesKeys() {
+	w := c.w
+	if !w.opportune.Places() {
+		return
+	}
+	w.on(c.host, w.cfg.MemberHeartbeat, c.publishesKeys)
+	own := opportune.NodeKeys{
+		NM: c.keys.nm, Container: c.keys.container, RM: c.start.UnixMilli(), Epoch: c.conf.Epoch + c.kept.epochs - 1,
+	}
+	if c.hadoop || w.opportune.Published[c.id] == own {
+		return
+	}
+	call(w, c.host, w.storeAt, w.cfg.MemberHeartbeat, func(reply func(bool, error)) {
+		reply(atStore(w, true, func() (bool, error) {
+			w.opportune.Published[c.id] = own
+			return true, nil
+		}))
+	}, func(bool, error) {}) // the next look repeats it
 }

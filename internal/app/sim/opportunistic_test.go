@@ -51,3 +51,29 @@ func TestSeedsWithOpportunisticContainers(t *testing.T) {
 		}
 	}
 }
+
+// With distributed scheduling proxies place most opportunistic containers, in all members and under all faults.
+func TestSeedsWithPlacingProxies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
+	var placed, granted int64
+	for seed := range uint64(*seeds) {
+		seed += *first
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			c := faulty(t, seed)
+			c.Opportunistic, c.Distributed = 0.5, true
+			logged(t, &c)
+			r := run(t, c)
+			if !r.Good() {
+				t.Fatalf("%d of %d ended: %s", r.Finished+r.Failed, r.Submitted, strings.Join(r.Broken, "\n"))
+			}
+			o := r.Opportunistic
+			t.Logf("%d of %d, %d refused", o.Placed, o.Granted, r.Faults["placed containers that their member refused"])
+			placed, granted = placed+o.Placed, granted+o.Granted
+		})
+	}
+	if placed < granted/2 {
+		t.Errorf("proxies placed %d of %d opportunistic containers", placed, granted)
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy"
+	"github.com/creelrm/creel/internal/app/sim/opportune"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/resolver"
 )
@@ -25,6 +26,7 @@ type proxy struct {
 	attempts map[creel.ApplicationID][]creel.AttemptID // attempts with sessions
 	places   *resolver.FollowerState                   // hosts of each member
 	inRound  bool                                      // of reading these
+	keys     opportune.Keys                            // with which it places containers
 }
 
 func newProxy(w *World, index int) *proxy {
@@ -49,6 +51,8 @@ func (p *proxy) start() {
 	p.attempts = map[creel.ApplicationID][]creel.AttemptID{}
 	p.places, p.inRound = &resolver.FollowerState{}, false
 	p.queues = p.wanted
+	p.keys = nil
+	p.readsKeys()
 	p.watcher.start()
 }
 
@@ -152,6 +156,7 @@ func newSession(p *proxy, a creel.AttemptID) *session {
 			Attempt: a,
 			Home:    p.home.id,
 			Rand:    rand.New(rand.NewPCG(p.w.cfg.Seed, p.w.rnd.Uint64())),
+			Issuer:  p.issuer(),
 		}),
 		recording: amrmproxy.Recording{
 			Attempt: a, Proxy: "proxy-" + string(p.home.id), Writer: fmt.Sprintf("%d/%d", p.number, p.w.recordings),
@@ -297,7 +302,12 @@ func (s *session) send(a amrmproxy.Send) {
 		}
 	}
 	s.w.audit.sent(s, c, a.Allocate)
+	reports(s, c, a.Placed)
 	switch {
+	case a.Register != nil && a.Distributed:
+		sendTo(s, c, as, a, c.registerDistributed, a.Register, (*amrmproxy.Answered).TakeTerms)
+	case a.Allocate != nil && a.Distributed:
+		sendTo(s, c, as, a, c.allocateDistributed, a.Report(), (*amrmproxy.Answered).TakeLoaded)
 	case a.Register != nil:
 		sendTo(s, c, as, a, c.registerAM, a.Register,
 			func(e *amrmproxy.Answered, r *pb.RegisterApplicationMasterResponseProto) { e.Register = r })
@@ -339,4 +349,20 @@ func sendTo[Q, T any](
 			s.w.audit.asked(s, c, c.answers[as], e.Allocate.GetResponseId())
 		}
 	})
+}
+
+// readsKeys reads the members' published keys. It may use those of an earlier start until then.
+func (p *proxy) readsKeys() {
+	if p.w.opportune.Places() {
+		p.w.on(p.host, p.w.cfg.Poll, p.readsKeys)
+		p.watcher.readKeys(func(k opportune.Keys) { p.keys = k })
+	}
+}
+
+// issuer is the proxy's for its sessions; nil if they place no containers.
+func (p *proxy) issuer() amrmproxy.Issuer {
+	if !p.w.opportune.Places() {
+		return nil
+	}
+	return &p.keys
 }

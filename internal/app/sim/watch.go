@@ -3,10 +3,12 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/app/sim/opportune"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/watch"
@@ -173,6 +175,18 @@ func (v *watcher) answered(number int, r subcluster.Records, err error) {
 			v.saw()
 		}
 	}
+}
+
+// readKeys reads the members' keys for tokens of nodes. The next look repeats a failed read.
+func (v *watcher) readKeys(take func(opportune.Keys)) {
+	w := v.w
+	call(w, v.at, w.storeAt, readTime, func(reply func(opportune.Keys, error)) {
+		reply(atStore(w, false, func() (opportune.Keys, error) { return maps.Clone(w.opportune.Published), nil }))
+	}, func(k opportune.Keys, err error) {
+		if err == nil {
+			take(k)
+		}
+	})
 }
 
 // policy returns the policy that applies to a queue.

@@ -41,6 +41,7 @@ type Config struct {
 	Keeps       float64 // fraction of applications that retain their containers over attempts; their AMs die
 	// Opportunistic is the fraction of the asked containers that are opportunistic; nodes queue these.
 	Opportunistic float64
+	Distributed   bool // proxies place the opportunistic containers (distributed scheduling)
 	Rebalancer    bool // plans are published, and routers and proxies follow them
 	LoadWeights   bool // Hadoop's load-based weights are published instead of plans
 	Refusals      bool // submissions may be rejected for good, because policies and queues are a user's
@@ -292,7 +293,11 @@ func (w *World) plays() *opportune.Play {
 	if w.cfg.Faults != nil {
 		draws = source(w.cfg.Seed, "opportunistic queues")
 	}
-	return opportune.New(w.cfg.Opportunistic, draws, source(w.cfg.Seed, "lost promotions"))
+	p := opportune.New(w.cfg.Opportunistic, draws, source(w.cfg.Seed, "lost promotions"))
+	if p != nil {
+		p.Distributed = w.cfg.Distributed
+	}
+	return p
 }
 
 // losesPromotion draws whether an answer to an AM or a proxy is lost because it has promotions.

@@ -85,6 +85,9 @@ func (x *Mix) Granted(c *pb.ContainerProto, priority int32) bool {
 	kind := creel.ExecutionType(c.GetExecutionType())
 	if kind == creel.Opportunistic {
 		x.play.Result.Granted++
+		if IsPlaced(pb.ToContainerID(c.GetId())) {
+			x.play.Result.Placed++
+		}
 	}
 	i := slices.Index(x.open[priority], kind)
 	if i < 0 {

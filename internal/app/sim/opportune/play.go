@@ -31,12 +31,17 @@ type Play struct {
 	Kills   time.Duration // mean time between kills of processes with waiting containers; 0: none
 	Result  Result
 
+	Distributed bool       // proxies place containers
+	Published   Keys       // in the store
+	Placements  Placements // reported to members
+
 	rnd *rand.Rand // of lost answers
 }
 
 // Result counts the opportunistic containers of a run.
 type Result struct {
 	Granted  int64           // received by AMs
+	Placed   int64           // of them, placed by proxies
 	AtOnce   int64           // started when they arrived at their nodes
 	Waits    []time.Duration // of the others, from the arrival to the start, sorted
 	ForRoom  int64           // ended by their nodes for a guaranteed container
@@ -53,7 +58,10 @@ func New(share float64, draws, lost *rand.Rand) *Play {
 	if share <= 0 {
 		return nil
 	}
-	p := &Play{Share: share, Central: opportunistic.Defaults(), Queue: queue.Config{Length: length}, rnd: lost}
+	p := &Play{
+		Share: share, Central: opportunistic.Defaults(), Queue: queue.Config{Length: length},
+		Published: Keys{}, Placements: Placements{}, rnd: lost,
+	}
 	if draws != nil {
 		p.draw(draws)
 	}
