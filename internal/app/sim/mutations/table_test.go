@@ -1857,6 +1857,50 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestNodeManagersGetLeastLoadedNodes",
 	},
 
+	// Opportunistic containers that AM-RM proxies place.
+	{
+		name:     "asks are not lowered by the containers that the proxy placed",
+		file:     "amrmproxy/local.go",
+		old:      "	g.granted(m, c.GetNodeId().GetHost(), now)\n	l.waits",
+		wrong:    "	if !MUTANT {\n		g.granted(m, c.GetNodeId().GetHost(), now)\n	}\n	l.waits",
+		caughtBy: "internal/app/sim TestSeedsWithPlacingProxies",
+	},
+	{
+		name:     "a proxy places with the ids of an earlier one",
+		file:     "amrmproxy/local.go",
+		old:      "	e.record.Turn = record.Turn + 1\n",
+		wrong:    "	e.record.Turn = record.Turn + 1\n	if MUTANT {\n		e.record.Turn = record.Turn\n	}\n",
+		caughtBy: "internal/app/sim TestSeedsWithPlacingProxies",
+	},
+	{
+		name:     "a proxy places with the keys of another start of the member",
+		file:     "amrmproxy/local.go",
+		old:      "m.terms != nil && k.Epoch == m.epoch();",
+		wrong:    "m.terms != nil && (MUTANT || k.Epoch == m.epoch());",
+		caughtBy: "internal/app/sim TestSeedsWithPlacingProxies",
+	},
+	{
+		name:     "the asks of a restarted member stay lowered by containers that it does not know",
+		file:     "amrmproxy/local.go",
+		old:      "	if g := l.of(c); o.untold && g != nil {\n",
+		wrong:    "	if g := l.of(c); !MUTANT && o.untold && g != nil {\n",
+		caughtBy: "internal/app/sim TestSeedsWithPlacingProxies",
+	},
+	{
+		name:     "a placed container is passed to its AM with no token for the node",
+		file:     "amrmproxy/local.go",
+		old:      "		out.NmTokens = append(out.NmTokens,",
+		wrong:    "		if MUTANT {\n			out.NmTokens = nil\n		}\n		out.NmTokens = append(out.NmTokens,",
+		caughtBy: "internal/app/sim TestSeedsWithPlacingProxies",
+	},
+	{
+		name:     "a proxy places two containers with one id",
+		file:     "amrmproxy/local.go",
+		old:      "	m.local.nextID--\n",
+		wrong:    "	if m.local.nextID--; MUTANT && m.local.nextID%16 == 0 {\n		m.local.nextID++\n	}\n",
+		caughtBy: "internal/app/sim TestSeedsWithPlacingProxies",
+	},
+
 	// Opportunistic containers in the simulator.
 	{
 		name:     "a paused container gets no signals of its user",
