@@ -183,7 +183,6 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 // routerPages are the settings of the REST API and of the pages common to Hadoop's daemons.
 func routerPages(s *settings.Settings, known *groups.Groups) rest.Config {
 	return rest.Config{
-		User:       s.String("creel.router.proxy-user"),
 		StaticUser: s.String("hadoop.http.staticuser.user"),
 		Allows:     allows(known),
 		Settings:   func() []rest.SettingDoc { return settingsInForce(s) },
@@ -382,7 +381,7 @@ func (r *Router) addWeb(p *routerParts, addresses map[string]string) (err error)
 	}
 	r.Health.Mount(mux)
 	conf := c.REST
-	conf.Started, conf.Version, conf.Log = time.Now(), build.Read().Version, c.Log
+	conf.Started, conf.Version, conf.Log, conf.User = time.Now(), build.Read().Version, c.Log, c.Remote.User
 	conf.Readiness, conf.Stop = r.readiness, p.stop
 	conf.Operator, conf.Tokens, conf.Daemons = p.changes, p.tokens, p.store
 	conf.Events = events.NewLog(p.store, time.Now)
