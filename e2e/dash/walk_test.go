@@ -137,18 +137,34 @@ type column struct {
 	Values []string
 }
 
-// column reads the shown values of a column: the instant of a time, the words of a bar, the text of another cell.
-func (b *browser) column(table string, index int) (c column) {
+// column reads the shown values of a column: the instant of a time, the words of a bar, the text of another cell. whole
+// is false while the page is being loaded, when rows may lack cells.
+func (b *browser) column(table string, index int) (c column, whole bool) {
 	b.t.Helper()
-	text := b.eval(fmt.Sprintf(`(() => { const t = document.getElementById(%q); return JSON.stringify({
+	text := b.eval(fmt.Sprintf(`(() => { const t = document.getElementById(%q);
+		if (!t || document.readyState !== "complete") return "";
+		return JSON.stringify({
 		Sort: t.tHead.rows[0].cells[%d].getAttribute("aria-sort"),
 		Values: [...t.tBodies[0].rows].filter((r) => !r.hidden && !r.matches(".part") && r.cells.length > 1).map((r) => {
 			const c = r.cells[%d];
 			return c.querySelector("time")?.dateTime ?? (c.innerText.trim() || (c.querySelector("svg")?.ariaLabel ?? ""));
 		})}); })()`, table, index, index))
+	if text == "" {
+		return c, false
+	}
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		b.t.Fatal(err)
 	}
+	return c, true
+}
+
+// wholeColumn is column once the page is loaded.
+func (b *browser) wholeColumn(table string, index int) (c column) {
+	b.t.Helper()
+	b.until("the table "+table+" is whole", func() (whole bool) {
+		c, whole = b.column(table, index)
+		return whole
+	})
 	return c
 }
 
@@ -220,7 +236,7 @@ func TestEveryTableSortsAndPages(t *testing.T) {
 					continue
 				}
 				for range 2 - min(i, 1) { // back by the first column
-					before := b.column(table.ID, i).Sort
+					before := b.wholeColumn(table.ID, i).Sort
 					at := fmt.Sprintf(`#%s thead th:nth-child(%d) .sort`, table.ID, i+1)
 					if b.count(at) != 1 {
 						t.Fatalf("%s does not sort by %s", what, head.Title)
@@ -231,11 +247,12 @@ func TestEveryTableSortsAndPages(t *testing.T) {
 					} else {
 						b.eval(`document.querySelector(` + strconv.Quote(at) + `).click(); ""`)
 					}
-					b.until(what+" sorts by "+head.Title, func() bool {
-						return b.eval(`document.readyState`) == "complete" && b.count("#"+table.ID) == 1 &&
-							b.column(table.ID, i).Sort != before
+					var c column
+					b.until(what+" sorts by "+head.Title, func() (whole bool) {
+						c, whole = b.column(table.ID, i)
+						return whole && c.Sort != before
 					})
-					b.column(table.ID, i).isSorted(t, what+" by "+head.Title)
+					c.isSorted(t, what+" by "+head.Title)
 				}
 			}
 		}
@@ -250,7 +267,7 @@ func TestEveryTableSortsAndPages(t *testing.T) {
 	b.until("the page has been updated", func() bool {
 		return b.eval(`window.row ??= document.querySelector("#members tbody tr"), String(!window.row.isConnected)`) == "true"
 	})
-	b.column("members", 0).isSorted(t, "the members after an update")
+	b.wholeColumn("members", 0).isSorted(t, "the members after an update")
 	for _, want := range []string{"?sort=members.member", ""} {
 		b.do(chromedp.Click("#sort-members-member"))
 		if at := b.eval("location.search"); at != want && want != "" {
