@@ -147,7 +147,7 @@ var rules = map[string]rule{
 	"internal/propertytest": {}, // draws of property tests and fuzz targets
 	"internal/sockwait":     {},
 	"internal/network":      {},
-	"internal/nodelogs":     {imports: []string{".", "internal/network"}},
+	"internal/nodelogs":     {imports: []string{".", "internal/network", "internal/webdoc"}},
 	"internal/jceks":        {pure: true},
 	"internal/ratelog":      {},
 	"internal/rawjson":      {pure: true},

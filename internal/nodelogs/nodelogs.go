@@ -17,6 +17,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/network"
+	"github.com/creelrm/creel/internal/webdoc"
 )
 
 // MaxRead is the limit of bytes that one read returns.
@@ -25,7 +26,7 @@ const MaxRead = 64 << 20
 // maxList is the limit of bytes in a node's list of log files.
 const maxList = 1 << 20
 
-// At names a container on its node, and the user who reads.
+// At names a container on its node, and the user that reads its logs.
 type At struct {
 	Web       string // host:port of the node's web server
 	Container string
@@ -41,7 +42,7 @@ type File struct {
 // Reader reads logs. Any goroutine may use it.
 type Reader struct{ client http.Client }
 
-// answerWait bounds the wait for a node's connection, and that for the begin of its answer.
+// answerWait bounds the wait for a node's connection, and that for the start of its answer.
 const answerWait = 2 * time.Second
 
 // New makes a Reader. It keeps no connection: logs are read rarely, and of many nodes.
@@ -154,12 +155,13 @@ func parse(b []byte) ([]File, error) {
 		Size json.RawMessage `json:"fileSize"`
 	}
 	type info struct {
-		Files list[file] `json:"containerLogInfo"`
+		Files webdoc.Many[file] `json:"containerLogInfo"`
 	}
 	var wrapped struct {
-		Info list[info] `json:"containerLogsInfo"`
+		Info webdoc.Many[info] `json:"containerLogsInfo"`
 	}
 	if json.Unmarshal(b, &wrapped) != nil || len(wrapped.Info) == 0 {
+		wrapped.Info = nil
 		if err := json.Unmarshal(b, &wrapped.Info); err != nil {
 			return nil, &creel.Error{
 				Kind: creel.ErrUnavailable, What: "the node's list of logs is unreadable",
@@ -179,15 +181,4 @@ func parse(b []byte) ([]File, error) {
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(files, func(a, b File) bool { return a.Name == b.Name }), nil
-}
-
-// list is a JSON list, or one element of it without brackets.
-type list[T any] []T
-
-func (l *list[T]) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '{' {
-		*l = make(list[T], 1)
-		return json.Unmarshal(b, &(*l)[0])
-	}
-	return json.Unmarshal(b, (*[]T)(l))
 }
