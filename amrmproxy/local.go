@@ -356,7 +356,7 @@ func (l *ledger) unplace(m *link) {
 	m.sent, m.fresh = nil, nil
 }
 
-// discard forgets a placed container that nobody knows.
+// discard forgets a placed container that neither its AM nor its member knows.
 func (l *ledger) discard(c *yarnpb.ContainerProto) {
 	id := containerID(c.GetId())
 	o := l.held.live[id]

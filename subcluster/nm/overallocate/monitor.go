@@ -36,11 +36,10 @@ type Verdict struct {
 	Reclaim Amount // this much of the use must end
 }
 
-// Monitor judges the use of one node. The zero value of the counter is a node that was not looked at.
+// Monitor judges the use of one node.
 type Monitor struct {
-	cfg  Config
-	hot  int // consecutive looks with too high a CPU use
-	last Verdict
+	cfg Config
+	hot int // consecutive looks with too high a CPU use
 }
 
 // NewMonitor returns the monitor of a node that was not looked at.
@@ -50,9 +49,8 @@ func NewMonitor(cfg Config) *Monitor { return &Monitor{cfg: cfg.Bounded()} }
 // allocated is the sum of the containers that run: without too large a sum, lending is not the cause of a high use,
 // and an end of opportunistic containers would not cure it.
 func (m *Monitor) Look(total, use, peak, allocated Amount) Verdict {
-	m.last = Verdict{}
 	if !m.cfg.Enabled() {
-		return m.last
+		return Verdict{}
 	}
 	over := use.Sub(m.cfg.Preempt.Of(total))
 	if over.MilliCores > 0 {
@@ -66,17 +64,13 @@ func (m *Monitor) Look(total, use, peak, allocated Amount) Verdict {
 		m.hot = 0
 	}
 	if over = over.Positive(); over != (Amount{}) {
-		m.last.Reclaim = over.Min(allocated.Sub(total)).Positive()
-		return m.last
+		return Verdict{Reclaim: over.Min(allocated.Sub(total)).Positive()}
 	}
 	if room := m.cfg.Alloc.Of(total).Sub(peak.Max(use)); room.MemoryMB > 0 && room.MilliCores > 0 {
-		m.last.Lend = room
+		return Verdict{Lend: room}
 	}
-	return m.last
+	return Verdict{}
 }
-
-// Last is the verdict of the last look.
-func (m *Monitor) Last() Verdict { return m.last }
 
 // Choose returns the indices of the containers whose ends reclaim an amount, in order. uses are those of the
 // candidates, the youngest first. A container that uses nothing of the scarce types stays.

@@ -23,7 +23,7 @@ func (s *Scheduler) Lend(room overallocate.Amount) {
 // admits reports whether a container of a size may start now: within the node's size, or on lent resources.
 func (s *Scheduler) admits(size creel.Resource) bool { return s.fits(size) || s.lends(size) }
 
-// lends reports whether the node lends a size. Types of which nothing is measured are lent to nobody.
+// lends reports whether the node lends a size. Types of which nothing is measured are not lent.
 func (s *Scheduler) lends(size creel.Resource) bool {
 	if s.lent == (overallocate.Amount{}) || !overallocate.Of(size).Fits(s.lent) {
 		return false
