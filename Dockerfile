@@ -5,7 +5,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=v0.1.0-dev
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -X github.com/creelrm/creel/internal/app/daemon/build.version=${VERSION}" \
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -X github.com/creelrm/creel/app/daemon/build.version=${VERSION}" \
     -o /out/creel ./cmd/creel && mkdir /out/data
 
 FROM gcr.io/distroless/static-debian12:nonroot

@@ -360,7 +360,7 @@ var rules = map[string]rule{
 			"statestore",
 		},
 	},
-	"internal/app/sim": {
+	"app/sim": {
 		pure: true,
 		imports: []string{
 			".",
@@ -384,54 +384,54 @@ var rules = map[string]rule{
 			"router/moves", "statestore/intents",
 			"amrmproxy",
 			"amrmproxy/stored",
-			"internal/app/sim/opportune",
+			"app/sim/opportune",
 			"internal/token",
 			"internal/workload",
 			data,
 		},
 		others: protobuf,
 	},
-	"internal/app/sim/opportune": {
+	"app/sim/opportune": {
 		pure: true,
 		imports: []string{
 			".", "amrmproxy", "internal/token", "subcluster/nm", "subcluster/nm/queue", "subcluster/rm/opportunistic", data,
 		},
 	},
 	// Figures of runs side by side, as tables' values and a page.
-	"internal/app/sim/compare": {imports: []string{".", "internal/app/sim"}},
-	"internal/app/load": {
+	"app/sim/compare": {imports: []string{".", "app/sim"}},
+	"app/load": {
 		imports: []string{".", "internal/hrpc", data, "internal/yarnrpc", "internal/token", "internal/workload"},
 	},
 	// The distributed shell of `creel run`: its AM, on simulated nodes and on real ones.
-	"internal/app/shell": {
+	"app/shell": {
 		imports: []string{
-			".", "internal/app/load", "internal/hrpc", data, "internal/yarnrpc", "internal/token", "internal/workload",
+			".", "app/load", "internal/hrpc", data, "internal/yarnrpc", "internal/token", "internal/workload",
 			"subcluster/nm/server",
 		},
 	},
-	"internal/app/daemon":        {imports: []string{"internal/app/daemon/health"}},
-	"internal/app/daemon/build":  {},
-	"internal/app/daemon/health": {imports: []string{"internal/app/daemon/build", "internal/httpguard"}},
-	"internal/app/daemon/webserver": {
+	"app/daemon":        {imports: []string{"app/daemon/health"}},
+	"app/daemon/build":  {},
+	"app/daemon/health": {imports: []string{"app/daemon/build", "internal/httpguard"}},
+	"app/daemon/webserver": {
 		imports: []string{"internal/query", "internal/sockwait", "internal/ratelog", "internal/username"},
 	},
-	"internal/app/daemon/logs": {imports: []string{"internal/audit", "internal/settings"}},
-	"internal/app/daemon/tracing": {
-		imports: []string{"internal/app/daemon/build", "internal/hrpc", "internal/hrpc/telemetry", "internal/settings"},
+	"app/daemon/logs": {imports: []string{"internal/audit", "internal/settings"}},
+	"app/daemon/tracing": {
+		imports: []string{"app/daemon/build", "internal/hrpc", "internal/hrpc/telemetry", "internal/settings"},
 	},
-	"internal/app/daemon/role":       {imports: []string{"*"}},
-	"internal/app/daemon/federation": {imports: []string{"*"}},
-	"internal/app/demo":              {imports: []string{"*"}},
-	"statestore/storetest":           {imports: []string{".", "internal/propertytest", "subcluster", "statestore"}},
-	"statestore/watch":               {imports: []string{".", "subcluster", "statestore", "internal/pauseclock"}},
-	"statestore/signed":              {imports: []string{".", "subcluster", "statestore"}},
-	"statestore/cache":               {imports: []string{".", "statestore"}},
-	"statestore/epochs":              {imports: []string{".", "statestore"}},
-	"statestore/rebuild":             {imports: []string{".", "internal/audit", "subcluster", "statestore", "internal/pauseclock"}},
-	"statestore/reconcile":           {imports: []string{".", "subcluster", "statestore"}},
-	"statestore/intents":             {imports: []string{".", "subcluster", "statestore"}},
-	"statestore/events":              {imports: []string{".", "statestore"}},
-	"statestore/tidy":                {imports: []string{".", "subcluster", "statestore"}},
+	"app/daemon/role":       {imports: []string{"*"}},
+	"app/daemon/federation": {imports: []string{"*"}},
+	"app/demo":              {imports: []string{"*"}},
+	"statestore/storetest":  {imports: []string{".", "internal/propertytest", "subcluster", "statestore"}},
+	"statestore/watch":      {imports: []string{".", "subcluster", "statestore", "internal/pauseclock"}},
+	"statestore/signed":     {imports: []string{".", "subcluster", "statestore"}},
+	"statestore/cache":      {imports: []string{".", "statestore"}},
+	"statestore/epochs":     {imports: []string{".", "statestore"}},
+	"statestore/rebuild":    {imports: []string{".", "internal/audit", "subcluster", "statestore", "internal/pauseclock"}},
+	"statestore/reconcile":  {imports: []string{".", "subcluster", "statestore"}},
+	"statestore/intents":    {imports: []string{".", "subcluster", "statestore"}},
+	"statestore/events":     {imports: []string{".", "statestore"}},
+	"statestore/tidy":       {imports: []string{".", "subcluster", "statestore"}},
 
 	"statestore/redis/redistest": {imports: []string{"internal/programs"}},
 	"internal/workload/traces":   {},

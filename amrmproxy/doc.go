@@ -15,7 +15,7 @@
 // asks home about a silent AM. Recording saves the session's record in the store.
 //
 // The daemon (amrmproxy/server: a goroutine and a bounded mailbox for each attempt) and the simulator
-// (internal/app/sim) both run all three types, with LaunchUAM and DropUAM. They differ in their calls and their
+// (app/sim) both run all three types, with LaunchUAM and DropUAM. They differ in their calls and their
 // clock.
 //
 // # Parts of a session

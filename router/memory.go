@@ -11,7 +11,7 @@ import (
 )
 
 // A router's state between calls is in the two types below. They are pure and have no locks. router/server has one of
-// each behind a mutex. internal/app/sim runs the same code with one of each for every simulated router, and makes new
+// each behind a mutex. app/sim runs the same code with one of each for every simulated router, and makes new
 // ones when it restarts. Update both from every Outcome of Submitter.Submit:
 //
 //	sub.Assumed = assumed.Write   // before Submit

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	daemonrole "github.com/creelrm/creel/internal/app/daemon/role"
+	daemonrole "github.com/creelrm/creel/app/daemon/role"
 	"github.com/creelrm/creel/internal/settings"
 )
 

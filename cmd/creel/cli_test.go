@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/app/daemon"
-	"github.com/creelrm/creel/internal/app/daemon/federation"
-	"github.com/creelrm/creel/internal/app/daemon/role"
+	"github.com/creelrm/creel/app/daemon"
+	"github.com/creelrm/creel/app/daemon/federation"
+	"github.com/creelrm/creel/app/daemon/role"
 	"github.com/creelrm/creel/statestore"
 	"go.uber.org/goleak"
 )

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/app/load"
-	"github.com/creelrm/creel/internal/app/sim"
+	"github.com/creelrm/creel/app/load"
+	"github.com/creelrm/creel/app/sim"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"

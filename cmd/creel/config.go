@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	daemonrole "github.com/creelrm/creel/internal/app/daemon/role"
+	daemonrole "github.com/creelrm/creel/app/daemon/role"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/spf13/cobra"
 )

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/creelrm/creel/internal/app/daemon"
-	"github.com/creelrm/creel/internal/app/daemon/logs"
+	"github.com/creelrm/creel/app/daemon"
+	"github.com/creelrm/creel/app/daemon/logs"
 	"github.com/creelrm/creel/internal/settings"
 )
 

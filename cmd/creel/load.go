@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/app/daemon/logs"
-	"github.com/creelrm/creel/internal/app/load"
+	"github.com/creelrm/creel/app/daemon/logs"
+	"github.com/creelrm/creel/app/load"
 )
 
 // loadFlags are the flags of every kind of load.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/creelrm/creel/internal/app/demo"
+	"github.com/creelrm/creel/app/demo"
 )
 
 func loadDay() *cobra.Command {

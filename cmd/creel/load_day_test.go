@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/creelrm/creel/internal/app/demo"
+	"github.com/creelrm/creel/app/demo"
 )
 
 // A few minutes of a recorded day come through two routers to a federation that knows nothing of it, and end there.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/creelrm/creel/internal/app/daemon/build"
-	"github.com/creelrm/creel/internal/app/daemon/logs"
+	"github.com/creelrm/creel/app/daemon/build"
+	"github.com/creelrm/creel/app/daemon/logs"
 )
 
 func main() {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/creelrm/creel/internal/app/daemon/role"
+	"github.com/creelrm/creel/app/daemon/role"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/routertest"

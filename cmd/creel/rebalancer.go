@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/app/daemon"
-	"github.com/creelrm/creel/internal/app/daemon/role"
+	"github.com/creelrm/creel/app/daemon"
+	"github.com/creelrm/creel/app/daemon/role"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/policies/rebalancer"

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/app/shell"
+	"github.com/creelrm/creel/app/shell"
 )
 
 // runFlags are the flags of `creel run`.

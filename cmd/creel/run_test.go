@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/app/daemon/federation"
+	"github.com/creelrm/creel/app/daemon/federation"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"

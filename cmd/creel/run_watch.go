@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/app/shell"
+	"github.com/creelrm/creel/app/shell"
 )
 
 // runWatch follows one application of `creel run` to its end.

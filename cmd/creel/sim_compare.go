@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/creelrm/creel/internal/app/demo"
-	"github.com/creelrm/creel/internal/app/sim/compare"
+	"github.com/creelrm/creel/app/demo"
+	"github.com/creelrm/creel/app/sim/compare"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )

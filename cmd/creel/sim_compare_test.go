@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/app/sim/compare"
+	"github.com/creelrm/creel/app/sim/compare"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/routertest"
 	"github.com/creelrm/creel/statestore"

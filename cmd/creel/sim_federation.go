@@ -17,9 +17,9 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/app/daemon/federation"
-	"github.com/creelrm/creel/internal/app/daemon/role"
-	"github.com/creelrm/creel/internal/app/sim"
+	"github.com/creelrm/creel/app/daemon/federation"
+	"github.com/creelrm/creel/app/daemon/role"
+	"github.com/creelrm/creel/app/sim"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router/rest"

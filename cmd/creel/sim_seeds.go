@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/creelrm/creel/internal/app/sim"
+	"github.com/creelrm/creel/app/sim"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/workload/traces"
 	"github.com/spf13/pflag"
@@ -103,7 +103,7 @@ func (f *simFlags) runSearch(out io.Writer) error {
 		}
 		return simJob{flags: drawn(seed - 1), seed: seed - 1}, more
 	}, func(j simJob, r simRun) {
-		fmt.Fprintf(out, "add to internal/app/sim/testdata/corpus.txt:\n%s # %.100s\n",
+		fmt.Fprintf(out, "add to app/sim/testdata/corpus.txt:\n%s # %.100s\n",
 			j.flags.options(j.seed), slices.Concat(r.result.Broken, []string{"applications were lost"})[0])
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/creelrm/creel/internal/app/sim/compare"
+	"github.com/creelrm/creel/app/sim/compare"
 )
 
 // printRuns prints the resources of queues and members, with the lines of both runs below each other.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/app/daemon/role"
+	"github.com/creelrm/creel/app/daemon/role"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/rebuild"
 	"github.com/creelrm/creel/subcluster"

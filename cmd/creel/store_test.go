@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/creelrm/creel/internal/app/daemon/role"
+	"github.com/creelrm/creel/app/daemon/role"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )

@@ -22,9 +22,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/app/daemon/federation"
-	"github.com/creelrm/creel/internal/app/daemon/role"
-	"github.com/creelrm/creel/internal/app/daemon/tracing"
+	"github.com/creelrm/creel/app/daemon/federation"
+	"github.com/creelrm/creel/app/daemon/role"
+	"github.com/creelrm/creel/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"

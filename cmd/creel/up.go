@@ -17,10 +17,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/app/daemon"
-	"github.com/creelrm/creel/internal/app/daemon/federation"
-	"github.com/creelrm/creel/internal/app/daemon/role"
-	"github.com/creelrm/creel/internal/app/daemon/tracing"
+	"github.com/creelrm/creel/app/daemon"
+	"github.com/creelrm/creel/app/daemon/federation"
+	"github.com/creelrm/creel/app/daemon/role"
+	"github.com/creelrm/creel/app/daemon/tracing"
 	"github.com/creelrm/creel/internal/settings"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/creelrm/creel/internal/app/daemon/build"
+	"github.com/creelrm/creel/app/daemon/build"
 )
 
 func versionCommand() *cobra.Command {

@@ -153,14 +153,14 @@ func (r *release) fromGit(seconds, hash string) error {
 	if err != nil {
 		return err
 	}
-	next, err := os.ReadFile(filepath.Join(r.source, "internal/app/daemon/build/VERSION"))
+	next, err := os.ReadFile(filepath.Join(r.source, "app/daemon/build/VERSION"))
 	if err != nil {
 		return err
 	}
 	of := "v" + strings.TrimSpace(string(next))
 	if r.version, _, _ = strings.Cut(tags, "\n"); r.version != "" {
 		if tagged, _, _ := strings.Cut(r.version, "-"); tagged != of {
-			return fmt.Errorf("the tag is %s, but internal/app/daemon/build/VERSION is of %s: change one of them", r.version, of)
+			return fmt.Errorf("the tag is %s, but app/daemon/build/VERSION is of %s: change one of them", r.version, of)
 		}
 		return nil
 	}

@@ -44,7 +44,7 @@ func environment(goos, arch string) []string {
 
 func (r *release) build(to, goos, arch string) error {
 	_, err := r.output(environment(goos, arch), "go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags=-s -w -X github.com/creelrm/creel/internal/app/daemon/build.version="+r.version, "-o", to, "./cmd/creel")
+		"-ldflags=-s -w -X github.com/creelrm/creel/app/daemon/build.version="+r.version, "-o", to, "./cmd/creel")
 	return err
 }
 

@@ -22,7 +22,7 @@ func repository(t *testing.T) (dir string, git func(args ...string) string) {
 		}
 		return out
 	}
-	file := filepath.Join(dir, "internal/app/daemon/build/VERSION")
+	file := filepath.Join(dir, "app/daemon/build/VERSION")
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/creelrm/creel/app/sim/compare"
 	"github.com/creelrm/creel/e2e/rm"
-	"github.com/creelrm/creel/internal/app/sim/compare"
 )
 
 func TestMain(m *testing.M) { rm.Main(m) }

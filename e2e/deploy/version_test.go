@@ -11,7 +11,7 @@ import (
 // The binary (by VERSION), the chart, the image and the changelog name one version. The Debian package has the
 // binary's: see TestARelease.
 func TestVersionsAgree(t *testing.T) {
-	version := strings.TrimSpace(string(read(t, root, "internal/app/daemon/build/VERSION")))
+	version := strings.TrimSpace(string(read(t, root, "app/daemon/build/VERSION")))
 	if !regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`).MatchString(version) {
 		t.Fatalf("VERSION is %q", version)
 	}

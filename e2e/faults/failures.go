@@ -212,7 +212,7 @@ var failures = []failure{
 		promise: "no resource is held for longer",
 	},
 	{
-		in:      "internal/app/daemon/role",
+		in:      "app/daemon/role",
 		test:    "TestStoreOfAnotherFederationIsRejected",
 		what:    "two federations of different creel.federation.name are given one state store",
 		users:   "nothing",

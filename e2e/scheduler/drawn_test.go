@@ -26,9 +26,9 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/app/daemon/role"
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
-	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/subcluster/rm"

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/app/daemon/role"
 	"github.com/creelrm/creel/e2e/hadoop"
-	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm"
 )

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/app/daemon/role"
 	"github.com/creelrm/creel/e2e/hadoop"
-	"github.com/creelrm/creel/internal/app/daemon/role"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/yarnpb"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package routertest runs the federation of internal/app/daemon/federation in a test, over real sockets, without
+// Package routertest runs the federation of app/daemon/federation in a test, over real sockets, without
 // proxies. A test can cut the network between routers and members, delay answers, and stop a router for good between
 // any two steps of a submission.
 package routertest
@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/app/daemon/federation"
-	"github.com/creelrm/creel/internal/app/daemon/role"
+	"github.com/creelrm/creel/app/daemon/federation"
+	"github.com/creelrm/creel/app/daemon/role"
 	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/settings"

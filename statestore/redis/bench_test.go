@@ -719,7 +719,7 @@ func BenchmarkWatchers(b *testing.B) {
 	}
 }
 
-// keepRecord keeps the record of a daemon as daemons do (internal/app/daemon/role), until ctx ends.
+// keepRecord keeps the record of a daemon as daemons do (app/daemon/role), until ctx ends.
 func keepRecord(ctx context.Context, b *testing.B, s *redis.Store, i int) {
 	const every = 10 * time.Second
 	d := statestore.Daemon{

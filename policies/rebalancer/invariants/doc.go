@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package invariants has one rule for each federation-wide promise about queues. A rule is a function of observed
-// values, and returns an error with the numbers of the breach. The demo (internal/app/demo) and the simulator
-// (internal/app/sim) check the rules on the ResourceManagers themselves, at one moment. In production, Reports checks
+// values, and returns an error with the numbers of the breach. The demo (app/demo) and the simulator
+// (app/sim) check the rules on the ResourceManagers themselves, at one moment. In production, Reports checks
 // them for the leading rebalancer, on members' reports and the store's documents.
 //
 // # Coverage of reports

@@ -2,7 +2,7 @@
 
 // Package turn is one turn of a ResourceManager's owner. It defines the order in which the machine gets durable
 // transactions, time and events. It also decides which actions go into the journal, and when responses may be sent.
-// It is pure; subcluster/rm/server and internal/app/sim run the same code.
+// It is pure; subcluster/rm/server and app/sim run the same code.
 //
 // The driver's duties, for each turn:
 //

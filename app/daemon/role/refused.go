@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/creelrm/creel/app/daemon/webserver"
+	"github.com/creelrm/creel/internal/settings"
+)
+
+// refusal is a setting's value that prevents a daemon's start: ignoring it would weaken security, durability or
+// exclusivity.
+type refusal struct {
+	key     string
+	roles   []settings.Role
+	example string   // a rejected value, for the test and the generated page
+	with    []string // -D that the example needs
+	why     string
+	try     string
+	// refused reports whether the settings have such a value. The returned reason follows why.
+	refused func(s *settings.Settings) (bool, string)
+}
+
+// distributedScheduling is the key with which NodeManagers place opportunistic containers.
+const distributedScheduling = "yarn.nodemanager.distributed-scheduling.enabled"
+
+var (
+	onRM      = []settings.Role{settings.RM}
+	onNM      = []settings.Role{settings.NM}
+	notRM     = []settings.Role{settings.NM, settings.Router, settings.Proxy, settings.Rebalancer, settings.Agent}
+	onServers = []settings.Role{settings.RM, settings.Router, settings.Proxy}
+	onWeb     = append(slices.Clone(onServers), settings.Rebalancer) // with a web port and no other
+)
+
+// is reports whether a setting of type enumeration or boolean has a value.
+func is(key, value string) func(*settings.Settings) (bool, string) {
+	return func(s *settings.Settings) (bool, string) {
+		if row, _ := settings.Find(key); row.Type == settings.Bool {
+			return s.Bool(key) == (value == "true"), ""
+		}
+		return s.String(key) == value, ""
+	}
+}
+
+// unreadable reports whether the setting names a file that cannot be read.
+func unreadable(key string) func(*settings.Settings) (bool, string) {
+	return func(s *settings.Settings) (bool, string) {
+		path := s.String(key)
+		if path == "" {
+			return false, ""
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return true, fileReason(err)
+		}
+		f.Close() // it was only opened for reading
+		return false, ""
+	}
+}
+
+// incompleteKerberos reports what a secure ResourceManager lacks.
+func incompleteKerberos(s *settings.Settings) (bool, string) {
+	if !secure(s) {
+		return false, ""
+	}
+	if _, err := secureSettings(s); err != nil {
+		return true, err.Error()
+	}
+	return false, ""
+}
+
+// refusals are all refusals, in the order of the page in docs.
+var refusals = []refusal{
+	{
+		key: "creel.store.url", roles: onRM, example: "redis://r:6379", with: []string{authentication + "=kerberos"},
+		why:     "routers and proxies cannot log in to a member of a federation by Kerberos",
+		try:     "remove it, and let clients use the ResourceManager itself",
+		refused: func(s *settings.Settings) (bool, string) { return secure(s) && Member(s), "" },
+	},
+	{
+		key: authentication, roles: notRM, example: "kerberos",
+		why:     "only creel's ResourceManager supports Kerberos: this daemon would send or accept bare user names",
+		try:     "set simple, on a network that you trust",
+		refused: is(authentication, "kerberos"),
+	},
+	{
+		key: authentication, roles: onRM, example: "kerberos",
+		why:     "the settings of Kerberos are incomplete",
+		try:     "set the missing keys, by docs/operations/kerberos.md",
+		refused: incompleteKerberos,
+	},
+	{
+		key: authToLocal, roles: onWeb, example: "RULE:[1:$1",
+		why: "the rules are invalid: clients would act as other users",
+		try: "write rules such as RULE:[1:$1] and DEFAULT, separated by spaces or line ends",
+		refused: func(s *settings.Settings) (bool, string) {
+			if _, err := nameRules(s); err != nil {
+				return true, err.Error()
+			}
+			return false, ""
+		},
+	},
+	{
+		key: "hadoop.security.group.mapping", roles: onServers, example: "org.apache.hadoop.security.LdapGroupsMapping",
+		why: "creel does not support this class: access lists would be checked against other groups",
+		try: "set org.apache.hadoop.security.ShellBasedUnixGroupsMapping and have this machine know the groups (sssd), " +
+			"or name them in hadoop.user.group.static.mapping.overrides",
+		refused: func(s *settings.Settings) (bool, string) {
+			_, ok := groupMapping(s)
+			return !ok, ""
+		},
+	},
+	{
+		key: rpcProtection, roles: onServers, example: "privacy",
+		why: "calls of clients without a login are neither signed nor encrypted: they could be read on the network",
+		try: "add authentication to the list, on a network that you trust",
+		refused: func(s *settings.Settings) (bool, string) {
+			list := s.List(rpcProtection)
+			return !secure(s) && len(list) > 0 && !slices.Contains(list, "authentication"), ""
+		},
+	},
+	{
+		key: credentialProviders, roles: onWeb, example: "user:///",
+		why: "creel reads keystores in local files only: passwords in this provider would not be found",
+		try: "set jceks://file/PATH, with a keystore that `hadoop credential create` made",
+		refused: func(s *settings.Settings) (bool, string) {
+			for _, provider := range s.List(credentialProviders) {
+				if _, ok := keystoreOf(provider); !ok {
+					return true, provider
+				}
+			}
+			return false, ""
+		},
+	},
+	{
+		key: "yarn.http.policy", roles: onWeb, example: "HTTPS_ONLY",
+		why:     "creel's web ports do not support TLS: answers would be unencrypted",
+		try:     "set HTTP_ONLY, and put a TLS proxy before them",
+		refused: is("yarn.http.policy", "HTTPS_ONLY"),
+	},
+	{
+		key: "creel.http.tls.certificate", roles: onWeb, example: "/etc/creel/tls.crt",
+		why: "creel's web ports do not support TLS: answers would be unencrypted",
+		try: "remove it, and put a TLS proxy before them",
+		refused: func(s *settings.Settings) (bool, string) {
+			return s.String("creel.http.tls.certificate") != "", ""
+		},
+	},
+	{
+		key: "creel.http.tls.key", roles: onWeb, example: "/etc/creel/tls.key",
+		why: "creel's web ports do not support TLS: answers would be unencrypted",
+		try: "remove it, and put a TLS proxy before them",
+		refused: func(s *settings.Settings) (bool, string) {
+			return s.String("creel.http.tls.key") != "", ""
+		},
+	},
+	{
+		key: "hadoop.http.authentication.type", roles: onWeb, example: "kerberos",
+		why:     "creel's web ports do not support SPNEGO: every web client could claim any user name",
+		try:     "set simple, on a network that you trust",
+		refused: is("hadoop.http.authentication.type", "kerberos"),
+	},
+	{
+		key: "hadoop.http.cross-origin.allowed-origins", roles: onWeb, example: "regex:(",
+		why: "the list of origins is invalid",
+		try: "write a regular expression after regex:, or an origin as browsers do, https://host:port",
+		refused: func(s *settings.Settings) (bool, string) {
+			_, err := originsOf(s)
+			return err != nil, ""
+		},
+	},
+	{
+		key: "yarn.resourcemanager.ha.enabled", roles: onRM, example: "true",
+		why:     "creel's ResourceManagers do not elect a leader: two would be two clusters with the same nodes",
+		try:     "set false and start one; its journal (--data) brings it back after a crash",
+		refused: is("yarn.resourcemanager.ha.enabled", "true"),
+	},
+	{
+		key: "yarn.resourcemanager.recovery.enabled", roles: onRM, example: "true",
+		why: "without a directory for the journal no state survives a restart",
+		try: "give one by --data DIR or creel.rm.data",
+		refused: func(s *settings.Settings) (bool, string) {
+			return s.Bool("yarn.resourcemanager.recovery.enabled") && s.String("creel.rm.data") == "", ""
+		},
+	},
+	{
+		key: "yarn.resourcemanager.nodes.exclude-path", roles: onRM, example: "/nowhere/exclude",
+		why:     "it cannot be read, and without it every host may serve",
+		try:     "make the file (it may be empty), or leave the setting out",
+		refused: unreadable("yarn.resourcemanager.nodes.exclude-path"),
+	},
+	{
+		key: "yarn.resourcemanager.nodes.include-path", roles: onRM, example: "/nowhere/include",
+		why:     "it cannot be read, and without it every host may serve",
+		try:     "make the file (an empty one lets every host serve), or leave the setting out",
+		refused: unreadable("yarn.resourcemanager.nodes.include-path"),
+	},
+	{
+		key: "yarn.resourcemanager.scheduler.class", roles: onRM,
+		example: "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fifo.FifoScheduler",
+		why:     "creel has a CapacityScheduler and a FairScheduler: other queue limits would be ignored",
+		try:     "name one of the two; a FIFO cluster is a CapacityScheduler with one queue",
+		refused: func(s *settings.Settings) (bool, string) {
+			name := schedulerName(s)
+			return name != "CapacityScheduler" && name != "FairScheduler", ""
+		},
+	},
+	{
+		key: "yarn.scheduler.configuration.store.class", roles: onRM, example: "zk",
+		why: "creel does not support this store: earlier changes of queues would be lost",
+		try: "set fs (changes are stored in the journal), memory, or file",
+		refused: func(s *settings.Settings) (bool, string) {
+			store := s.String("yarn.scheduler.configuration.store.class")
+			return store == "zk" || store == "leveldb", ""
+		},
+	},
+	{
+		key: "yarn.scheduler.configuration.store.class", roles: onRM, example: "fs",
+		why: "without a directory for the journal, changes of queues would be lost in a restart",
+		try: "give one by --data DIR or creel.rm.data, or set memory",
+		refused: func(s *settings.Settings) (bool, string) {
+			return s.String("yarn.scheduler.configuration.store.class") == "fs" && s.String("creel.rm.data") == "", ""
+		},
+	},
+	{
+		key: "yarn.scheduler.configuration.mutation.acl-policy.class", roles: onRM, example: "com.example.OurPolicy",
+		why: "creel cannot run this class: other users than intended could change queues",
+		try: "set org.apache.hadoop.yarn.server.resourcemanager.scheduler.DefaultConfigurationMutationACLPolicy or " +
+			"org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.conf.QueueAdminConfigurationMutationACLPolicy",
+		refused: func(s *settings.Settings) (bool, string) {
+			policy := mutationPolicy(s)
+			return policy != "DefaultConfigurationMutationACLPolicy" &&
+				policy != "QueueAdminConfigurationMutationACLPolicy", ""
+		},
+	},
+	{
+		key: distributedScheduling, roles: onRM, example: "true",
+		why: "opportunistic container allocation has to be enabled when distributed scheduling is enabled",
+		try: "set false, or yarn.resourcemanager.opportunistic-container-allocation.enabled to true",
+		refused: func(s *settings.Settings) (bool, string) {
+			return s.Bool(distributedScheduling) &&
+				!s.Bool("yarn.resourcemanager.opportunistic-container-allocation.enabled"), ""
+		},
+	},
+	{
+		key: oversubscription, roles: onRM, example: "true",
+		why: "lent containers are opportunistic ones, whose allocation is not enabled",
+		try: "set false, or yarn.resourcemanager.opportunistic-container-allocation.enabled to true",
+		refused: func(s *settings.Settings) (bool, string) {
+			return s.Bool(oversubscription) &&
+				!s.Bool("yarn.resourcemanager.opportunistic-container-allocation.enabled"), ""
+		},
+	},
+	{
+		key: overallocationKeys + "general-utilization-threshold", roles: onNM, example: "0.8",
+		why: "a node could not lend what its containers do not use",
+		try: "set yarn.nodemanager.opportunistic-containers-max-queue-length above 0, and thresholds of preemption above " +
+			"those of utilization; or set -1",
+		refused: func(s *settings.Settings) (bool, string) {
+			switch c := overallocation(s); {
+			case !lends(c):
+				return false, ""
+			case !queueSettings(s).Enabled():
+				return true, "no opportunistic container may wait on it"
+			default:
+				return !c.Enabled(), "a threshold of preemption is not above that of utilization"
+			}
+		},
+	},
+	{
+		key:     "creel.cluster.secret-file",
+		roles:   []settings.Role{settings.RM, settings.Proxy, settings.Router, settings.Rebalancer, settings.Agent},
+		example: "/nowhere/secret",
+		why:     "the secret that encrypts tokens and signs members in the store is unusable",
+		try:     "name a file of at least 16 random bytes, the same for all daemons (one that does not exist is made), or leave the setting out",
+		refused: func(s *settings.Settings) (bool, string) {
+			file := s.String("creel.cluster.secret-file")
+			if file == "" {
+				return false, ""
+			}
+			err := checkSecret(file)
+			var p *settings.Problem
+			if errors.As(err, &p) {
+				return true, p.Why
+			}
+			return err != nil, ""
+		},
+	},
+	{
+		key: "creel.debug.address", roles: settings.Roles, example: "0.0.0.0:6060",
+		why: "profiles show the process's memory",
+		try: "give a loopback address, such as 127.0.0.1:6060",
+		refused: func(s *settings.Settings) (bool, string) {
+			address := s.Address("creel.debug.address")
+			return address != "" && !webserver.Loopback(address), ""
+		},
+	},
+	{
+		key: "yarn.node-labels.configuration-type", roles: onRM, example: "delegated-centralized",
+		why: "creel does not support label providers: nodes would accept asks that their labels exclude",
+		try: "set centralized and label nodes by yarn rmadmin -replaceLabelsOnNode, or distributed",
+		refused: func(s *settings.Settings) (bool, string) {
+			return s.String("yarn.node-labels.configuration-type") == "delegated-centralized", ""
+		},
+	},
+}
+
+// mayStart rejects settings with which a daemon of this role must not start, and reports all of them at once.
+func mayStart(s *settings.Settings, role settings.Role) error {
+	var errs []error
+	for _, r := range refusals {
+		if !slices.Contains(r.roles, role) {
+			continue
+		}
+		refused, reason := r.refused(s)
+		if !refused {
+			continue
+		}
+		why := r.why
+		if reason != "" {
+			why = fmt.Sprintf("%s (%s)", why, reason)
+		}
+		errs = append(errs, s.Problem(r.key, why, r.try))
+	}
+	return errors.Join(append(errs, s.Refused(role))...)
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/app/sim/opportune"
+)
+
+// Under all faults, nodes have queues, AMs ask again for what was killed, and some promotions are lost on their way.
+func TestSeedsWithOpportunisticContainers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
+	var sum opportune.Result
+	faults := map[string]int64{}
+	for seed := range uint64(*seeds) {
+		seed += *first
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			c := faulty(t, seed)
+			c.Opportunistic = 0.5
+			logged(t, &c)
+			r := run(t, c)
+			if !r.Good() {
+				t.Fatalf("%d of %d ended: %s", r.Finished+r.Failed, r.Submitted, strings.Join(r.Broken, "\n"))
+			}
+			o := r.Opportunistic
+			if o.Granted == 0 || o.AtOnce == 0 || len(o.Waits) == 0 {
+				t.Errorf("%d granted, %d started at once, %d waited", o.Granted, o.AtOnce, len(o.Waits))
+			}
+			sum.ForRoom, sum.Shed, sum.Promoted = sum.ForRoom+o.ForRoom, sum.Shed+o.Shed, sum.Promoted+o.Promoted
+			for kind, n := range r.Faults {
+				faults[kind] += n
+			}
+		})
+	}
+	if *seeds < defaultSeeds {
+		return // a few seeds need not draw every kind
+	}
+	if sum.ForRoom == 0 || sum.Shed == 0 || sum.Promoted == 0 {
+		t.Errorf("%d killed for room, %d shed, %d promoted", sum.ForRoom, sum.Shed, sum.Promoted)
+	}
+	for _, kind := range []string{
+		"nodes killed with a queue", "subclusters restarted while containers waited", "answers with promotions lost",
+	} {
+		if faults[kind] == 0 {
+			t.Errorf("no seed had %s", kind)
+		}
+	}
+}
+
+// With distributed scheduling proxies place most opportunistic containers, in all members and under all faults.
+func TestSeedsWithPlacingProxies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
+	var placed, granted int64
+	for seed := range uint64(*seeds) {
+		seed += *first
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			c := faulty(t, seed)
+			c.Opportunistic, c.Distributed = 0.5, true
+			logged(t, &c)
+			r := run(t, c)
+			if !r.Good() {
+				t.Fatalf("%d of %d ended: %s", r.Finished+r.Failed, r.Submitted, strings.Join(r.Broken, "\n"))
+			}
+			o := r.Opportunistic
+			t.Logf("%d of %d, %d refused", o.Placed, o.Granted, r.Faults["placed containers that their member refused"])
+			placed, granted = placed+o.Placed, granted+o.Granted
+		})
+	}
+	if placed < granted/2 {
+		t.Errorf("proxies placed %d of %d opportunistic containers", placed, granted)
+	}
+}
