@@ -268,52 +268,19 @@ func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues
 	seen := map[string]int{}
 	policyLine := e
 	for _, f := range e.children {
-		if f.name != "queue" && f.name != "pool" {
-			if line, again := seen[f.name]; again && slices.Contains(queueElements, f.name) {
-				r.at(f, "queue %s has <%s> twice, first in line %d", path, f.name, line)
-				continue
-			}
-			seen[f.name] = f.line
-		}
-		switch f.name {
-		case "queue", "pool":
+		if f.name == "queue" || f.name == "pool" {
 			children = append(children, f)
-		case "minResources":
-			q.Minimum = r.minimum(f)
-		case "maxResources":
-			q.MaxCapacity = fairValue(r, f, r.upper, q.MaxCapacity)
-		case "maxChildResources":
-			q.MaxChild = fairValue(r, f, r.upper, queues.Amount{})
-		case "maxContainerAllocation":
-			q.MaxAllocation = r.container(f)
-		case "maxRunningApps":
-			q.MaxParallelApps = fairValue(r, f, fairApps, 0)
-		case "maxAMShare":
-			q.MaxAMPercent = fairValue(r, f, fairAMShare, q.MaxAMPercent)
-		case "weight":
-			q.Capacity = fairValue(r, f, fairWeight, q.Capacity)
-		case "schedulingPolicy", "schedulingMode":
-			q.Policy, policyLine = fairValue(r, f, fairPolicy, q.Policy), f
-		case "aclSubmitApps":
-			q.Submit = queues.ParseACL(f.text)
-		case "aclAdministerApps":
-			q.Admin = queues.ParseACL(f.text)
-		case "minSharePreemptionTimeout":
-			q.MinSharePreemption = fairValue(r, f, seconds, 0)
-		case "fairSharePreemptionTimeout":
-			q.FairSharePreemption = fairValue(r, f, seconds, 0)
-		case "fairSharePreemptionThreshold":
-			q.FairSharePreemptionAt = fairValue(r, f, fairThreshold, 0)
-		case "allowPreemptionFrom":
-			q.PreemptionDisabled = !fairValue(r, f, parseBool, true)
-		case "allowOversubscription":
-			q.NoOversubscription = !fairValue(r, f, parseBool, true)
-		case "reservation", "aclAdministerReservations", "aclListReservations", "aclSubmitReservations":
-			q.Settings = append(q.Settings, queues.Setting{Key: f.name, Value: f.value()})
-			r.warn(r.file, f.line, "<%s>: reservations are kept and not used yet", f.name)
-		default:
-			r.unknown(f, queueElements)
+			continue
 		}
+		if line, again := seen[f.name]; again && slices.Contains(queueElements, f.name) {
+			r.at(f, "queue %s has <%s> twice, first in line %d", path, f.name, line)
+			continue
+		}
+		seen[f.name] = f.line
+		if f.name == "schedulingPolicy" || f.name == "schedulingMode" {
+			policyLine = f
+		}
+		r.element(f, &q)
 	}
 	if line, ok := seen["maxResources"]; ok && q.MaxCapacity.Unit == queues.Absolute &&
 		q.Minimum.Unit == queues.Absolute &&
@@ -323,33 +290,81 @@ func (r *fairReader) queue(e *element, path creel.QueuePath, parentPolicy queues
 	}
 	r.checkKind(e, &q, path, parentPolicy, len(children) > 0, policyLine)
 	for _, c := range children {
-		name := c.attr("name")
-		switch {
-		case name == "":
-			r.at(c, "a queue below %s has no name", path)
-			continue
-		case strings.Contains(name, "."):
-			r.at(c, "queue name %q has a dot; nest the queues instead", name)
-			continue
-		case name == "root":
-			r.at(c, "a queue below %s is called root", path)
-			continue
+		if child, ok := r.childPath(c, path, q.Children); ok {
+			q.Children = append(q.Children, r.queue(c, child, q.Policy, depth+1))
 		}
-		child := path.Child(name)
-		if _, err := creel.ParseQueuePath(string(child)); err != nil {
-			r.at(c, "%q is not a queue name", name)
-			continue
-		}
-		if slices.ContainsFunc(q.Children, func(o queues.Queue) bool { return o.Name == name }) {
-			r.at(c, "queue %s stands in the file twice", child)
-			continue
-		}
-		q.Children = append(q.Children, r.queue(c, child, q.Policy, depth+1))
 	}
 	if (len(children) > 0 || e.attr("type") == "parent") && !isRoot {
 		q.AutoCreate = r.made(&q)
 	}
 	return q
+}
+
+// element reads one element of a queue that is no queue.
+func (r *fairReader) element(f *element, q *queues.Queue) {
+	switch f.name {
+	case "minResources":
+		q.Minimum = r.minimum(f)
+	case "maxResources":
+		q.MaxCapacity = fairValue(r, f, r.upper, q.MaxCapacity)
+	case "maxChildResources":
+		q.MaxChild = fairValue(r, f, r.upper, queues.Amount{})
+	case "maxContainerAllocation":
+		q.MaxAllocation = r.container(f)
+	case "maxRunningApps":
+		q.MaxParallelApps = fairValue(r, f, fairApps, 0)
+	case "maxAMShare":
+		q.MaxAMPercent = fairValue(r, f, fairAMShare, q.MaxAMPercent)
+	case "weight":
+		q.Capacity = fairValue(r, f, fairWeight, q.Capacity)
+	case "schedulingPolicy", "schedulingMode":
+		q.Policy = fairValue(r, f, fairPolicy, q.Policy)
+	case "aclSubmitApps":
+		q.Submit = queues.ParseACL(f.text)
+	case "aclAdministerApps":
+		q.Admin = queues.ParseACL(f.text)
+	case "minSharePreemptionTimeout":
+		q.MinSharePreemption = fairValue(r, f, seconds, 0)
+	case "fairSharePreemptionTimeout":
+		q.FairSharePreemption = fairValue(r, f, seconds, 0)
+	case "fairSharePreemptionThreshold":
+		q.FairSharePreemptionAt = fairValue(r, f, fairThreshold, 0)
+	case "allowPreemptionFrom":
+		q.PreemptionDisabled = !fairValue(r, f, parseBool, true)
+	case "allowOversubscription":
+		q.NoOversubscription = !fairValue(r, f, parseBool, true)
+	case "reservation", "aclAdministerReservations", "aclListReservations", "aclSubmitReservations":
+		q.Settings = append(q.Settings, queues.Setting{Key: f.name, Value: f.value()})
+		r.warn(r.file, f.line, "<%s>: reservations are kept and not used yet", f.name)
+	default:
+		r.unknown(f, queueElements)
+	}
+}
+
+// childPath returns the path of a queue below another, whose children so far are siblings.
+func (r *fairReader) childPath(c *element, path creel.QueuePath, siblings []queues.Queue) (creel.QueuePath, bool) {
+	name := c.attr("name")
+	switch {
+	case name == "":
+		r.at(c, "a queue below %s has no name", path)
+		return "", false
+	case strings.Contains(name, "."):
+		r.at(c, "queue name %q has a dot; nest the queues instead", name)
+		return "", false
+	case name == "root":
+		r.at(c, "a queue below %s is called root", path)
+		return "", false
+	}
+	child := path.Child(name)
+	if _, err := creel.ParseQueuePath(string(child)); err != nil {
+		r.at(c, "%q is not a queue name", name)
+		return "", false
+	}
+	if slices.ContainsFunc(siblings, func(o queues.Queue) bool { return o.Name == name }) {
+		r.at(c, "queue %s stands in the file twice", child)
+		return "", false
+	}
+	return child, true
 }
 
 // checkKind reports settings that contradict the kind of a queue: parent or leaf.

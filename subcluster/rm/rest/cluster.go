@@ -447,6 +447,8 @@ func (h *Handler) scheduler(w http.ResponseWriter, r *http.Request) {
 			})
 			return
 		}
-		w.Typed("schedulerInfo", "capacityScheduler", func(w *writer) { h.capacityRoot(w, root, views, bound) })
+		w.Typed("schedulerInfo", "capacityScheduler", func(w *writer) {
+			(&capacityDocument{h, views, bound}).root(w, root)
+		})
 	})
 }

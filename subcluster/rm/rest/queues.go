@@ -258,55 +258,11 @@ func computed(q *sched.QueueView, r creel.Resource) creel.Resource {
 	return r
 }
 
-func (h *Handler) capacityRoot(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
-	percent(w, "capacity", codec.Share(&q.QueueView))
-	percent(w, "usedCapacity", q.UsedCapacity)
-	percent(w, "maxCapacity", q.MaxCapacity)
-	w.Float("weight", codec.WeightOf(&q.QueueView, h.resourceNames()))
-	w.Float("normalizedWeight", q.NormalizedWeight)
-	h.vector(w, &q.QueueView)
-	w.Text("queueName", q.Path.Leaf())
-	w.Text("queuePath", string(q.Path))
-	w.Int("maxParallelApps", int64(q.Spec.ParallelLimit()))
-	w.Bool("isAbsoluteResource", codec.Written(&q.QueueView).Unit == queues.Absolute)
-	h.capacityChildren(w, q, all, b)
-	h.capacities(w, q, all, b)
-	h.health(w)
-	h.resource(w, "maximumAllocation", q.MaxAllocation)
-	acls(w, q)
-	w.Int("queuePriority", int64(q.Spec.Priority))
-	w.Text("orderingPolicyInfo", orderName(q))
-	w.Text("mode", h.mode(q))
-	w.Text("queueType", queueType(q))
-	w.Text("creationMethod", creation(q, all))
-	w.Text("autoCreationEligibility", eligibility(q))
-	w.OptText("defaultNodeLabelExpression", q.DefaultLabel)
-	templates(w, q)
-}
-
 func queueType(q *rm.QueueView) string {
 	if q.Leaf {
 		return "leaf"
 	}
 	return "parent"
-}
-
-func (h *Handler) capacityChildren(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
-	below := children(q, all)
-	if len(below) == 0 {
-		if !q.Leaf { // a queue whose children are created on demand
-			w.Object("queues", func(*writer) {})
-		}
-		return
-	}
-	w.Object("queues", func(w *writer) {
-		w.TypedList(
-			"queue",
-			len(below),
-			leafClass(below, "capacitySchedulerLeafQueueInfo"),
-			func(w *writer, i int) { h.capacityQueue(w, below[i], all, b) },
-		)
-	})
 }
 
 // leafClass names the class of leaves; parents have none in the documents.
@@ -317,41 +273,6 @@ func leafClass(queues []*rm.QueueView, class string) func(i int) string {
 		}
 		return ""
 	}
-}
-
-func (h *Handler) capacities(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
-	parts := codec.Rows(q)
-	w.Object("capacities", func(w *writer) {
-		w.List("queueCapacitiesByPartition", len(parts), func(w *writer, i int) {
-			p := &parts[i]
-			w.Text("partitionName", p.Label)
-			h.vector(w, &p.QueueView)
-			percent(w, "capacity", codec.Share(&p.QueueView))
-			percent(w, "usedCapacity", p.UsedCapacity)
-			percent(w, "maxCapacity", p.MaxCapacity)
-			percent(w, "absoluteCapacity", p.AbsCapacity)
-			percent(w, "absoluteUsedCapacity", p.AbsUsed)
-			percent(w, "absoluteMaxCapacity", p.AbsMaxCapacity)
-			share := 0.0 // a parent has no AMs of its own
-			if q.Leaf {
-				share = p.MaxAMPercent
-			}
-			percent(w, "maxAMLimitPercentage", share)
-			w.Float("weight", codec.WeightOf(&p.QueueView, h.resourceNames()))
-			w.Float("normalizedWeight", p.NormalizedWeight)
-			least, most := codec.Amounts(&p.QueueView, in(all))
-			h.configured(w, "configuredMinResource", least, b)
-			h.configured(w, "configuredMaxResource", most, b)
-			least, most = codec.Effective(&p.QueueView, in(all))
-			if q.Parent == "" && isAbsent(q, p.Label) { // the root has no amounts there
-				h.bounded(w, "effectiveMinResource", least, b)
-				h.bounded(w, "effectiveMaxResource", most, b)
-				return
-			}
-			h.resource(w, "effectiveMinResource", least)
-			h.resource(w, "effectiveMaxResource", most)
-		})
-	})
 }
 
 // usesOf returns the rows of a queue's use. A parent omits labels without use or requests.
@@ -384,136 +305,6 @@ func usesOfUser(q *rm.QueueView, u *sched.UserView) []userUse {
 		}
 	}
 	return out
-}
-
-func (h *Handler) capacityQueue(w *writer, q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView, b bounds) {
-	w.Text("queuePath", string(q.Path))
-	percent(w, "capacity", codec.Share(&q.QueueView))
-	percent(w, "usedCapacity", q.UsedCapacity)
-	percent(w, "maxCapacity", q.MaxCapacity)
-	percent(w, "absoluteCapacity", q.AbsCapacity)
-	percent(w, "absoluteMaxCapacity", q.AbsMaxCapacity)
-	percent(w, "absoluteUsedCapacity", q.AbsUsed)
-	w.Float("weight", codec.WeightOf(&q.QueueView, h.resourceNames()))
-	w.Float("normalizedWeight", q.NormalizedWeight)
-	w.Int("numApplications", int64(q.Apps))
-	w.Int("maxParallelApps", int64(q.Spec.ParallelLimit()))
-	w.Text("queueName", q.Path.Leaf())
-	w.Bool("isAbsoluteResource", codec.Written(&q.QueueView).Unit == queues.Absolute)
-	w.Text("state", q.State.String())
-	h.capacityChildren(w, q, all, b)
-	h.resource(w, "resourcesUsed", q.Used)
-	w.Bool("hideReservationQueues", false)
-	w.Texts("nodeLabels", q.Labels)
-	containers(w, q)
-	h.capacities(w, q, all, b)
-	w.Object("resources", func(w *writer) {
-		parts := usesOf(q)
-		w.List("resourceUsagesByPartition", len(parts), func(w *writer, i int) {
-			p := &parts[i]
-			w.Text("partitionName", p.Label)
-			h.resource(w, "used", p.Used)
-			h.resource(w, "reserved", p.Reserved)
-			h.resource(w, "pending", p.Pending.Add(p.InLine))
-			if !q.Leaf {
-				return // AMs are counted in leaves
-			}
-			h.resource(w, "amUsed", p.AMUsed)
-			h.resource(w, "amLimit", computed(&p.QueueView, p.AMLimit))
-			ofUser := creel.Resource{} // zero without users
-			if len(q.Users) > 0 {
-				ofUser = p.UserAMLimit
-			}
-			h.resource(w, "userAmLimit", computed(&p.QueueView, ofUser))
-		})
-	})
-	least, most := codec.Effective(&q.QueueView, in(all))
-	h.resource(w, "minEffectiveCapacity", least)
-	h.resource(w, "maxEffectiveCapacity", most)
-	h.resource(w, "maximumAllocation", q.MaxAllocation)
-	if p := q.Planned; p != nil { // creel's own: replaces minEffectiveCapacity while in force
-		w.Object("planned", func(w *writer) {
-			percent(w, "absoluteCapacity", p.Share)
-			h.resource(w, "effectiveCapacity", p.Amount)
-			w.Int("planVersion", p.Version)
-			w.Int("until", p.Until.UnixMilli())
-		})
-	}
-	acls(w, q)
-	w.Int("queuePriority", int64(q.Spec.Priority))
-	w.Text("orderingPolicyInfo", orderName(q))
-	w.Bool("autoCreateChildQueueEnabled", q.Spec.AutoCreate != nil && q.Spec.AutoCreate.Managed)
-	leafTemplate(w, q)
-	w.Text("mode", h.mode(q))
-	w.Text("queueType", queueType(q))
-	w.Text("creationMethod", creation(q, all))
-	w.Text("autoCreationEligibility", eligibility(q))
-	w.OptText("defaultNodeLabelExpression", q.DefaultLabel)
-	templates(w, q)
-	if !q.Leaf {
-		return
-	}
-	w.Int("numActiveApplications", int64(q.ActiveApps))
-	w.Int("numPendingApplications", int64(q.PendingApps))
-	w.Int("numContainers", int64(q.AllContainers))
-	w.Int("maxApplications", int64(q.MaxApps))
-	w.Int("maxApplicationsPerUser", int64(q.MaxAppsPerUser))
-	w.Float("userLimit", float64(float32(q.MinUserPercent)))
-	w.Object("users", func(w *writer) {
-		w.List("user", len(q.Users), func(w *writer, i int) {
-			u := &q.Users[i]
-			limit, ofAMs := u.Limit, u.AMLimit
-			if u.Running == 0 { // no limit was computed for the user
-				limit, ofAMs = creel.Resource{}, creel.Resource{}
-			}
-			w.Text("username", u.Name)
-			h.resource(w, "resourcesUsed", u.Used)
-			w.Int("numPendingApplications", int64(u.Pending-u.PendingUAMs))
-			w.Int("numActiveApplications", int64(u.Running-u.RunningUAMs))
-			h.resource(w, "AMResourceUsed", u.AMUsed)
-			h.resource(w, "userResourceLimit", computed(&q.QueueView, limit))
-			w.Object("resources", func(w *writer) {
-				rows := usesOfUser(q, u)
-				w.List("resourceUsagesByPartition", len(rows), func(w *writer, i int) {
-					r, limit := &rows[i], ofAMs
-					if i > 0 {
-						limit = r.of.AMLimit
-					}
-					w.Text("partitionName", r.label)
-					h.resource(w, "used", r.of.Here)
-					h.resource(w, "reserved", creel.Resource{})
-					h.resource(w, "pending", creel.Resource{})
-					h.resource(w, "amUsed", r.of.AMUsed)
-					h.resource(w, "amLimit", computed(&q.QueueView, limit))
-					h.resource(w, "userAmLimit", creel.Resource{})
-				})
-			})
-			w.Float("userWeight", u.Weight)
-			w.Bool("isActive", u.Active)
-		})
-	})
-	w.Float("userLimitFactor", q.UserFactor)
-	w.Float("configuredMaxAMResourceLimit", q.MaxAMPercent)
-	h.resource(w, "AMResourceLimit", computed(&q.QueueView, q.AMLimit))
-	h.resource(w, "usedAMResource", q.AMUsed)
-	// As in Hadoop, the limit of the first user with an AM, and without users the queue's.
-	ofUser := q.AMLimit
-	if len(q.Users) > 0 {
-		ofUser = creel.Resource{}
-	}
-	for i := range q.Users {
-		if u := &q.Users[i]; u.Running > 0 {
-			ofUser = u.AMLimit
-			break
-		}
-	}
-	h.resource(w, "userAMResourceLimit", computed(&q.QueueView, ofUser))
-	w.Bool("preemptionDisabled", q.PreemptionDisabled)
-	w.Bool("intraQueuePreemptionDisabled", q.IntraPreemptionDisabled)
-	w.Int("defaultPriority", int64(q.Spec.DefaultPriority))
-	w.Bool("isAutoCreatedLeafQueue", byManaged(q, all))
-	w.Int("maxApplicationLifetime", lifeSeconds(q.Spec.MaxLifetime))
-	w.Int("defaultApplicationLifetime", lifeSeconds(cmp.Or(q.Spec.DefaultLifetime, q.Spec.MaxLifetime)))
 }
 
 // lifeSeconds writes a limit that is not configured as -1, and one that 0 removes as 0.
