@@ -213,7 +213,10 @@ var rules = map[string]rule{
 		},
 	},
 	"subcluster/failover":   {pure: true, imports: []string{"."}},
-	"subcluster/rm/journal": {imports: []string{".", "subcluster/rm"}},
+	"subcluster/rm/journal": {imports: []string{".", "subcluster/rm", "subcluster/rm/state"}},
+	// The contract of a ResourceManager's state, and the contract as tests.
+	"subcluster/rm/state":           {pure: true},
+	"subcluster/rm/state/statetest": {imports: []string{"internal/propertytest", "subcluster/rm/state"}},
 	"subcluster/rm/server": {
 		imports: []string{
 			"internal/username",
@@ -227,6 +230,7 @@ var rules = map[string]rule{
 			"subcluster/rm/codec",
 			"subcluster/rm/turn",
 			"subcluster/rm/journal",
+			"subcluster/rm/state",
 			"internal/audit",
 			"internal/hrpc",
 			"internal/hrpc/telemetry",
@@ -370,6 +374,7 @@ var rules = map[string]rule{
 			"subcluster/rm",
 			"subcluster/rm/codec",
 			"subcluster/rm/journal", // its bytes, in memory
+			"subcluster/rm/state",   // its transactions
 			"subcluster/rm/queues",
 			"subcluster/nm",
 			"policies",

@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm"
 	files "github.com/creelrm/creel/subcluster/rm/journal"
+	"github.com/creelrm/creel/subcluster/rm/state"
 	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
@@ -40,8 +41,8 @@ func (t *transaction) Delete(key string)            { *t = append(*t, write{key:
 func (t *transaction) Len() int                     { return len(*t) }
 
 // tx returns the transaction in the form of the daemon's journal.
-func (t transaction) tx() *files.Tx {
-	var tx files.Tx
+func (t transaction) tx() *state.Tx {
+	var tx state.Tx
 	for _, w := range t {
 		if w.value == nil {
 			tx.Delete(w.key)
@@ -70,7 +71,7 @@ func (j *journal) tear(under []commit) {
 	if len(under) == 0 {
 		return
 	}
-	var txs []*files.Tx
+	var txs []*state.Tx
 	for _, c := range under[:1+j.rnd.IntN(len(under))] {
 		txs = append(txs, c.tx())
 	}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
 // compaction is the result of copying all live entries out of sealed segments.
@@ -183,7 +185,7 @@ func writeBase(
 		return err
 	}
 	err = each(func(key string, value []byte) error {
-		block = appendPut(block, key, value)
+		block = state.AppendPut(block, key, value)
 		ats = append(ats, at+int64(len(block)-len(value)))
 		if len(block) >= 1<<20 {
 			return flush()

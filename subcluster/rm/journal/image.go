@@ -2,6 +2,8 @@
 
 package journal
 
+import "github.com/creelrm/creel/subcluster/rm/state"
+
 // Image is a journal's segment in memory, in the format and by the rules of the files. As in Open, damage of a crash
 // is cut off, and other damage is rejected. The simulator stores the journals of its ResourceManagers in Images. The
 // zero value is empty. An Image has one owner.
@@ -14,10 +16,10 @@ type Image struct {
 const imageSalt = 0x5eed
 
 // Block makes the next block, of transactions that become durable together.
-func (i *Image) Block(txs ...*Tx) []byte {
+func (i *Image) Block(txs ...*state.Tx) []byte {
 	block := make([]byte, frameBytes)
 	for _, tx := range txs {
-		block = append(block, tx.ops...)
+		block = append(block, tx.Bytes()...)
 	}
 	seal(block, max(i.next, 1), imageSalt)
 	return block
@@ -41,11 +43,11 @@ func (i *Image) Open() (entries map[string][]byte, err error) {
 		return entries, nil
 	}
 	s, err := scanSegment(i.bytes, func(body []byte, _ int64) error {
-		return eachOp(body, func(o op) {
-			if o.code == opPut {
-				entries[string(o.key)] = append([]byte{}, o.value...)
+		return state.EachOp(body, func(o state.Op) {
+			if !o.Delete {
+				entries[string(o.Key)] = append([]byte{}, o.Value...)
 			} else {
-				delete(entries, string(o.key))
+				delete(entries, string(o.Key))
 			}
 		})
 	})
@@ -60,7 +62,7 @@ func (i *Image) Open() (entries map[string][]byte, err error) {
 func (i *Image) Len() int { return len(i.bytes) }
 
 // Compact replaces the journal by its live entries, as one block.
-func (i *Image) Compact(entries *Tx) {
+func (i *Image) Compact(entries *state.Tx) {
 	*i = Image{}
 	i.Write(i.Block(entries), true)
 }

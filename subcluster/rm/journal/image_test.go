@@ -5,12 +5,14 @@ package journal
 import (
 	"maps"
 	"testing"
+
+	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
 // After a crash that leaves any prefix of the last block, with or without garbage behind it, an image opens with all
 // earlier blocks and none of the last, and accepts more.
 func TestTornImageIsTruncated(t *testing.T) {
-	var first, second, third Tx
+	var first, second, third state.Tx
 	first.Put("a", []byte("1"))
 	first.Put("b", []byte("2"))
 	second.Put("a", []byte("a longer value than the one before"))

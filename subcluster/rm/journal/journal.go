@@ -15,10 +15,11 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
-// ErrClosed is the error of transactions that arrive after Run has ended.
-var ErrClosed = errors.New("journal is closed")
+var _ state.Log = (*Journal)(nil)
 
 // Options tune a journal; zero values mean the defaults.
 type Options struct {
@@ -68,30 +69,6 @@ type Journal struct {
 
 	compactAfter time.Time // no compaction before this: one found no space
 }
-
-// Tx collects operations that become durable together or not at all.
-type Tx struct {
-	ops   []byte
-	count int
-}
-
-// Put sets a key. It copies the bytes.
-func (t *Tx) Put(key string, value []byte) {
-	t.ops = appendPut(t.ops, key, value)
-	t.count++
-}
-
-// Delete removes a key; removing an absent key is no error.
-func (t *Tx) Delete(key string) {
-	t.ops = appendDelete(t.ops, key)
-	t.count++
-}
-
-// Len is the number of operations.
-func (t *Tx) Len() int { return t.count }
-
-// Reset empties the transaction and retains its memory.
-func (t *Tx) Reset() { t.ops, t.count = t.ops[:0], 0 }
 
 // Open reads a journal's directory and creates it if it is missing. It cuts off a torn tail, and rejects damage that
 // no crash explains (ErrCorrupt). One process may have a directory open at a time.
@@ -316,30 +293,39 @@ func (j *Journal) Len() int {
 // Commit queues a transaction, which becomes durable before any queued later. Run calls done, which must not block,
 // from its own goroutine. Commit only waits while the journal is a whole buffer behind. The transaction may be reused
 // at once.
-func (j *Journal) Commit(tx *Tx, done func(error)) {
+func (j *Journal) Commit(tx *state.Tx, done func(error)) {
+	ops := tx.Bytes()
 	j.mu.Lock()
-	for j.broken == nil && len(j.waiting) > 0 && len(j.pending)+len(tx.ops) > j.opts.PendingBytes {
+	for j.broken == nil && len(j.waiting) > 0 && len(j.pending)+len(ops) > j.opts.PendingBytes {
 		j.written.Wait()
 	}
-	if err := j.broken; err != nil || len(tx.ops) > maxBlockBytes/2 {
+	if err := j.broken; err != nil || len(ops) > maxBlockBytes/2 {
 		j.mu.Unlock()
 		if err == nil {
 			err = fmt.Errorf(
 				"journal: a transaction of %d bytes is above the limit of %d",
-				len(tx.ops),
+				len(ops),
 				maxBlockBytes/2,
 			)
 		}
 		done(err)
 		return
 	}
-	j.pending = append(j.pending, tx.ops...)
+	j.pending = append(j.pending, ops...)
 	j.waiting = append(j.waiting, done)
 	j.mu.Unlock()
 	select {
 	case j.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Confirm implements state.Log. The directory's lock keeps other processes out, so only a failure of the journal
+// itself counts.
+func (j *Journal) Confirm(context.Context) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.broken
 }
 
 // maxGather limits the wait of a flush for further transactions.
@@ -464,7 +450,7 @@ func (j *Journal) write(ctx context.Context, block []byte) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	id := j.segments[len(j.segments)-1]
-	return eachOp(block[frameBytes:], func(o op) { j.apply(o, id, at) })
+	return state.EachOp(block[frameBytes:], func(o state.Op) { j.apply(o, id, at) })
 }
 
 // tryWrite writes a block after the last one. If there is not enough space, no part of it stays.
@@ -493,16 +479,16 @@ func (j *Journal) tryWrite(block []byte) error {
 }
 
 // apply updates the index with one operation of a block whose body begins at byte at of the segment.
-func (j *Journal) apply(o op, segment uint64, at int64) {
-	if old, ok := j.index[string(o.key)]; ok {
-		j.live -= int64(len(o.key) + old.length)
-		if o.code == opDelete {
-			delete(j.index, string(o.key))
+func (j *Journal) apply(o state.Op, segment uint64, at int64) {
+	if old, ok := j.index[string(o.Key)]; ok {
+		j.live -= int64(len(o.Key) + old.length)
+		if o.Delete {
+			delete(j.index, string(o.Key))
 		}
 	}
-	if o.code == opPut {
-		j.index[string(o.key)] = location{segment: segment, at: at + int64(o.at), length: len(o.value)}
-		j.live += int64(len(o.key) + len(o.value))
+	if !o.Delete {
+		j.index[string(o.Key)] = location{segment: segment, at: at + int64(o.At), length: len(o.Value)}
+		j.live += int64(len(o.Key) + len(o.Value))
 	}
 }
 
@@ -539,7 +525,7 @@ func (j *Journal) fail(err error) {
 
 func (j *Journal) close(cause error) error {
 	if cause == nil {
-		cause = ErrClosed
+		cause = state.ErrClosed
 	}
 	j.fail(cause)
 	j.mu.Lock()

@@ -20,6 +20,8 @@ import (
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -56,8 +58,8 @@ func (r *openJournal) end(t testing.TB) {
 }
 
 // commit waits for durability.
-func (r *openJournal) commit(change func(*Tx)) error {
-	var tx Tx
+func (r *openJournal) commit(change func(*state.Tx)) error {
+	var tx state.Tx
 	change(&tx)
 	done := make(chan error, 1)
 	r.Commit(&tx, func(err error) { done <- err })
@@ -87,12 +89,12 @@ func TestAcknowledgedDataSurvivesReopening(t *testing.T) {
 	dir := t.TempDir()
 	r := start(t, dir, Options{})
 	for i := range 10 {
-		if err := r.commit(func(tx *Tx) { tx.Put(fmt.Sprint("app/", i), []byte(strings.Repeat("x", i))) }); err != nil {
+		if err := r.commit(func(tx *state.Tx) { tx.Put(fmt.Sprint("app/", i), []byte(strings.Repeat("x", i))) }); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := r.commit(
-		func(tx *Tx) { tx.Delete("app/3"); tx.Put("app/4", []byte("new")); tx.Delete("none") },
+		func(tx *state.Tx) { tx.Delete("app/3"); tx.Put("app/4", []byte("new")); tx.Delete("none") },
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +163,7 @@ func TestManyCommitsShareASync(t *testing.T) {
 	var order []int
 	wg.Add(1000)
 	for i := range 1000 {
-		var tx Tx
+		var tx state.Tx
 		tx.Put(fmt.Sprint(i), nil)
 		r.Commit(&tx, func(err error) {
 			if err != nil {
@@ -197,18 +199,18 @@ func TestFailedDiskIsNotReused(t *testing.T) {
 		return plain(f)
 	}
 	r := run(j)
-	if err := r.commit(func(tx *Tx) { tx.Put("a", []byte("1")) }); err != nil {
+	if err := r.commit(func(tx *state.Tx) { tx.Put("a", []byte("1")) }); err != nil {
 		t.Fatal(err)
 	}
 	fail = true
-	if err := r.commit(func(tx *Tx) { tx.Put("b", []byte("2")) }); !errors.Is(err, bad) {
+	if err := r.commit(func(tx *state.Tx) { tx.Put("b", []byte("2")) }); !errors.Is(err, bad) {
 		t.Fatalf("the failed sync was answered %v", err)
 	}
 	if err := <-r.done; !errors.Is(err, bad) {
 		t.Fatalf("Run ended with %v", err)
 	}
 	fail = false
-	if err := r.commit(func(tx *Tx) { tx.Put("c", []byte("3")) }); !errors.Is(err, bad) {
+	if err := r.commit(func(tx *state.Tx) { tx.Put("c", []byte("3")) }); !errors.Is(err, bad) {
 		t.Fatalf("after the failure a commit was answered %v", err)
 	}
 	r.stop()
@@ -227,7 +229,7 @@ func blocksOf(t testing.TB, n int) (name string, whole []byte, ends []int) {
 	ends = []int{headerBytes}
 	for i := range n {
 		if err := r.commit(
-			func(tx *Tx) { tx.Put(fmt.Sprint("k", i), []byte{byte(i), 0xC7, 0xEE, 0x1B, 0x10}) },
+			func(tx *state.Tx) { tx.Put(fmt.Sprint("k", i), []byte{byte(i), 0xC7, 0xEE, 0x1B, 0x10}) },
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +273,7 @@ func TestCrashLosesOnlyBlockInFlight(t *testing.T) {
 		}
 		// The journal must be writable behind the cut.
 		r := run(j)
-		if err := r.commit(func(tx *Tx) { tx.Put("after", []byte("cut")) }); err != nil {
+		if err := r.commit(func(tx *state.Tx) { tx.Put("after", []byte("cut")) }); err != nil {
 			t.Fatal(err)
 		}
 		r.end(t)
@@ -292,7 +294,7 @@ func TestAnEmptyFirstSegmentIsANewJournal(t *testing.T) {
 			t.Fatalf("with %d bytes of the header: %v", cut, err)
 		}
 		r := run(j)
-		if err := r.commit(func(tx *Tx) { tx.Put("first", []byte("start")) }); err != nil {
+		if err := r.commit(func(tx *state.Tx) { tx.Put("first", []byte("start")) }); err != nil {
 			t.Fatal(err)
 		}
 		r.end(t)
@@ -346,7 +348,7 @@ func TestAMissingSegmentIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	r := start(t, dir, Options{SegmentBytes: 200})
 	for i := range 30 {
-		if err := r.commit(func(tx *Tx) { tx.Put(fmt.Sprint("key", i), bytes.Repeat([]byte("v"), 50)) }); err != nil {
+		if err := r.commit(func(tx *state.Tx) { tx.Put(fmt.Sprint("key", i), bytes.Repeat([]byte("v"), 50)) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -372,7 +374,7 @@ func TestCompactionKeepsTheLiveAndForgetsTheDead(t *testing.T) {
 	for round := range 2000 {
 		key, value := fmt.Sprint("k", round%37), fmt.Sprintf("%d %s", round, strings.Repeat("v", 60))
 		drop := fmt.Sprint("k", (round*7)%41)
-		if err := r.commit(func(tx *Tx) { tx.Delete(drop); tx.Put(key, []byte(value)) }); err != nil {
+		if err := r.commit(func(tx *state.Tx) { tx.Delete(drop); tx.Put(key, []byte(value)) }); err != nil {
 			t.Fatal(err)
 		}
 		delete(want, drop)
@@ -404,11 +406,11 @@ func TestCrashBeforeOldFileRemovalResurrectsNothing(t *testing.T) {
 	dir := t.TempDir()
 	r := start(t, dir, Options{SegmentBytes: 100, CompactBytes: 1 << 40})
 	for i := range 10 {
-		if err := r.commit(func(tx *Tx) { tx.Put(fmt.Sprint("k", i), bytes.Repeat([]byte("v"), 100)) }); err != nil {
+		if err := r.commit(func(tx *state.Tx) { tx.Put(fmt.Sprint("k", i), bytes.Repeat([]byte("v"), 100)) }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.commit(func(tx *Tx) { tx.Delete("k0") }); err != nil {
+	if err := r.commit(func(tx *state.Tx) { tx.Delete("k0") }); err != nil {
 		t.Fatal(err)
 	}
 	r.end(t)
@@ -467,7 +469,7 @@ func TestAJournalIsAMap(t *testing.T) {
 			}
 			r := run(j)
 			for range rapid.IntRange(0, 40).Draw(t, "commits") {
-				err := r.commit(func(tx *Tx) {
+				err := r.commit(func(tx *state.Tx) {
 					for range rapid.IntRange(0, 3).Draw(t, "operations") {
 						key := rapid.StringMatching("[a-d]{1,2}").Draw(t, "key")
 						if rapid.Bool().Draw(t, "delete") {
@@ -511,12 +513,12 @@ func FuzzSegment(t *testing.F) {
 	f.Add(whole[:ends[1]+5])
 	f.Add([]byte(magic))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := scanSegment(b, func(body []byte, _ int64) error { return eachOp(body, func(op) {}) })
+		s, err := scanSegment(b, func(body []byte, _ int64) error { return state.EachOp(body, func(state.Op) {}) })
 		if err == nil && (s.good > int64(len(b)) || (!s.torn && s.good != int64(len(b)))) {
 			t.Fatalf("%d bytes scanned as %+v", len(b), s)
 		}
-		_ = eachOp(b, func(o op) {
-			if !bytes.Equal(o.value, b[o.at:o.at+len(o.value)]) {
+		_ = state.EachOp(b, func(o state.Op) {
+			if !bytes.Equal(o.Value, b[o.At:o.At+len(o.Value)]) {
 				t.Fatal("an operation's value is not where it says")
 			}
 		})
@@ -529,7 +531,7 @@ func BenchmarkCommit(b *testing.B) {
 		b.Run(fmt.Sprint("inflight=", inFlight), func(b *testing.B) {
 			r := start(b, b.TempDir(), Options{})
 			slots := make(chan struct{}, inFlight)
-			var tx Tx
+			var tx state.Tx
 			b.ResetTimer()
 			for i := range b.N {
 				slots <- struct{}{}

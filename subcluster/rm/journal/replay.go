@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
 const suffix = ".journal"
@@ -109,7 +111,7 @@ func (j *Journal) replay() (last scan, err error) {
 			break
 		}
 		s, err := scanSegment(b, func(body []byte, at int64) error {
-			return eachOp(body, func(o op) { j.apply(o, id, at) })
+			return state.EachOp(body, func(o state.Op) { j.apply(o, id, at) })
 		})
 		switch {
 		case err != nil:
@@ -253,11 +255,11 @@ func Repair(dir string) (Salvage, error) {
 				next = max(next, number+1)
 			}
 			out.Blocks++
-			err := eachOp(body, func(o op) {
-				if o.code == opPut {
-					kept[string(o.key)] = slices.Clone(o.value)
+			err := state.EachOp(body, func(o state.Op) {
+				if !o.Delete {
+					kept[string(o.Key)] = slices.Clone(o.Value)
 				} else {
-					delete(kept, string(o.key))
+					delete(kept, string(o.Key))
 				}
 			})
 			if err != nil {

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
 // smallDisk is a journal on a disk that has space for a block only after the wanted number of steps of the reserve
@@ -66,7 +68,7 @@ func TestFullDiskUsesReserveThenWaits(t *testing.T) {
 	r := run(d.Journal)
 	put := func(key string) {
 		t.Helper()
-		if err := r.commit(func(tx *Tx) { tx.Put(key, []byte(key)) }); err != nil {
+		if err := r.commit(func(tx *state.Tx) { tx.Put(key, []byte(key)) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -84,7 +86,7 @@ func TestFullDiskUsesReserveThenWaits(t *testing.T) {
 	}
 	d.wants.Store(9) // more than there is
 	done := make(chan error, 1)
-	var tx Tx
+	var tx state.Tx
 	tx.Put("waits", []byte("waits"))
 	r.Commit(&tx, func(err error) { done <- err })
 	if got := d.next(t); !got.Full || got.Waits {
@@ -125,7 +127,7 @@ func TestAFullDiskHoldsNoEnd(t *testing.T) {
 	go func() { ended <- d.Run(ctx) }()
 	d.wants.Store(9)
 	done := make(chan error, 1)
-	var tx Tx
+	var tx state.Tx
 	tx.Put("never", []byte("x"))
 	d.Commit(&tx, func(err error) { done <- err })
 	for d.next(t); !d.Room().Waits; {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
 // A block that grew large while the disk was slow is not reused. The block that was in reserve is being filled by
@@ -30,7 +32,7 @@ func TestALargeBlockLeavesNoneInReserve(t *testing.T) {
 	go func() { ended <- j.Run(ctx) }()
 	want := map[string][]byte{}
 	put := func(key string, size int) {
-		var tx Tx
+		var tx state.Tx
 		want[key] = bytes.Repeat([]byte(key[len(key)-1:]), size)
 		tx.Put(key, want[key])
 		j.Commit(&tx, func(err error) {

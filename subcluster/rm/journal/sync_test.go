@@ -9,6 +9,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
 // platter is what a disk holds of the files of a directory, beside what the page cache
@@ -91,7 +93,7 @@ func TestTailIsRewrittenAfterFailedSync(t *testing.T) {
 	dir := t.TempDir()
 	p := &platter{t: t, files: map[uint64]*platterFile{}}
 	put := func(r *openJournal, key string) error {
-		return r.commit(func(tx *Tx) { tx.Put(key, []byte("of "+key)) })
+		return r.commit(func(tx *state.Tx) { tx.Put(key, []byte("of "+key)) })
 	}
 	r := start(t, dir, Options{sync: p.sync})
 	if err := put(r, "a"); err != nil {
@@ -125,7 +127,7 @@ func TestFailedStartSyncServesNothing(t *testing.T) {
 	dir := t.TempDir()
 	p := &platter{t: t, files: map[uint64]*platterFile{}}
 	r := start(t, dir, Options{sync: p.sync})
-	if err := r.commit(func(tx *Tx) { tx.Put("a", []byte("1")) }); err != nil {
+	if err := r.commit(func(tx *state.Tx) { tx.Put("a", []byte("1")) }); err != nil {
 		t.Fatal(err)
 	}
 	r.end(t)
@@ -144,7 +146,7 @@ func TestTailIsWrittenInPlaceOnFullDisk(t *testing.T) {
 	p := &platter{t: t, files: map[uint64]*platterFile{}}
 	r := start(t, dir, Options{sync: p.sync})
 	for _, key := range []string{"a", "b"} {
-		if err := r.commit(func(tx *Tx) { tx.Put(key, []byte("of "+key)) }); err != nil {
+		if err := r.commit(func(tx *state.Tx) { tx.Put(key, []byte("of "+key)) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -152,7 +154,7 @@ func TestTailIsWrittenInPlaceOnFullDisk(t *testing.T) {
 	before := inode(t, filepath.Join(dir, segmentName(1)))
 	p.full = true
 	r = start(t, dir, Options{sync: p.sync})
-	if err := r.commit(func(tx *Tx) { tx.Put("c", []byte("of c")) }); err != nil {
+	if err := r.commit(func(tx *state.Tx) { tx.Put("c", []byte("of c")) }); err != nil {
 		t.Fatal(err)
 	}
 	r.end(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/subcluster/rm"
-	"github.com/creelrm/creel/subcluster/rm/journal"
+	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
 // delegation holds the delegation tokens. Handshakes read them concurrently with the owner, so a lock protects the
@@ -64,7 +64,7 @@ func (g *delegation) restore(cfg Config, keys []byte, records [][]byte) error {
 	return nil
 }
 
-func (g *delegation) putKeys(tx *journal.Tx) error {
+func (g *delegation) putKeys(tx *state.Tx) error {
 	g.mu.Lock()
 	s := g.d.State()
 	g.mu.Unlock()
@@ -78,7 +78,7 @@ func (g *delegation) putKeys(tx *journal.Tx) error {
 func tokenKey(sequence int32) string { return keyToken + strconv.Itoa(int(sequence)) }
 
 // putToken writes a token's record into this turn's transaction.
-func putToken(tx *journal.Tx, r token.DelegationRecord) error {
+func putToken(tx *state.Tx, r token.DelegationRecord) error {
 	value, err := json.Marshal(r)
 	if err == nil {
 		tx.Put(tokenKey(r.Sequence), value)
@@ -87,7 +87,7 @@ func putToken(tx *journal.Tx, r token.DelegationRecord) error {
 }
 
 // step drops expired tokens and rolls the key; changed reports whether putKeys is due.
-func (g *delegation) step(now time.Time, tx *journal.Tx) (changed bool) {
+func (g *delegation) step(now time.Time, tx *state.Tx) (changed bool) {
 	g.mu.Lock()
 	p := g.d.Step(now, g.rnd)
 	g.mu.Unlock()

@@ -180,7 +180,7 @@ func is(host string) func(string) bool { return func(other string) bool { return
 
 // write writes a host's drain, or deletes it for nil. It returns when that is durable.
 func (d *Drains) write(ctx context.Context, host string, drain *HostDrain) error {
-	if d.s.cfg.Dir == "" {
+	if d.s.durability.log == nil {
 		return nil // without a journal nothing outlives the process
 	}
 	var value []byte

@@ -5,17 +5,20 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/creelrm/creel/subcluster/rm/journal"
+	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
-// durability is the journal with the responses that wait for it. Only the owner uses it, except for reported and
+// durability is the state with the responses that wait for it. Only the owner uses it, except for reported and
 // failed.
 type durability struct {
-	journal *journal.Journal // nil: nothing is saved
-	tx      journal.Tx       // of this turn
+	log  state.Log        // nil: nothing is saved
+	disk *journal.Journal // log, if it is a journal on this machine's disk
+	tx   state.Tx         // of this turn
 
 	reported atomic.Uint64 // last transaction reported durable by the journal
 	failed   atomic.Pointer[error]
@@ -27,13 +30,30 @@ type durability struct {
 // pending. kept reports whether there is a journal.
 func (s *Server) JournalWait() (wait time.Duration, kept bool) {
 	d := &s.durability
-	if d.journal == nil {
+	if d.log == nil {
 		return 0, false
 	}
 	if d.waits.Load() == 0 {
 		return 0, true
 	}
 	return time.Since(time.Unix(0, d.moved.Load())), true
+}
+
+// confirmTime limits the wait for the confirmation of a shared state after a pause.
+const confirmTime = 10 * time.Second
+
+// confirm returns an error if this process cannot know that it still holds its state. During a pause another process
+// may have opened it, so nothing may be answered before.
+func (s *Server) confirm() error {
+	if s.durability.log == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), confirmTime)
+	defer cancel()
+	if err := s.durability.log.Confirm(ctx); err != nil {
+		return fmt.Errorf("resource manager: after a pause: %w", err)
+	}
+	return nil
 }
 
 // fail ends the server, because it can no longer make its responses durable.
@@ -49,7 +69,7 @@ func (s *Server) commit(number uint64) {
 		if d.waits.Add(1) == 1 {
 			d.moved.Store(time.Now().UnixNano())
 		}
-		d.journal.Commit(&d.tx, func(err error) {
+		d.log.Commit(&d.tx, func(err error) {
 			d.moved.Store(time.Now().UnixNano())
 			d.waits.Add(-1)
 			if err != nil {
@@ -67,7 +87,7 @@ func (s *Server) commit(number uint64) {
 // reserve it waits, because an end would only lead to another start.
 func (s *Server) commitStart(ctx context.Context) error {
 	done := make(chan error, 1)
-	s.durability.journal.Commit(&s.durability.tx, func(err error) { done <- err })
+	s.durability.log.Commit(&s.durability.tx, func(err error) { done <- err })
 	defer s.durability.tx.Reset()
 	minutes := time.NewTicker(time.Minute)
 	defer minutes.Stop()

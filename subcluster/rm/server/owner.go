@@ -130,6 +130,10 @@ func (s *Server) turn(events []event) error {
 	if d > 0 {
 		s.metrics.Paused.Add(int64(d))
 		pauseclock.Tell(s.log, d)
+		if err := s.confirm(); err != nil {
+			s.fail(err)
+			return err
+		}
 	}
 	if s.owner.Begin(now, d, s.durability.reported.Load()) {
 		s.moves.Add(1)

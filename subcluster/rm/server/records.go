@@ -39,7 +39,7 @@ func (s *Server) putStart(m meta) error {
 }
 
 // FirstStart reports whether there is a journal that was empty.
-func (s *Server) FirstStart() bool { return s.durability.journal != nil && s.meta.Starts == 1 }
+func (s *Server) FirstStart() bool { return s.durability.log != nil && s.meta.Starts == 1 }
 
 // MemberEpoch returns the last epoch that this ResourceManager, or the previous one on this journal, used as a member
 // of a federation; 0 for none. Call it before Run.
@@ -88,7 +88,7 @@ type journalContent struct {
 
 // replay reads the journal: the machine's records, keys and tokens, and the number of starts.
 func (s *Server) replay() (k journalContent, err error) {
-	err = s.durability.journal.Each(func(key string, value []byte) error {
+	err = s.durability.log.Each(func(key string, value []byte) error {
 		switch known, err := s.owner.Records.Read(key, value); {
 		case known || err != nil:
 			return err

@@ -15,18 +15,18 @@ const freeRoom = "free space on it, or enlarge it; the ResourceManager then cont
 
 // JournalRoom returns the state of the journal's disk space; zero without a journal.
 func (s *Server) JournalRoom() journal.Room {
-	if s.durability.journal == nil {
+	if s.durability.disk == nil {
 		return journal.Room{}
 	}
-	return s.durability.journal.Room()
+	return s.durability.disk.Room()
 }
 
 // JournalFree returns the free bytes on the journal's disk; kept reports whether there is a journal.
 func (s *Server) JournalFree() (free int64, kept bool) {
-	if s.durability.journal == nil {
+	if s.durability.disk == nil {
 		return 0, false
 	}
-	free, err := s.durability.journal.Free()
+	free, err := s.durability.disk.Free()
 	return free, err == nil
 }
 

@@ -121,7 +121,7 @@ func (s *Server) openConf(k *storedConf, mc *rm.Config) error {
 		if c == nil {
 			return nil
 		}
-	case s.cfg.Dir == "":
+	case s.durability.log == nil:
 		return errors.New("resource manager: a stored queue configuration needs a journal")
 	case k.version > 0:
 		q, err := c.Parse(k.values)

@@ -151,8 +151,7 @@ func (s *Server) open() error {
 	var k journalContent
 	if !mc.Volatile {
 		var err error
-		s.durability.journal, err = journal.Open(s.cfg.Dir, journal.Options{RoomObserve: s.roomChanged})
-		if err != nil {
+		if err = s.openState(); err != nil {
 			return err
 		}
 		if k, err = s.replay(); err != nil {
@@ -207,6 +206,15 @@ func (s *Server) open() error {
 		s.traces.resume(s.owner.Machine)
 	}
 	return nil
+}
+
+// openState opens the state, and makes this process its holder.
+func (s *Server) openState() (err error) {
+	d := &s.durability
+	if d.disk, err = journal.Open(s.cfg.Dir, journal.Options{RoomObserve: s.roomChanged}); err == nil {
+		d.log = d.disk
+	}
+	return err
 }
 
 // SetDrained sets the function that returns the reason for rejecting routers' new applications, empty if they are
@@ -273,10 +281,10 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // Close releases the resources of New, for a Server on which Run was not called.
 func (s *Server) Close() error {
-	if s.durability.journal == nil {
+	if s.durability.log == nil {
 		return nil
 	}
-	return s.durability.journal.Close()
+	return s.durability.log.Close()
 }
 
 // Run serves until the context ends, then drains and returns nil; or it returns the first failure. The protocols run
@@ -296,8 +304,8 @@ func (s *Server) Run(ctx context.Context, protocols ...func(context.Context) err
 	journalCtx, stopJournal := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopJournal()
 	var last sync.WaitGroup
-	if s.durability.journal != nil {
-		last.Go(func() { ended(s.durability.journal.Run(journalCtx)) })
+	if s.durability.log != nil {
+		last.Go(func() { ended(s.durability.log.Run(journalCtx)) })
 		if err := s.commitStart(ctx); err != nil {
 			stopJournal()
 			last.Wait()
