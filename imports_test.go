@@ -160,6 +160,7 @@ var rules = map[string]rule{
 	"internal/username":         {pure: true},
 	"internal/kerberos":         {imports: []string{"internal/gssapi"}},
 	"internal/kerberos/rpcauth": {imports: []string{"internal/gssapi", "internal/hrpc", "internal/kerberos"}},
+	"internal/spnego":           {imports: []string{"internal/gssapi"}},
 	// Kerberos tokens; of the library, messages and the derivation of keys.
 	"internal/gssapi": {
 		pure: true, others: []string{"github.com/jcmturner/gokrb5/v8/", "github.com/jcmturner/gofork/encoding/asn1"},

@@ -60,7 +60,9 @@ func startSecure(t *testing.T, k *KDC, protection string, more hadoop.Conf) *clu
 		// Hadoop's native library is not here, without which secure nodes neither aggregate logs nor shuffle.
 		"yarn.log-aggregation-enable": "false",
 	}
-	a := hadoop.Addresses{Client: atLocalhost(t), Scheduler: atLocalhost(t), Tracker: atLocalhost(t), Admin: atLocalhost(t)}
+	a := hadoop.Addresses{
+		Client: atLocalhost(t), Scheduler: atLocalhost(t), Tracker: atLocalhost(t), Admin: atLocalhost(t), Web: atLocalhost(t),
+	}
 	c.Creel = rm.Start(t, rm.Options{Addresses: a, Conf: c.conf.With(hadoop.Conf{
 		"yarn.nodemanager.principal":  "nm/_HOST@" + k.Realm,
 		"yarn.resourcemanager.keytab": k.AddPrincipal(t, "yarn/localhost"),

@@ -33,6 +33,8 @@ type Acceptor struct {
 	Keys    []ServiceKey
 	Skew    time.Duration // the largest difference of the clocks
 	Replays *Replays
+	// OneWay accepts clients that do not ask for the service's proof, as browsers do not; they get no reply.
+	OneWay bool
 }
 
 // Accept verifies a client's first token and makes the answer. The errors tell a person on the client's side what to
@@ -55,7 +57,8 @@ func (a *Acceptor) Accept(token []byte, now time.Time, random io.Reader) (c *Con
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.checkAuthenticator(authenticator, client, now); err != nil {
+	mutual, err := a.checkAuthenticator(authenticator, client, now)
+	if err != nil {
 		return nil, nil, err
 	}
 	if err := a.Replays.add(sha256.Sum256(request.EncryptedAuthenticator.Cipher), now, 2*a.Skew); err != nil {
@@ -80,6 +83,9 @@ func (a *Acceptor) Accept(token []byte, now time.Time, random io.Reader) (c *Con
 		return nil, nil, err
 	}
 	c.Client, c.Service = client, a.Service
+	if !mutual {
+		return c, nil, nil
+	}
 	return c, reply, nil
 }
 
@@ -163,14 +169,17 @@ func openAuthenticator(part types.EncryptedData, key Key) (*types.Authenticator,
 	return a, decode(func() error { return a.Unmarshal(plain) })
 }
 
-// checkAuthenticator checks the client, the time and the flags of an authenticator.
-func (a *Acceptor) checkAuthenticator(t *types.Authenticator, client Principal, now time.Time) error {
+// checkAuthenticator checks the client, the time and the flags of an authenticator. mutual: the client asks for the
+// service's proof.
+func (a *Acceptor) checkAuthenticator(
+	t *types.Authenticator, client Principal, now time.Time,
+) (mutual bool, err error) {
 	name, err := fromWire(t.CName, t.CRealm)
 	if err != nil {
-		return errToken
+		return false, errToken
 	}
 	if !name.Equal(client) {
-		return fmt.Errorf("the ticket belongs to %s, not to %s", client, name)
+		return false, fmt.Errorf("the ticket belongs to %s, not to %s", client, name)
 	}
 	ahead := t.CTime.Add(time.Duration(t.Cusec) * time.Microsecond).Sub(now)
 	if ahead.Abs() > a.Skew {
@@ -178,15 +187,16 @@ func (a *Acceptor) checkAuthenticator(t *types.Authenticator, client Principal, 
 		if ahead < 0 {
 			word = "behind"
 		}
-		return fmt.Errorf("the clock of %s is %s %s this service's, at most %s is allowed: synchronise the clocks",
+		return false, fmt.Errorf("the clock of %s is %s %s this service's, at most %s is allowed: synchronise the clocks",
 			client, ahead.Abs().Round(time.Second), word, a.Skew)
 	}
 	flags, err := readFlags(t.Cksum)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if flags&wantMutual == 0 {
-		return errors.New("the client does not ask for mutual authentication, which this service requires")
+	mutual = flags&wantMutual != 0
+	if !mutual && !a.OneWay {
+		return false, errors.New("the client does not ask for mutual authentication, which this service requires")
 	}
-	return nil
+	return mutual, nil
 }

@@ -378,12 +378,12 @@ func TestOneWayAuthenticationIsRejected(t *testing.T) {
 		AVNO: 5, CRealm: "CREEL.TEST", CName: types.PrincipalName{NameType: 1, NameString: []string{"alice"}},
 		CTime: noon.Truncate(time.Second), Cksum: writeFlags(wantIntegrity),
 	}
-	if err := acceptor(t).checkAuthenticator(&a, ticket.Client, noon); err == nil ||
+	if _, err := acceptor(t).checkAuthenticator(&a, ticket.Client, noon); err == nil ||
 		err.Error() != "the client does not ask for mutual authentication, which this service requires" {
 		t.Error(err)
 	}
 	a.CName.NameString[0] = "mallory"
-	if err := acceptor(t).checkAuthenticator(&a, ticket.Client, noon); err == nil ||
+	if _, err := acceptor(t).checkAuthenticator(&a, ticket.Client, noon); err == nil ||
 		err.Error() != "the ticket belongs to alice@CREEL.TEST, not to mallory@CREEL.TEST" {
 		t.Error(err)
 	}

@@ -275,7 +275,7 @@ func FuzzContents(t *testing.F) {
 			t.Fatal(err)
 		}
 		if part, err := openAuthenticator(sealed, c.Ticket.Key); err == nil {
-			a.checkAuthenticator(part, c.Ticket.Client, noon)
+			_, _ = a.checkAuthenticator(part, c.Ticket.Client, noon)
 		}
 		decode(func() error { return serviceError(plain) })
 	})

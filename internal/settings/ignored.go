@@ -62,7 +62,7 @@ var queueKeys = []string{"yarn.scheduler.capacity.", "yarn.scheduler.queue-place
 
 const (
 	noZooKeeper = "creel does not connect to ZooKeeper: its store is Redis, creel.store.url"
-	noKerberos  = "creel does not use it: only its ResourceManager logs in by Kerberos, and it takes no tickets over the web"
+	noKerberos  = "creel does not use it: only its ResourceManager accepts tickets, by principals and keytabs of its own"
 	noHDFSKeys  = "creel neither reads nor writes encrypted files"
 	journalHas  = "the ResourceManager's state is in its journal, creel.rm.data"
 )
@@ -208,15 +208,20 @@ var ignoredRows = []ignoredRow{
 			"yarn.resourcemanager.principal.**",
 			"yarn.router.kerberos.**", "yarn.router.keytab.**", "yarn.web-proxy.keytab", "yarn.web-proxy.principal",
 			"yarn.*.webapp.spnego-keytab-file", "yarn.*.webapp.spnego-principal",
-			"hadoop.kerberos.**", "hadoop.security.kerberos.**", "hadoop.http.authentication.kerberos.**",
+			"hadoop.kerberos.**", "hadoop.security.kerberos.**",
 			"yarn.resourcemanager.proxy-user-privileges.**",
 		},
 		effect: Warns, example: "rm/_HOST@EXAMPLE.ORG", why: noKerberos,
 	},
 	{
-		keys: []string{"hadoop.http.authentication.**"}, effect: Warns, roles: onWeb, example: "/etc/hadoop/secret",
-		key: "hadoop.http.authentication.signature.secret.file",
-		why: "creel's cookie is unsigned and names a user, as the parameter user.name does: simple authentication accepts both",
+		keys: []string{"hadoop.http.authentication.kerberos.**"}, effect: Warns, roles: onWeb,
+		key: "hadoop.http.authentication.kerberos.principal", example: "HTTP/_HOST@EXAMPLE.ORG",
+		why: "creel does not use it: web clients log in by yarn.resourcemanager.webapp.spnego-principal and its keytab",
+	},
+	{
+		keys: []string{"hadoop.http.authentication.**"}, effect: Warns, roles: onWeb, example: "zookeeper",
+		key: "hadoop.http.authentication.signer.secret.provider",
+		why: "creel does not use it: only hadoop.http.authentication.signature.secret.file has a secret that signs cookies",
 	},
 	{
 		keys: []string{

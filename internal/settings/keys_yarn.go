@@ -331,7 +331,42 @@ var httpKeys = []Setting{
 		Type:    Enum,
 		Default: "simple",
 		Choices: []string{"simple", "kerberos"},
-		Doc:     "How web clients authenticate: simple reads user.name. A daemon with kerberos refuses to start.",
+		Doc: "How web clients authenticate: simple reads user.name; kerberos needs tickets, and is for the " +
+			"ResourceManager with hadoop.security.authentication=kerberos.",
+	},
+	{
+		Key:  "hadoop.http.authentication.signature.secret.file",
+		Type: Path,
+		Doc: "File with the secret that signs cookies of web clients with tickets, the same for all daemons that share " +
+			"them. Empty: a random secret, so that cookies end with the process.",
+	},
+	{
+		Key:     "hadoop.http.authentication.token.validity",
+		Type:    Duration,
+		Unit:    seconds,
+		Default: "36000",
+		Doc:     "Time for which a web client's cookie replaces its ticket.",
+	},
+	{
+		Key:  "hadoop.http.authentication.cookie.domain",
+		Type: String,
+		Doc:  "Domain in which browsers send the cookie. Empty: to the host that set it.",
+	},
+	{
+		Key:  "hadoop.http.authentication.kerberos.endpoint.whitelist",
+		Type: List,
+		Doc: "Paths that web clients with kerberos read without a ticket, as hadoop.http.staticuser.user, for example " +
+			"/metrics for Prometheus.",
+	},
+	{
+		Key:  "yarn.resourcemanager.webapp.spnego-principal",
+		Type: String,
+		Doc:  "Principal of the web port, HTTP/_HOST@REALM. _HOST is the host in yarn.resourcemanager.webapp.address.",
+	},
+	{
+		Key:  "yarn.resourcemanager.webapp.spnego-keytab-file",
+		Type: Path,
+		Doc:  "Keytab with the keys of yarn.resourcemanager.webapp.spnego-principal.",
 	},
 	{
 		Key:     "hadoop.http.authentication.simple.anonymous.allowed",

@@ -447,7 +447,7 @@ func TestKeysAreDistinct(t *testing.T) {
 		"hadoop.proxyuser.spark.hosts":                        settings.Understood,
 		"yarn.resource-types.yarn.io/gpu.minimum-allocation":  settings.Understood,
 		"creel.scheduler.root.a.b.node-order":                 settings.Understood,
-		"yarn.resourcemanager.webapp.spnego-keytab-file":      settings.Ignored,
+		"yarn.nodemanager.webapp.spnego-keytab-file":          settings.Ignored,
 		"yarn.nodemanager.aux-services.mapreduce_shuffle.foo": settings.Ignored,
 		"dfs.replication":                                     settings.Ignored,
 		"yarn.resourcemanager.adress":                         settings.Unknown,

@@ -72,7 +72,7 @@ func Warnings(s *settings.Settings, role settings.Role) (out []string) {
 // openAdministration returns a warning if the web port's user is an administrator of a secure ResourceManager.
 func openAdministration(s *settings.Settings) []string {
 	user := s.String("hadoop.http.staticuser.user")
-	if !administrators(s, groupsOf(s))(user) {
+	if webByTicket(s) && len(s.List(webOpen)) == 0 || !administrators(s, groupsOf(s))(user) {
 		return nil
 	}
 	return []string{fmt.Sprintf("every web client sees all applications: yarn.admin.acl includes %s, "+

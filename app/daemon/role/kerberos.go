@@ -110,22 +110,35 @@ func principalOf(s *settings.Settings, key, realm string) (gssapi.Principal, err
 
 // servicePrincipal returns the ResourceManager's own principal.
 func servicePrincipal(s *settings.Settings, realm string) (gssapi.Principal, error) {
-	pattern, err := principalOf(s, rmPrincipal, realm)
+	return hostPrincipal(s, rmPrincipal, realm, "yarn.resourcemanager.address")
+}
+
+// hostPrincipal reads a setting with a principal of this host. _HOST in it stands for the host name in the first
+// address that has one, else for the name of this machine.
+func hostPrincipal(s *settings.Settings, key, realm string, addresses ...string) (gssapi.Principal, error) {
+	pattern, err := principalOf(s, key, realm)
 	if err != nil {
 		return pattern, err
 	}
-	host, _, _ := net.SplitHostPort(s.Address("yarn.resourcemanager.address"))
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+	host := ""
+	for _, address := range addresses {
+		at, _, _ := net.SplitHostPort(s.Address(address))
+		if ip := net.ParseIP(at); at != "" && (ip == nil || !ip.IsUnspecified()) {
+			host = at
+			break
+		}
+	}
+	if host == "" {
 		if host, err = os.Hostname(); err != nil {
-			return pattern, fmt.Errorf("%s: this machine has no name: %w", rmPrincipal, err)
+			return pattern, fmt.Errorf("%s: this machine has no name: %w", key, err)
 		}
 	}
 	p, err := pattern.WithHost(host)
 	switch {
 	case err != nil:
-		return p, fmt.Errorf("%s: %w", rmPrincipal, err)
+		return p, fmt.Errorf("%s: %w", key, err)
 	case net.ParseIP(host) != nil && !p.Equal(pattern):
-		return p, fmt.Errorf("%s: _HOST needs a host name in yarn.resourcemanager.address, not %s", rmPrincipal, host)
+		return p, fmt.Errorf("%s: _HOST needs a host name in %s, not %s", key, addresses[0], host)
 	}
 	return p, nil
 }

@@ -34,16 +34,21 @@ func writeKeytab(t *testing.T, service, host string, kind, size int) string {
 // kerberized returns the settings of a secure ResourceManager; defines come last.
 func kerberized(t *testing.T, defines ...string) *settings.Settings {
 	t.Helper()
+	return minimal(t, append(kerberosDefines(t), defines...)...)
+}
+
+func kerberosDefines(t *testing.T) []string {
+	t.Helper()
 	conf := filepath.Join(t.TempDir(), "krb5.conf")
 	if err := os.WriteFile(conf, []byte("[libdefaults]\ndefault_realm = REALM\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("KRB5_CONFIG", conf)
-	return minimal(t, append([]string{
+	return []string{
 		"hadoop.security.authentication=kerberos", "yarn.resourcemanager.principal=rm/_HOST",
 		"yarn.resourcemanager.address=rm1.test:8032", "yarn.nodemanager.principal=nm/_HOST@REALM",
 		"yarn.resourcemanager.keytab=" + writeKeytab(t, "rm", "rm1.test", 18, 32),
-	}, defines...)...)
+	}
 }
 
 func TestSecureRMTakesTicketsAndTokensAlone(t *testing.T) {
@@ -83,7 +88,7 @@ func TestIncompleteKerberosStopsTheStart(t *testing.T) {
 		"hadoop.rpc.protection=secrecy":                    `"secrecy" is none of authentication, integrity and privacy`,
 		"hadoop.security.auth_to_local=RULE:[1":            "invalid rule",
 		"creel.store.url=redis://r:6379":                   "routers and proxies cannot log in",
-		"hadoop.http.authentication.type=kerberos":         "do not support SPNEGO",
+		"hadoop.http.authentication.type=kerberos":         "webapp.spnego-principal is not set",
 	} {
 		err := Check(kerberized(t, define), settings.RM)
 		if !settings.IsProblem(err) || !strings.Contains(err.Error(), want) {

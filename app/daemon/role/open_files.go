@@ -14,7 +14,7 @@ import (
 )
 
 // secretFiles lists the files with secrets that a daemon reads: the cluster's secret, passwords of the store,
-// keystores and their password, the keytab, and configuration files with a password of the store.
+// keystores and their password, keytabs, the secret of cookies, and configuration files with a password of the store.
 func secretFiles(s *settings.Settings) (paths []string) {
 	if file := s.String("creel.cluster.secret-file"); file != "" {
 		paths = append(paths, file)
@@ -34,6 +34,11 @@ func secretFiles(s *settings.Settings) (paths []string) {
 	}
 	if file := s.String(rmKeytab); secure(s) && file != "" {
 		paths = append(paths, file)
+	}
+	for _, key := range []string{webKeytab, webSecretFile} {
+		if file := s.String(key); webByTicket(s) && file != "" && !slices.Contains(paths, file) {
+			paths = append(paths, file)
+		}
 	}
 	v, ok := s.Lookup("creel.store.url")
 	if ok && v.Origin.Source == "file" && hasPassword(v.Text) && !slices.Contains(paths, v.Origin.File) {

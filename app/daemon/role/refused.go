@@ -73,6 +73,20 @@ func incompleteKerberos(s *settings.Settings) (bool, string) {
 	return false, ""
 }
 
+// incompleteWebLogin reports a daemon whose web clients shall log in by Kerberos, and what it lacks for that.
+func incompleteWebLogin(s *settings.Settings) (bool, string) {
+	switch {
+	case !webByTicket(s):
+		return false, ""
+	case !secure(s):
+		return true, authentication + " is simple"
+	}
+	if _, err := webLogin(s); err != nil {
+		return true, err.Error()
+	}
+	return false, ""
+}
+
 // refusals are all refusals, in the order of the page in docs.
 var refusals = []refusal{
 	{
@@ -159,10 +173,10 @@ var refusals = []refusal{
 		},
 	},
 	{
-		key: "hadoop.http.authentication.type", roles: onWeb, example: "kerberos",
-		why:     "creel's web ports do not support SPNEGO: every web client could claim any user name",
-		try:     "set simple, on a network that you trust",
-		refused: is("hadoop.http.authentication.type", "kerberos"),
+		key: webAuthentication, roles: onWeb, example: "kerberos",
+		why:     "only a ResourceManager with Kerberos and a keytab of its web port accepts web clients' tickets",
+		try:     "set the missing keys, by docs/operations/kerberos.md; for other daemons set simple, on a network that you trust",
+		refused: incompleteWebLogin,
 	},
 	{
 		key: "hadoop.http.cross-origin.allowed-origins", roles: onWeb, example: "regex:(",

@@ -78,7 +78,7 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 		AllowedHosts: s.List("creel.http.allowed-hosts"),
 		REST: rest.Config{
 			StaticUser:   s.String("hadoop.http.staticuser.user"),
-			Nameless:     secure(s),
+			Nameless:     secure(s) && !webByTicket(s),
 			KeepTagCase:  !s.Bool("yarn.resourcemanager.application-tag-based-placement.force-lowercase"),
 			ProxyHosts:   s.List("creel.rm.proxy.hosts"),
 			ProxyTimeout: proxyTimeout(s),

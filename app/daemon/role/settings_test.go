@@ -97,6 +97,11 @@ func readBy(t *testing.T) map[string]bool {
 		run(&rm.Service, err)
 	}
 
+	secure := append(append(kerberosDefines(t), webDefines(t)...), "creel.store.url=memory")
+	if _, err := RMSettings(load(secure...), nil); err != nil {
+		t.Fatal(err)
+	}
+
 	nodes, err := NodesSettings(s)
 	if err != nil {
 		t.Fatal(err)

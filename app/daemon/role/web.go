@@ -23,16 +23,24 @@ import (
 // pages of other origins.
 func webSettings(s *settings.Settings, crossOrigin ...string) webserver.Config {
 	names, _ := nameRules(s) // an error prevents the start
-	return webserver.Config{
+	c := webserver.Config{
 		Names:             names,
 		ReadHeaderTimeout: s.Duration("creel.http.read-header-timeout"),
 		IdleTimeout:       s.Duration("hadoop.http.idle_timeout.ms"),
 		MaxConnections:    s.Int("creel.http.max-connections"),
 		MaxPerAddress:     s.Int("creel.http.max-connections-per-address"),
 		Wrap:              wrapped(s, crossOrigin),
-		ReadOnly:          secure(s),
+		ReadOnly:          secure(s) && !webByTicket(s),
 		RefuseAnonymous:   !s.Bool("hadoop.http.authentication.simple.anonymous.allowed"),
 	}
+	switch {
+	case !webByTicket(s):
+		warnOfUnusedSecret(s)
+	case secure(s):
+		c.Tickets, _ = webLogin(s) // an error prevents the start
+		c.Open = s.List(webOpen)
+	}
+	return c
 }
 
 // wrapped returns the middleware of all web ports.

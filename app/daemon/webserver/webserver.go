@@ -23,6 +23,8 @@ type Config struct {
 	RefuseAnonymous   bool                            // 403 for requests without user.name, cookie or another login
 	ReadOnly          bool                            // believe no name of a client, and reject changes
 	Login             Login                           // beside user.name, if RefuseAnonymous is set [none]
+	Tickets           Tickets                         // the only login, if it is set [user.name]
+	Open              []string                        // paths that are read without a ticket
 	Names             *username.Rules                 // from login names to users [Hadoop's default]
 	MaxConnections    int                             // 503 above [20,000]
 	MaxPerAddress     int                             // of one remote address, 503 above [half of MaxConnections]
@@ -44,7 +46,10 @@ type Login struct {
 func Task(l net.Listener, handler http.Handler, c Config) func(context.Context) error {
 	first := cmp.Or(c.ReadHeaderTimeout, 10*time.Second)
 	identified := identify(handler, anonymous(handler, c), c.Names)
-	if c.ReadOnly {
+	switch {
+	case c.Tickets != nil:
+		identified = byTicket(handler, c)
+	case c.ReadOnly:
 		identified = readOnly(handler, c.RefuseAnonymous)
 	}
 	server := &http.Server{

@@ -14,6 +14,35 @@ type mutation struct {
 }
 
 var table = []mutation{
+	// Logins at the web port.
+	{
+		name:     "a cookie is believed whatever its signature",
+		file:     "internal/spnego/cookie.go",
+		old:      "!hmac.Equal(sum, s.sum(text)) {",
+		wrong:    "!MUTANT && !hmac.Equal(sum, s.sum(text)) {",
+		caughtBy: "internal/spnego TestForgedCookiesNameNobody",
+	},
+	{
+		name:     "an expired cookie is believed",
+		file:     "internal/spnego/cookie.go",
+		old:      "now.UnixMilli() >= expires ||",
+		wrong:    "!MUTANT && now.UnixMilli() >= expires ||",
+		caughtBy: "internal/spnego TestForgedCookiesNameNobody",
+	},
+	{
+		name:     "the web port believes user.name beside a ticket",
+		file:     "app/daemon/webserver/readonly.go",
+		old:      "named = named || slices.Contains(",
+		wrong:    "named = named || !MUTANT && slices.Contains(",
+		caughtBy: "app/daemon/webserver TestTicketAloneNamesUser",
+	},
+	{
+		name:     "doAs needs no right of a proxy user",
+		file:     "subcluster/rm/rest/handler.go",
+		old:      "if err := h.s.Impersonate(real, user, remote(r).Addr()); err != nil {",
+		wrong:    "if err := h.s.Impersonate(real, user, remote(r).Addr()); !MUTANT && err != nil {",
+		caughtBy: "subcluster/rm/rest TestListsAndStrangers",
+	},
 	// Durability: necessary state is saved before it is acted on.
 	{
 		name:  "a ResourceManager answers before its journal has the record",

@@ -258,10 +258,7 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView,
 		sentence(w, http.StatusLoopDetected, "The AM of "+a.ID.String()+" names this proxy as its page.")
 		return
 	}
-	user := h.conf.StaticUser
-	if name := r.URL.Query().Get("user.name"); name != "" && !h.conf.Nameless {
-		user = name
-	}
+	user, _ := h.who(r)
 	own := amcookies.Of(a.ID, r.Header)
 	p := httputil.ReverseProxy{
 		Transport: h.ams,

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webserver
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// headerLogin is a login whose ticket is a header.
+type headerLogin struct{}
+
+func (headerLogin) User(w http.ResponseWriter, r *http.Request) (string, bool) {
+	user := r.Header.Get("Ticket")
+	if user == "" {
+		http.Error(w, "Authentication required", http.StatusUnauthorized)
+	}
+	return user, user != ""
+}
+
+func TestTicketAloneNamesUser(t *testing.T) {
+	seen := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.URL.RawQuery) })
+	h := byTicket(seen, Config{Tickets: headerLogin{}, Open: []string{"/metrics", "/logLevel"}})
+	for _, c := range []struct {
+		method, target, ticket string
+		status                 int
+		query                  string
+	}{
+		{http.MethodGet, "/ws", "alice", 200, "user.name=alice"},
+		{http.MethodGet, "/ws?a=1&user.name=root&b", "alice", 200, "a=1&b&user.name=alice"},
+		{http.MethodGet, "/ws?user%2Ename=root&USER.name=hdfs", "alice", 200, "user.name=alice"},
+		{http.MethodGet, "/ws?user.name=root;a", "alice", 200, "user.name=root;a&user.name=alice"},
+		{http.MethodPut, "/ws?doAs=bob", "alice", 200, "doAs=bob&user.name=alice"},
+		{http.MethodPut, "/ws?doas=bob/h1@EXAMPLE.ORG", "alice", 200, "doas=bob&user.name=alice"},
+		{http.MethodGet, "/ws", "a+b c", 200, "user.name=a%2Bb+c"},
+		{http.MethodGet, "/ws?" + strings.Repeat("a&", 10_000), "alice", 400, ""},
+		{http.MethodGet, "/ws?user.name=root", "", 401, ""},
+		{http.MethodOptions, "/ws", "", 401, ""},
+		{http.MethodPost, "/ws?doAs=bob", "", 401, ""},
+		{http.MethodGet, "/livez", "", 200, ""},
+		{http.MethodGet, "/readyz?user.name=root", "", 200, ""},
+		{http.MethodGet, "/metrics?user.name=root&doAs=bob&a", "", 200, "a"},
+		{http.MethodGet, "/metrics/x", "", 401, ""},
+		{http.MethodPost, "/metrics", "", 403, ""},
+		{http.MethodGet, "/logLevel?log=x&level=DEBUG", "", 403, ""},
+	} {
+		r := httptest.NewRequest(c.method, c.target, nil)
+		r.Header.Set("Ticket", c.ticket)
+		// The cookie of simple authentication proves nothing.
+		r.AddCookie(&http.Cookie{Name: cookieName, Value: "u=root&p=root&t=simple&e=9999999999999"})
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != c.status || w.Code == 200 && w.Body.String() != c.query {
+			t.Errorf("%s %.60s: %d %q", c.method, c.target, w.Code, w.Body)
+		}
+	}
+}
