@@ -96,6 +96,7 @@ var mapreduce = []Case{
 		}
 		c.ends(t, client, jobApplication(t, r.All), "FINISHED", "FAILED")
 	}},
+	{"mr_opportunistic", func(t *testing.T, c *Cluster) { OpportunisticMaps(t, c) }},
 	{"mr_kill", func(t *testing.T, c *Cluster) {
 		client := c.client(t)
 		p := client.Start(t, hadoop.SleepJob, "-m", "2", "-r", "0", "-mt", "600000")

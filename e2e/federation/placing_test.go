@@ -48,6 +48,27 @@ func TestProxyPlacesContainersOfHadoopsShell(t *testing.T) {
 	if left := len(containerFiles(t, dir)); left != 4 {
 		t.Errorf("%d containers ran, want 4", left)
 	}
+
+	members := map[int64]int{}
+	for _, text := range clients.OpportunisticMaps(t, c) {
+		members[placed(t, text).Epoch()/1000]++
+	}
+	if len(members) != len(f.Subclusters) {
+		t.Errorf("opportunistic maps ran in the members %v, want both", members)
+	}
+}
+
+// placed returns the id of a container that a proxy must have placed.
+func placed(t *testing.T, text string) creel.ContainerID {
+	t.Helper()
+	id, err := creel.ParseContainerID(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id.Sequence() < 1<<39 {
+		t.Errorf("%s has a number of the ResourceManager", id)
+	}
+	return id
 }
 
 func containerFiles(t *testing.T, dir string) []string {
@@ -69,14 +90,8 @@ func (f *Federation) placedByProxy(t *testing.T, dir string, n int) {
 	}
 	members := map[int64]int{}
 	for _, file := range files {
-		id, err := creel.ParseContainerID(filepath.Base(file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := placed(t, filepath.Base(file))
 		members[id.Epoch()/1000]++
-		if id.Sequence() < 1<<39 {
-			t.Errorf("%s has a number of the ResourceManager", id)
-		}
 		if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), `"executionType":"OPPORTUNISTIC"`) {
 			t.Errorf("%s: %s (%v)", id, b, err)
 		}
