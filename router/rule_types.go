@@ -259,7 +259,7 @@ var schedulerTypes = []Type{
 		"FairSchedulerQueueInfo",
 		slices.Concat(
 			fields(First, "type", "@type", "queueName", "schedulingPolicy"),
-			noted(ownLimit, fields(Sum, "maxApps")),
+			noted(ownLimit, fields(Sum, "maxApps", "maxOpportunisticContainers", "maxOpportunisticContainersPerUser")),
 			merged("ResourceInfo", "minResources", "maxResources", "usedResources", "amUsedResources", "amMaxResources",
 				"demandResources", "steadyFairResources", "fairResources", "clusterResources", "reservedResources"),
 			merged("ResourceInfo, the largest", "maxContainerAllocation"),
@@ -297,7 +297,8 @@ var capacityQueue = slices.Concat(
 		"autoQueueParentTemplateProperties", "autoQueueLeafTemplateProperties", "autoCreateChildQueueEnabled",
 		"leafQueueTemplate", "defaultPriority", "isAutoCreatedLeafQueue", "maxApplicationLifetime",
 		"defaultApplicationLifetime")),
-	noted(ownLimit, fields(Sum, "maxParallelApps", "maxApplications", "maxApplicationsPerUser")),
+	noted(ownLimit, fields(Sum, "maxParallelApps", "maxApplications", "maxApplicationsPerUser",
+		"maxOpportunisticContainers", "maxOpportunisticContainersPerUser")),
 	merged("CapacitySchedulerQueueInfoList", "queues"),
 	merged("QueueCapacitiesInfo", "capacities"),
 	merged("ResourceInfo, the largest", "maximumAllocation"),

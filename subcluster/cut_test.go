@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -68,6 +69,7 @@ func TestPartialLoadMatchesWhole(t *testing.T) {
 						if size > 0 {
 							most, each := creel.NewResource(9, 2), creel.NewResource(4, 1)
 							row.Most, row.EachUser, row.Opportunistic = &most, &each, each
+							row.MostOpportunistic = new(7)
 							row.Users = []subcluster.UserLoad{{User: "ann", Used: each, Pending: most, Most: each}}
 						}
 						l.Queues = append(l.Queues, row)
@@ -117,6 +119,9 @@ func rows(l subcluster.Load, leaves []string) (out []string) {
 				if *limit != nil {
 					text, *limit = text+" "+(*limit).String(), nil
 				}
+			}
+			if most := q.MostOpportunistic; most != nil {
+				text, q.MostOpportunistic = text+" "+strconv.Itoa(*most), nil
 			}
 			out = append(out, fmt.Sprintf("%+v", q)+text)
 		}

@@ -186,6 +186,8 @@ type QueueLoad struct {
 	Users    []UserLoad
 	// Opportunistic is the use of opportunistic containers, which no other field has; on all nodes, whatever the label.
 	Opportunistic creel.Resource
+	// MostOpportunistic is the maximum of opportunistic containers that the member sets for the queue; nil: none.
+	MostOpportunistic *int
 }
 
 // UserLoad is a user's usage and pending asks in a queue of one member, as part of its Used and Pending. Most is the
@@ -329,6 +331,8 @@ type queueJSON struct {
 	Users    []userJSON    `json:"users,omitempty"`
 
 	Opportunistic *resourceJSON `json:"opportunistic,omitempty"`
+
+	MostOpportunistic *int `json:"mostOpportunistic,omitempty"`
 }
 
 type userJSON struct {
@@ -351,6 +355,7 @@ func (q *QueueLoad) form() queueJSON {
 		Queue: string(q.Queue), Label: q.Label, Capacity: toJSON(q.Capacity), Used: toJSON(q.Used),
 		Pending: toJSON(q.Pending), Free: toJSON(q.Free), AppsPending: q.AppsPending, AppsRunning: q.AppsRunning,
 		UAMs: q.UAMs, Planned: optional(q.Planned), Most: optional(q.Most), EachUser: optional(q.EachUser),
+		MostOpportunistic: q.MostOpportunistic,
 	}
 	for _, u := range q.Users {
 		j.Users = append(j.Users, userJSON{u.User, toJSON(u.Used), toJSON(u.Pending), toJSON(u.Most)})
@@ -378,6 +383,7 @@ func (j *queueJSON) queue() (QueueLoad, error) {
 		Queue: path, Label: j.Label, Capacity: j.Capacity.resource(), Used: j.Used.resource(),
 		Pending: j.Pending.resource(), Free: j.Free.resource(), AppsPending: j.AppsPending, AppsRunning: j.AppsRunning,
 		UAMs: j.UAMs, Planned: optional(j.Planned), Most: optional(j.Most), EachUser: optional(j.EachUser),
+		MostOpportunistic: j.MostOpportunistic,
 	}
 	if j.Opportunistic != nil {
 		q.Opportunistic = j.Opportunistic.resource()

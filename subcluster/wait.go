@@ -96,6 +96,8 @@ type Opportunistic struct {
 	Containers int32 `json:"containers"`
 	Waiting    int32 `json:"waiting"`
 	Asked      int32 `json:"asked,omitempty"` // for which no node's queue is short enough
+	// Held is the limit by which it gets no more, such as "queue root.a has its maximum of 5".
+	Held string `json:"held,omitempty"`
 	// Nodes are the nodes with waiting containers, the longest wait first; at most ten of NodesWaiting.
 	Nodes        []NodeWait `json:"nodes,omitempty"`
 	NodesWaiting int        `json:"nodes_waiting,omitempty"`
@@ -111,7 +113,7 @@ func (o *Opportunistic) Sentence() string {
 		text += fmt.Sprintf(" and %d more asked for", o.Asked)
 	}
 	if o.Waiting == 0 {
-		return text + "."
+		return text + "." + o.held()
 	}
 	var at []string
 	for _, n := range o.Nodes[:min(len(o.Nodes), namedNodes)] {
@@ -120,7 +122,15 @@ func (o *Opportunistic) Sentence() string {
 	if more := o.NodesWaiting - len(at); more > 0 {
 		at = append(at, fmt.Sprintf("others at %d more nodes", more))
 	}
-	return text + fmt.Sprintf("; %d of them wait in queues: %s.", o.Waiting, strings.Join(at, ", "))
+	return text + fmt.Sprintf("; %d of them wait in queues: %s.", o.Waiting, strings.Join(at, ", ")) + o.held()
+}
+
+// held returns the sentence about the limit, after a space.
+func (o *Opportunistic) held() string {
+	if o.Held == "" {
+		return ""
+	}
+	return " No more are granted: " + o.Held + "."
 }
 
 // NodeWait is a node with waiting opportunistic containers of an application.

@@ -329,7 +329,7 @@ func (c *cluster) allocateDistributed(
 	placed := codec.Placed(req.GetAllocatedContainers(), token.Ring{c.keys.container.Key()}, c.start.UnixMilli())
 	var nodes []rm.LoadedNode
 	c.allocates(a, req.GetAllocateRequest(), placed, func(m *rm.Machine) {
-		nodes = rm.LeastLoaded(m)
+		nodes = rm.LeastLoaded(m, a)
 	}, func(r *pb.AllocateResponseProto, err error) {
 		if err != nil {
 			reply(nil, err)

@@ -196,6 +196,8 @@ type queueDoc struct {
 	Opportunistic       float64 `json:"opportunistic_containers"`
 	OpportunisticMB     float64 `json:"opportunistic_mb"`
 	OpportunisticVCores float64 `json:"opportunistic_vcores"`
+
+	MostOpportunistic *float64 `json:"max_opportunistic_containers,omitempty"`
 }
 
 // flatten lists a scheduler document's queues, parents before children.
@@ -232,6 +234,9 @@ func flatten(path string, q map[string]any, out []queueDoc) []queueDoc {
 		OpportunisticVCores: num("opportunisticVCores"),
 	}
 	d.State, _ = q["state"].(string)
+	if most, ok := q["maxOpportunisticContainers"].(float64); ok {
+		d.MostOpportunistic = &most
+	}
 	if used, ok := q["resourcesUsed"].(map[string]any); ok {
 		d.UsedMB, _ = used["memory"].(float64)
 		d.UsedVCores, _ = used["vCores"].(float64)
@@ -290,6 +295,12 @@ var queueColumns = []column[queueDoc]{
 	{"APPS", false, wholeOf(func(q queueDoc) float64 { return q.Apps })},
 	{"CONTAINERS", false, wholeOf(func(q queueDoc) float64 { return q.Containers })},
 	{"OPPORTUNISTIC", false, wholeOf(func(q queueDoc) float64 { return q.Opportunistic })},
+	{"OPPORTUNISTIC-MAX", true, func(q queueDoc) string {
+		if q.MostOpportunistic == nil {
+			return "-"
+		}
+		return strconv.FormatFloat(*q.MostOpportunistic, 'f', 0, 64)
+	}},
 	{"OPPORTUNISTIC-MEMORY", true, memoryOf(func(q queueDoc) float64 { return q.OpportunisticMB })},
 	{"OPPORTUNISTIC-VCORES", true, wholeOf(func(q queueDoc) float64 { return q.OpportunisticVCores })},
 }

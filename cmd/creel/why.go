@@ -117,7 +117,11 @@ func (d whyDoc) write(w io.Writer, wide bool) {
 		case cause == "" && i == 0 && m.Diagnostics != "":
 			fmt.Fprintln(w, strings.TrimSpace(m.Diagnostics))
 		case cause == "" && i == 0 && m.Opportunistic != nil && m.Opportunistic.Asked > 0:
-			fmt.Fprintln(w, "no node has a queue that is short enough for its opportunistic containers")
+			text := "no node has a queue that is short enough for its opportunistic containers"
+			if m.Opportunistic.Held != "" {
+				text = "it gets no more opportunistic containers: " + m.Opportunistic.Held
+			}
+			fmt.Fprintln(w, text)
 		case cause == "" && i == 0 && m.State == creel.AppRunning.String():
 			fmt.Fprintln(w, "it waits for nothing: it has all it asked for")
 		}

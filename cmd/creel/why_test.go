@@ -64,13 +64,29 @@ func TestWhyListsOpportunisticContainers(t *testing.T) {
 	if out != want {
 		t.Errorf("it prints\n%s\nwant\n%s", out, want)
 	}
+
+	d.Waits[0].Opportunistic.Held = "queue root.a has its maximum of 3"
+	b.Reset()
+	d.write(&b, false)
+	for _, line := range []string{
+		"it gets no more opportunistic containers: queue root.a has its maximum of 3\n",
+		"up to 12 s. No more are granted: queue root.a has its maximum of 3.\n",
+	} {
+		if !strings.Contains(b.String(), line) {
+			t.Errorf("it prints\n%s\nwithout %q", b.String(), line)
+		}
+	}
 }
 
 // Both schedulers' documents have a queue's containers of both kinds.
 func TestQueueRowHasBothKindsOfContainers(t *testing.T) {
 	for _, count := range []string{"numContainers", "allocatedContainers"} {
 		list := flattened(map[string]any{"queueName": "root", count: 5.0,
-			"opportunisticContainers": 3.0, "opportunisticMemoryMB": 3072.0, "opportunisticVCores": 4.0})
+			"opportunisticContainers": 3.0, "opportunisticMemoryMB": 3072.0, "opportunisticVCores": 4.0,
+			"maxOpportunisticContainers": 0.0})
+		if len(list) == 1 && (list[0].MostOpportunistic == nil || *list[0].MostOpportunistic != 0) {
+			t.Errorf("%s: the maximum is %v", count, list[0].MostOpportunistic)
+		}
 		if len(list) != 1 || list[0].Containers != 5 || list[0].Opportunistic != 3 ||
 			list[0].OpportunisticMB != 3072 || list[0].OpportunisticVCores != 4 {
 			t.Errorf("%s: %+v", count, list)

@@ -262,6 +262,8 @@ type QueueUse struct {
 	// Opportunistic is the use of opportunistic containers, which is not part of Used.
 	Opportunistic        Amounts `json:"opportunistic,omitempty"`
 	OpportunisticPercent float64 `json:"opportunistic_percent,omitempty"`
+	// OpportunisticMost is the maximum of opportunistic containers that a member sets; nil: none.
+	OpportunisticMost *int `json:"opportunistic_most,omitempty"`
 }
 
 // useOf describes a queue's load as parts of the total.
@@ -270,6 +272,7 @@ func useOf(load *subcluster.QueueLoad, total creel.Resource) QueueUse {
 	use := QueueUse{
 		Used: amountsOf(load.Used), UsedPercent: 100 * Share(load.Used, total),
 		PendingPercent: 100 * Share(load.Pending, total), Running: running, Waiting: waiting,
+		OpportunisticMost: load.MostOpportunistic,
 	}
 	if !load.Opportunistic.IsZero() {
 		use.Opportunistic = amountsOf(load.Opportunistic)

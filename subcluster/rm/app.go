@@ -98,6 +98,7 @@ type app struct {
 type opportunisticUse struct {
 	used, overTime amounts.Vec // overTime: times ms, until accrued
 	containers     int32
+	lent           int32 // of containers, those on lent resources
 	accrued        int64 // ms
 }
 

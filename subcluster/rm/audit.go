@@ -40,6 +40,7 @@ func (m *Machine) Audit() error {
 	if uams != len(m.uams) {
 		c.fail("%d UAMs are counted as living, in truth %d", len(m.uams), uams)
 	}
+	c.tallies()
 	c.sched.Everything()
 	return c.err()
 }
@@ -173,4 +174,15 @@ func (c *auditor) app(a *app) {
 			a.id, free.containers, free.placed, u.containers, u.used)
 	}
 	c.sched.App(&a.App, holds)
+}
+
+// tallies checks the counts of queues' opportunistic containers.
+func (c *auditor) tallies() {
+	o := c.m.opportunistic
+	if o == nil || o.tallies == nil {
+		return
+	}
+	if again := o.tallied(); !reflect.DeepEqual(o.tallies, again) {
+		c.fail("queues have opportunistic containers %v, counted %v", again, o.tallies)
+	}
 }

@@ -250,6 +250,11 @@ func (o *opportunities) charge(c *container, sign int64) {
 	a.opportunistic.accrued = o.m.ms()
 	a.opportunistic.containers += int32(sign)
 	a.opportunistic.used.AddTimes(&o.m.sizeOf(c).V, sign)
+	if c.execution&lent != 0 {
+		a.opportunistic.lent += int32(sign)
+		return
+	}
+	o.counted(a, int32(sign))
 }
 
 // attach books a container on its node and for its application.

@@ -4,6 +4,7 @@ package rm
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/nodeset"
@@ -36,16 +37,24 @@ func SchedulingTermsOf(m *Machine, id creel.AttemptID) (SchedulingTerms, error) 
 	return SchedulingTerms{
 		Least: m.sizes.Resource(&m.sizes.Least), Step: m.sizes.Resource(&m.sizes.Step),
 		Most:      m.sizes.Resource(t.app.Queue().Largest()),
-		TokenLife: m.cfg.ContainerExpiry, IDStart: start, Nodes: LeastLoaded(m),
+		TokenLife: m.cfg.ContainerExpiry, IDStart: start, Nodes: LeastLoaded(m, id),
 	}, nil
 }
 
-// LeastLoaded returns the nodes on which NodeManagers may place opportunistic containers, the least loaded first.
-func LeastLoaded(m *Machine) (out []LoadedNode) {
+// LeastLoaded returns the nodes on which NodeManagers may place opportunistic containers of an attempt, the least
+// loaded first. There are no more of them than the containers that the limits of its queue leave room for.
+func LeastLoaded(m *Machine, id creel.AttemptID) (out []LoadedNode) {
 	if m.opportunistic == nil {
 		return nil
 	}
+	room := math.MaxInt
+	if a := m.apps[id.Application]; a != nil {
+		room, _ = m.opportunistic.room(a)
+	}
 	for serial := range m.opportunistic.nodes.Least {
+		if len(out) >= room {
+			break
+		}
 		n := m.nodeList[serial]
 		out = append(out, LoadedNode{Place: n.at, Rack: n.Rack(), Label: n.Label()})
 	}
@@ -93,6 +102,9 @@ func checkPlaced(m *Machine, t *attempt, k *PlacedContainer) (v amounts.Vec, why
 		return v, fmt.Sprintf("node %s is not running", k.Node)
 	case !t.app.mayGet():
 		return v, "the application gets no containers now"
+	}
+	if room, by := m.opportunistic.room(t.app); room == 0 {
+		return v, by.String() + " opportunistic containers"
 	}
 	v, err := m.sizes.Normalize(k.Resource, t.app.Queue().Largest())
 	if err != nil {

@@ -261,7 +261,7 @@ func TestNodeManagersGetLeastLoadedNodes(t *testing.T) {
 	listed := func(want ...string) {
 		t.Helper()
 		var got []string
-		for _, n := range LeastLoaded(w.m) {
+		for _, n := range LeastLoaded(w.m, p.am) {
 			got = append(got, n.Node.Host+n.Rack+" "+n.HTTPAddress)
 		}
 		if !slices.Equal(got, want) {

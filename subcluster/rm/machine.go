@@ -185,6 +185,14 @@ type opportunities struct {
 	placed []opportunistic.Placement
 	counts OpportunisticCounts
 	lender *lender // nil: nothing is lent
+	// tallies are the counts of queues with containers; nil before a limit asks for them.
+	tallies map[*sched.Queue]*tally
+}
+
+// tally counts the opportunistic containers of a queue with its descendants.
+type tally struct {
+	containers int32
+	users      map[string]int32
 }
 
 // lender gives asks for guaranteed containers opportunistic ones, on resources that a node's containers were allocated

@@ -62,8 +62,12 @@ func (o *opportunities) serve(t *attempt) {
 	if t.opportunistic == nil || !t.app.mayGet() {
 		return
 	}
+	room, _ := o.room(t.app)
+	if room == 0 {
+		return
+	}
 	o.placed = o.nodes.Allocate(t.opportunistic, &opportunistic.Call{
-		Now: o.m.now, Draw: o.draw,
+		Now: o.m.now, Draw: o.draw, Most: room,
 		Suits: func(serial int32, label string) bool {
 			n := &o.m.nodeList[serial].Node
 			return n.Label() == label && !t.app.Avoids(n)

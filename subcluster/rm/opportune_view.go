@@ -15,9 +15,10 @@ import (
 type OpportunisticView struct {
 	Containers int32
 	Resource   creel.Resource
-	Asked      int32      // containers asked for and not granted
-	Waiting    int32      // of Containers, those in queues of nodes
-	Nodes      []NodeWait // with waiting containers, the longest wait first
+	Asked      int32               // containers asked for and not granted
+	Waiting    int32               // of Containers, those in queues of nodes
+	Nodes      []NodeWait          // with waiting containers, the longest wait first
+	Held       *OpportunisticLimit // the application may get no more; nil: it may
 }
 
 // NodeWait is a node with waiting containers of an application.
@@ -39,6 +40,9 @@ func OpportunisticOf(m *Machine, id creel.ApplicationID) *OpportunisticView {
 	}
 	if v.Containers == 0 && v.Asked == 0 {
 		return nil
+	}
+	if room, by := m.opportunistic.room(a); room == 0 {
+		v.Held = by
 	}
 	at := map[*node]int{}
 	for _, t := range a.attempts {

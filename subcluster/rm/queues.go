@@ -17,6 +17,7 @@ func (m *Machine) ReloadQueues(now time.Time, spec queues.Spec) error {
 		return err
 	}
 	m.cfg.Queues = spec
+	m.opportunistic.requeued()
 	m.preempt()
 	m.settle()
 	return nil
@@ -65,6 +66,7 @@ func (m *Machine) Move(now time.Time, id creel.ApplicationID, to string) error {
 	if err := m.sched.Move(&a.App, q); err != nil {
 		return err
 	}
+	m.opportunistic.requeued()
 	a.path, a.moved = q.Path(), true
 	m.saveApp(a, func() {})
 	m.settle()

@@ -45,6 +45,9 @@ func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 		w.Text = "Nothing: it has all it asked for."
 		if n := m.opportunistic.asked(a.current); n > 0 {
 			w.Text = fmt.Sprintf("It asks for %d opportunistic containers, for which no node's queue is short enough.", n)
+			if room, by := m.opportunistic.room(a); room == 0 {
+				w.Text = fmt.Sprintf("It asks for %d opportunistic containers, but %s.", n, by)
+			}
 		}
 	}
 	if !a.state.ended() {

@@ -43,6 +43,29 @@ var table = []mutation{
 		wrong:    "if err := h.s.Impersonate(real, user, remote(r).Addr()); !MUTANT && err != nil {",
 		caughtBy: "subcluster/rm/rest TestListsAndStrangers",
 	},
+	// Maxima of opportunistic containers.
+	{
+		name:     "the maximum of a user counts all users",
+		file:     "subcluster/rm/opportune_limit.go",
+		old:      "			n, ofUser = t.containers, t.users[a.sub.User]\n",
+		wrong:    "			n, ofUser = t.containers, t.users[a.sub.User]\n			if MUTANT {\n				ofUser = n\n			}\n",
+		caughtBy: "subcluster/rm TestUserMaximumHoldsOpportunisticContainers",
+	},
+	{
+		name:     "a queue's count of opportunistic containers outlives a move",
+		file:     "subcluster/rm/opportune_limit.go",
+		old:      "	if o != nil {\n		o.tallies = nil\n",
+		wrong:    "	if o != nil && !MUTANT {\n		o.tallies = nil\n",
+		caughtBy: "subcluster/rm TestMaximaHoldInDrawnRuns",
+	},
+	{
+		name:     "a NodeManager may place containers beyond the maximum of a queue",
+		file:     "subcluster/rm/distributed.go",
+		old:      "	if room, by := m.opportunistic.room(t.app); room == 0 {\n		return v, by",
+		wrong:    "	if room, by := m.opportunistic.room(t.app); room == 0 && !MUTANT {\n		return v, by",
+		caughtBy: "subcluster/rm TestMaximumHoldsPlacedContainers",
+	},
+
 	// Durability: necessary state is saved before it is acted on.
 	{
 		name:  "a ResourceManager answers before its journal has the record",

@@ -114,6 +114,9 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 		of.AppsPending, of.AppsRunning = int64(q.PendingApps), int64(q.ActiveApps)
 		of.UAMs.Pending, of.UAMs.Running = uams.LiveIn(q.Path)
 		of.Opportunistic = q.Opportunistic
+		if most := q.Spec.Opportunistic.All; most.Set {
+			of.MostOpportunistic = &most.Most
+		}
 		if counts := counted(q.Waits.Counts[:]); len(counts) > 0 {
 			load.QueueWaits = append(load.QueueWaits, subcluster.QueueWaits{Queue: q.Path, Counts: counts})
 		}

@@ -30,6 +30,8 @@ type queue struct {
 	Active, Waiting                 int64 // applications
 	Containers, Asked               int64 // containers asked for and not granted
 	UsedMB, UsedVCores              int64
+	Opportunistic                   int64  // containers, which are not in Containers
+	MostOpportunistic               *int64 // nil: no maximum
 }
 
 // Bar is the queue's bullet bar.
@@ -66,7 +68,8 @@ type schedulerQueue struct {
 	NumActiveApps, NumPendingApps                                     pages.Figure
 	ChildQueues                                                       struct{ Queue []schedulerQueue }
 
-	AllocatedContainers, PendingContainers pages.Figure
+	AllocatedContainers, PendingContainers, OpportunisticContainers pages.Figure
+	MaxOpportunisticContainers                                      *int64
 }
 
 // loadTree reads the queues, each before its children.
@@ -103,7 +106,9 @@ func loadTree(c *pages.Call) ([]queue, string, error) {
 func (t *schedulerQueue) tree(out []queue, fair bool, part func(amounts) float64) []queue {
 	q := queue{
 		Path: t.QueuePath, State: t.State, Containers: int64(t.AllocatedContainers),
-		Asked:  int64(t.PendingContainers),
+		Asked: int64(t.PendingContainers),
+
+		Opportunistic: int64(t.OpportunisticContainers), MostOpportunistic: t.MaxOpportunisticContainers,
 		Active: int64(t.NumActiveApplications), Waiting: int64(t.NumPendingApplications),
 		UsedMB: int64(t.ResourcesUsed.Memory), UsedVCores: int64(t.ResourcesUsed.VCores),
 	}

@@ -25,6 +25,7 @@ type Placement struct {
 // Call is one allocation for an attempt.
 type Call struct {
 	Now   int64
+	Most  int                                   // containers, if above 0
 	Draw  func(n int) int                       // a random number below n
 	Suits func(serial int32, label string) bool // neither avoided by the attempt nor of another label
 }
@@ -34,6 +35,9 @@ func (l *Nodes) Allocate(a *Asks, c *Call, out []Placement) []Placement {
 	most := l.cfg.PerCall
 	if most <= 0 {
 		most = math.MaxInt
+	}
+	if c.Most > 0 {
+		most = min(most, c.Most)
 	}
 	r := round{l: l, c: c, most: len(out) + min(most, math.MaxInt-len(out)), out: out}
 	for _, w := range a.list {

@@ -26,7 +26,7 @@ const (
 //
 // Beyond Hadoop's keys, creel.scheduler.<queue path>.node-order = spread | pack sets the distribution of a queue's
 // containers over nodes. ordering-policy may be drf or priority in a leaf. allow-oversubscription = false keeps a queue
-// from lent resources.
+// from lent resources. maximum-opportunistic-containers, also with -per-user, limits those at a time.
 func ReadCapacity(props []Property, opt Options) (Config, error) {
 	r := &capacityReader{opt: opt, props: map[string]Property{}, perQueue: map[string]map[string]Property{}}
 	for _, p := range props {
@@ -374,6 +374,8 @@ var queueSettings = []string{
 	"disable_preemption",
 	"intra-queue-preemption.disable_preemption",
 	"allow-oversubscription",
+	"maximum-opportunistic-containers",
+	"maximum-opportunistic-containers-per-user",
 	"allow-zero-capacity-sum",
 	"auto-create-child-queue.enabled",
 	"auto-create-child-queue.max-queues",

@@ -121,6 +121,11 @@ func (r *capacityReader) settings(path creel.QueuePath, get lookup, leaf bool, p
 		IntraPreemptionDisabled: setting(
 			r, get, "intra-queue-preemption.disable_preemption", parseBool, parent.keepsWithin),
 		NoOversubscription: !setting(r, get, "allow-oversubscription", parseBool, true),
+
+		Opportunistic: queues.OpportunisticMaxima{
+			All:      setting(r, get, "maximum-opportunistic-containers", maximumContainers, queues.Maximum{}),
+			EachUser: setting(r, get, "maximum-opportunistic-containers-per-user", maximumContainers, queues.Maximum{}),
+		},
 	}
 	if q.Capacity.Unit != queues.Absolute { // a queue with amounts gets its share of the limit
 		q.MaxApps = cmp.Or(q.MaxApps, r.maxQueueApps)

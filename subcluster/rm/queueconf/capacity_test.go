@@ -211,6 +211,9 @@ root.p.leaf.user-settings.bob.weight = 0.5
 root.p.leaf.disable_preemption = true
 root.p.leaf.intra-queue-preemption.disable_preemption = true
 root.p.leaf.allow-oversubscription = false
+root.p.leaf.maximum-opportunistic-containers = 5
+root.p.leaf.maximum-opportunistic-containers-per-user = 0
+root.p.maximum-opportunistic-containers = -1
 root.p.leaf.maximum-application-lifetime = 0
 root.p.leaf.accessible-node-labels = gpu
 root.p.leaf.accessible-node-labels.gpu.capacity = 50
@@ -223,15 +226,18 @@ creel.scheduler.root.p.leaf.node-order = pack
 	root := &c.Queues.Root
 	leaf := queueAt(t, root, "root.p.leaf")
 	want := queues.Queue{
-		Name:                    "leaf",
-		Capacity:                queues.PercentOf(100),
-		MaxCapacity:             queues.PercentOf(100),
-		State:                   creel.QueueStopped,
-		Submit:                  queues.ACL{Users: []string{"u1", "u2"}, Groups: []string{"g1", "g2"}},
-		Admin:                   queues.ACL{Groups: []string{"g3"}},
-		Priority:                3,
-		Policy:                  queues.FairShare,
-		NoOversubscription:      true,
+		Name:               "leaf",
+		Capacity:           queues.PercentOf(100),
+		MaxCapacity:        queues.PercentOf(100),
+		State:              creel.QueueStopped,
+		Submit:             queues.ACL{Users: []string{"u1", "u2"}, Groups: []string{"g1", "g2"}},
+		Admin:              queues.ACL{Groups: []string{"g3"}},
+		Priority:           3,
+		Policy:             queues.FairShare,
+		NoOversubscription: true,
+		Opportunistic: queues.OpportunisticMaxima{
+			All: queues.Maximum{Set: true, Most: 5}, EachUser: queues.Maximum{Set: true},
+		},
 		PolicyName:              "fair",
 		SizeWeight:              true,
 		NodeOrder:               queues.Pack,

@@ -116,6 +116,8 @@ var (
 		"fairSharePreemptionThreshold",
 		"allowPreemptionFrom",
 		"allowOversubscription",
+		"maxOpportunisticContainers",
+		"maxOpportunisticContainersPerUser",
 		"reservation",
 		"aclAdministerReservations",
 		"aclListReservations",
@@ -333,6 +335,10 @@ func (r *fairReader) element(f *element, q *queues.Queue) {
 		q.PreemptionDisabled = !fairValue(r, f, parseBool, true)
 	case "allowOversubscription":
 		q.NoOversubscription = !fairValue(r, f, parseBool, true)
+	case "maxOpportunisticContainers":
+		q.Opportunistic.All = fairValue(r, f, maximumContainers, queues.Maximum{})
+	case "maxOpportunisticContainersPerUser":
+		q.Opportunistic.EachUser = fairValue(r, f, maximumContainers, queues.Maximum{})
 	case "reservation", "aclAdministerReservations", "aclListReservations", "aclSubmitReservations":
 		q.Settings = append(q.Settings, queues.Setting{Key: f.name, Value: f.value()})
 		r.warn(r.file, f.line, "<%s>: reservations are kept and not used yet", f.name)

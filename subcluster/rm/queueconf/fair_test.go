@@ -302,7 +302,9 @@ func TestRootAndPoolElements(t *testing.T) {
 	c := readFair(t, `<allocations>
 <queue name="root"><aclSubmitApps> </aclSubmitApps><aclAdministerApps>adm grp</aclAdministerApps><schedulingPolicy>drf</schedulingPolicy>
   <pool name="a"><schedulingPolicy>fifo</schedulingPolicy><maxContainerAllocation>memory-mb=4096</maxContainerAllocation><allowPreemptionFrom>false</allowPreemptionFrom>
-    <allowOversubscription>false</allowOversubscription></pool></queue>
+    <allowOversubscription>false</allowOversubscription>
+    <maxOpportunisticContainers>5</maxOpportunisticContainers>
+    <maxOpportunisticContainersPerUser>2</maxOpportunisticContainersPerUser></pool></queue>
 <queue name="b"><schedulingPolicy>drf</schedulingPolicy><weight>0</weight><maxAMShare>-1.0f</maxAMShare></queue>
 <defaultFairSharePreemptionTimeout>30</defaultFairSharePreemptionTimeout><defaultFairSharePreemptionThreshold>0.8</defaultFairSharePreemptionThreshold>
 <queueMaxAppsDefault>7</queueMaxAppsDefault>
@@ -317,6 +319,7 @@ func TestRootAndPoolElements(t *testing.T) {
 	}
 	if a.Policy != queues.Fifo || !a.MaxAllocation.Equal(creel.NewResource(4096, 4)) || !a.PreemptionDisabled ||
 		!a.NoOversubscription || b.NoOversubscription ||
+		a.Opportunistic.All != (queues.Maximum{Set: true, Most: 5}) || a.Opportunistic.EachUser.Most != 2 ||
 		a.MaxParallelApps != 7 {
 		t.Errorf("a %+v", a)
 	}

@@ -250,3 +250,15 @@ func (v vector) amount(names []string, missing int64) queues.Amount {
 
 // within reports whether each type of a maximum is at least the minimum.
 func within(minimum, maximum creel.Resource) bool { return minimum.Fits(maximum) }
+
+// maximumContainers parses a number of containers at a time; -1 is no maximum.
+func maximumContainers(text string) (queues.Maximum, error) {
+	n, err := parseInt(text)
+	switch {
+	case err != nil:
+		return queues.Maximum{}, err
+	case n < -1:
+		return queues.Maximum{}, fmt.Errorf("%d is no number of containers; -1 means no maximum", n)
+	}
+	return queues.Maximum{Set: n >= 0, Most: max(n, 0)}, nil
+}

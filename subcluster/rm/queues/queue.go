@@ -57,6 +57,8 @@ type Queue struct {
 	MaxLifetime     time.Duration // maximum-application-lifetime [no limit]; NoLifetime if 0 is configured
 	DefaultLifetime time.Duration // default-application-lifetime [MaxLifetime]
 
+	Opportunistic OpportunisticMaxima // of the queue with its descendants
+
 	AutoCreate *AutoCreate // leaf queues created on demand below this queue
 
 	// Preemption; Spec.Preemption enables it.
@@ -88,6 +90,15 @@ func (q *Queue) ParallelLimit() int {
 		return 0
 	}
 	return min(q.MaxParallelApps, math.MaxInt32)
+}
+
+// OpportunisticMaxima are the maxima of a queue's opportunistic containers, of all and of those of each user.
+type OpportunisticMaxima struct{ All, EachUser Maximum }
+
+// Maximum is a configured number of containers at a time. The zero value is no maximum.
+type Maximum struct {
+	Set  bool
+	Most int
 }
 
 // NoLifetime is a configured lifetime of 0: no limit, whatever the parent has.

@@ -86,11 +86,17 @@ func (h *Handler) vector(w *writer, q *sched.QueueView) {
 }
 
 // containers counts a queue's containers. Hadoop has no fields for the opportunistic ones, so these are only written if
-// there are any.
+// there are any, and their maxima only if they are set.
 func containers(w *writer, q *rm.QueueView) {
 	w.Int("allocatedContainers", int64(q.Containers))
 	w.Int("reservedContainers", int64(q.ReservedContainers))
 	w.Int("pendingContainers", int64(q.PendingContainers)+int64(q.InLineContainers))
+	if most := q.Spec.Opportunistic.All; most.Set {
+		w.Int("maxOpportunisticContainers", int64(most.Most))
+	}
+	if most := q.Spec.Opportunistic.EachUser; most.Set {
+		w.Int("maxOpportunisticContainersPerUser", int64(most.Most))
+	}
 	if q.OpportunisticContainers > 0 {
 		w.Int("opportunisticContainers", int64(q.OpportunisticContainers))
 		w.Int("opportunisticMemoryMB", q.Opportunistic.MemoryMB)

@@ -55,6 +55,9 @@ func opportunisticOf(v *rm.OpportunisticView, now time.Time) *subcluster.Opportu
 	out := &subcluster.Opportunistic{
 		Containers: v.Containers, Asked: v.Asked, Waiting: v.Waiting, NodesWaiting: len(v.Nodes),
 	}
+	if v.Held != nil {
+		out.Held = v.Held.String()
+	}
 	for _, n := range v.Nodes[:min(len(v.Nodes), maxNodesWaiting)] {
 		out.Nodes = append(out.Nodes, subcluster.NodeWait{
 			Node: n.Node.String(), Waiting: n.Containers, Longest: max(now.Sub(n.Since), 0).Seconds(),

@@ -46,7 +46,7 @@ func (d Distributed) Allocate(
 ) {
 	allocate(d.Server, attempt, r, func(m *rm.Machine, now time.Time, a *rm.Answer) *codec.AllocateAnswer {
 		out := codec.CopyAnswer(m, now, a)
-		out.LeastLoaded = rm.LeastLoaded(m)
+		out.LeastLoaded = rm.LeastLoaded(m, attempt)
 		return out
 	}, answer)
 }
