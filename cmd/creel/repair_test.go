@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel/subcluster/rm/journal"
+	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
 // A journal with a bad block in its middle is refused with the command that
@@ -77,7 +78,7 @@ func write(t *testing.T, dir string) {
 	ended := make(chan error, 1)
 	go func() { ended <- j.Run(ctx) }()
 	for i := range 3 {
-		var tx journal.Tx
+		var tx state.Tx
 		tx.Put(fmt.Sprintf("key %d", i), fmt.Appendf(nil, "value %d", i))
 		done := make(chan error, 1)
 		j.Commit(&tx, func(err error) { done <- err })
