@@ -121,7 +121,10 @@ var rules = map[string]rule{
 	"policies":                   {pure: true, imports: []string{".", "subcluster", "internal/strictjson"}},
 	"statestore":                 {pure: true, imports: []string{".", "internal/units", "subcluster"}},
 	"router": {
-		pure: true, imports: []string{".", "subcluster", "policies", "internal/units", "internal/waitstats", "router/history"},
+		pure: true,
+		imports: []string{
+			".", "subcluster", "statestore", "policies", "internal/units", "internal/waitstats", "router/history",
+		},
 	},
 	"router/history": {pure: true},
 	"amrmproxy": {

@@ -12,25 +12,13 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Homes is the part of the state store that the router needs; package statestore documents it. The first claim of an
-// application has number 1. Each later claim or move has the next number.
+// Homes is the part of the state store that the router needs; package statestore documents it.
 type Homes interface {
-	Claim(
-		ctx context.Context,
-		app creel.ApplicationID,
-		member creel.SubclusterID,
-		placement []byte,
-	) (home creel.SubclusterID, number int64, err error)
-	Move(
-		ctx context.Context,
-		app creel.ApplicationID,
-		from, to creel.SubclusterID,
-		number int64,
-		placement []byte,
-	) (home creel.SubclusterID, err error)
+	statestore.Claims
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	// Ended returns when the home reported the application's end; zero: it has not.
 	Ended(ctx context.Context, app creel.ApplicationID) (time.Time, error)

@@ -165,26 +165,7 @@ const MostRaised = 1000
 // The claims of a written home continue above its Newest, and above 1. A router that still has a lost claim must not
 // find its number in the store again: its move would succeed although another router has acted since. A member that
 // knows a higher claim would reject calls under lower ones. A reported number above MostRaised is not believed.
-func Reclaim(
-	ctx context.Context,
-	store interface {
-		Claim(
-			ctx context.Context,
-			app creel.ApplicationID,
-			member creel.SubclusterID,
-			placement []byte,
-		) (home creel.SubclusterID, number int64, err error)
-		Move(
-			ctx context.Context,
-			app creel.ApplicationID,
-			from,
-			to creel.SubclusterID,
-			number int64,
-			placement []byte,
-		) (home creel.SubclusterID, err error)
-	},
-	homes []Home,
-) (conflicts []Conflict, err error) {
+func Reclaim(ctx context.Context, store Claims, homes []Home) (conflicts []Conflict, err error) {
 	for _, h := range homes {
 		is, number, e := store.Claim(ctx, h.Application, h.Home, nil)
 		above := max(1, h.Newest)

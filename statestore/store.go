@@ -58,8 +58,8 @@ type Members interface {
 	RecordsOf(ctx context.Context, queues []string, loads bool) (subcluster.Records, error)
 }
 
-// Homes of applications.
-type Homes interface {
+// Claims decide the homes of applications.
+type Claims interface {
 	// Claim returns the application's home, which is member if it had none. Each claim of an application, and each
 	// move, has a number one higher than the one before. The first has 1. So 1 means that this very call made the
 	// record, and that no other caller can have acted on it before. A repeat has a higher number, even for the same
@@ -88,6 +88,11 @@ type Homes interface {
 		number int64,
 		placement []byte,
 	) (creel.SubclusterID, error)
+}
+
+// Homes of applications.
+type Homes interface {
+	Claims
 	// Absent records that a home reported an application as unknown, after a call under the claim of that number. It is
 	// for homes that cannot disown: Hadoop's ResourceManager, and creel's before fences. surely: that call was
 	// rejected, or never arrived.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cache remembers homes in front of a store, in a bounded map. So a lookup takes nanoseconds, and known homes
-// are served while the store is in trouble. Claims and moves always go to the store.
+// Package cache has the homes of applications that were used last, in front of a store. So most lookups need no call to
+// the store, and known homes are served while the store does not answer. Claims and moves always go to the store.
 package cache
 
 import (
@@ -14,39 +14,9 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// Source is the part of a store that the cache needs.
-type Source interface {
-	Claim(
-		ctx context.Context,
-		app creel.ApplicationID,
-		member creel.SubclusterID,
-		placement []byte,
-	) (home creel.SubclusterID, number int64, err error)
-	Move(
-		ctx context.Context,
-		app creel.ApplicationID,
-		from, to creel.SubclusterID,
-		number int64,
-		placement []byte,
-	) (creel.SubclusterID, error)
-	Absent(
-		ctx context.Context,
-		app creel.ApplicationID,
-		home creel.SubclusterID,
-		number int64,
-		surely bool,
-	) (time.Duration, error)
-	Accept(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, life int64) error
-	AcceptedIn(ctx context.Context, app creel.ApplicationID) (life int64, err error)
-	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
-	Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error)
-	Ended(ctx context.Context, app creel.ApplicationID) (time.Time, error)
-	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
-}
-
 // Config of a cache.
 type Config struct {
-	// Size is the number of homes it holds: 100,000 (5.5 MB). It never remembers more than twice as many.
+	// Size is the number of homes it holds: 100,000 (16 MB).
 	Size int
 	// Fresh is the time for which an answer is used without asking again: 30s. An announced change (Changed) ends it at
 	// once.
@@ -58,9 +28,10 @@ type Config struct {
 	Rest time.Duration
 }
 
-// Homes is a Source with a memory. It is safe for concurrent use.
+// Homes caches the homes of a store. Calls that it has no method for go to the store. It is safe for concurrent use.
 type Homes struct {
-	source Source
+	statestore.Homes // the store's
+
 	cfg    Config
 	memory memory
 	began  time.Time    // times below are ns since then
@@ -71,7 +42,7 @@ type Homes struct {
 }
 
 // New makes an empty cache in front of a store.
-func New(source Source, cfg Config) *Homes {
+func New(store statestore.Homes, cfg Config) *Homes {
 	if cfg.Size <= 0 {
 		cfg.Size = 100_000
 	}
@@ -84,7 +55,7 @@ func New(source Source, cfg Config) *Homes {
 	if cfg.Rest <= 0 {
 		cfg.Rest = time.Second
 	}
-	h := &Homes{source: source, cfg: cfg, began: time.Now()}
+	h := &Homes{Homes: store, cfg: cfg, began: time.Now()}
 	h.memory.init(cfg.Size)
 	return h
 }
@@ -110,7 +81,7 @@ func (h *Homes) Home(ctx context.Context, app creel.ApplicationID) (creel.Subclu
 		ctx, cancel = context.WithTimeout(ctx, h.cfg.Patience)
 		defer cancel()
 	}
-	is, err := h.source.Home(ctx, app)
+	is, err := h.Homes.Home(ctx, app)
 	switch {
 	case err == nil:
 		h.memory.put(app, is, now)
@@ -132,42 +103,11 @@ func (h *Homes) Claim(
 	placement []byte,
 ) (home creel.SubclusterID, number int64, err error) {
 	now := h.now()
-	is, number, err := h.source.Claim(ctx, app, member, placement)
+	is, number, err := h.Homes.Claim(ctx, app, member, placement)
 	if err == nil {
 		h.memory.put(app, is, now)
 	}
 	return is, number, err
-}
-
-// Absent goes to the store.
-func (h *Homes) Absent(
-	ctx context.Context,
-	app creel.ApplicationID,
-	home creel.SubclusterID,
-	number int64,
-	surely bool,
-) (time.Duration, error) {
-	return h.source.Absent(ctx, app, home, number, surely)
-}
-
-// Accept goes to the store.
-func (h *Homes) Accept(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, life int64) error {
-	return h.source.Accept(ctx, app, home, life)
-}
-
-// AcceptedIn goes to the store: only repeats of submissions ask for it.
-func (h *Homes) AcceptedIn(ctx context.Context, app creel.ApplicationID) (int64, error) {
-	return h.source.AcceptedIn(ctx, app)
-}
-
-// Placement goes to the store: few callers ask for it.
-func (h *Homes) Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error) {
-	return h.source.Placement(ctx, app)
-}
-
-// Ended goes to the store: few callers ask for it.
-func (h *Homes) Ended(ctx context.Context, app creel.ApplicationID) (time.Time, error) {
-	return h.source.Ended(ctx, app)
 }
 
 // Move goes to the store; the current home is remembered.
@@ -179,7 +119,7 @@ func (h *Homes) Move(
 	placement []byte,
 ) (creel.SubclusterID, error) {
 	now := h.now()
-	is, err := h.source.Move(ctx, app, from, to, number, placement)
+	is, err := h.Homes.Move(ctx, app, from, to, number, placement)
 	switch {
 	case err == nil, errors.Is(err, creel.ErrConflict) && is != "":
 		h.memory.put(app, is, now)
@@ -191,7 +131,7 @@ func (h *Homes) Move(
 
 // Forget goes to the store.
 func (h *Homes) Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error {
-	err := h.source.Forget(ctx, app, home, ttl)
+	err := h.Homes.Forget(ctx, app, home, ttl)
 	h.memory.expire(app, h.now(), false)
 	return err
 }

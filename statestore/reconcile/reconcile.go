@@ -24,16 +24,10 @@ import (
 
 // Store is the part of a state store that the loop needs.
 type Store interface {
+	statestore.Claims
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error)
 	Release(ctx context.Context, l statestore.Lease) error
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
-	Move(
-		ctx context.Context,
-		app creel.ApplicationID,
-		from, to creel.SubclusterID,
-		number int64,
-		placement []byte,
-	) (creel.SubclusterID, error)
 }
 
 // Config of a Loop. View, Ask and End are required.
