@@ -167,12 +167,7 @@ func (m *Memory) KeepDaemon(ctx context.Context, d Daemon, life time.Duration) e
 	if _, err := EncodeDaemon(d, life); err != nil {
 		return err
 	}
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return t.KeepDaemon(now, d, life)
+	return m.write(ctx, func(t *State, now time.Time) error { return t.KeepDaemon(now, d, life) })
 }
 
 // DropDaemon implements Daemons.
@@ -180,17 +175,12 @@ func (m *Memory) DropDaemon(ctx context.Context, d Daemon) error {
 	if err := CheckDaemon(&d); err != nil {
 		return err
 	}
-	t, _, unlock, err := m.write(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return t.DropDaemon(d)
+	return m.write(ctx, func(t *State, _ time.Time) error { return t.DropDaemon(d) })
 }
 
 // Daemons implements Daemons.
 func (m *Memory) Daemons(_ context.Context, cursor string, limit int) ([]LiveDaemon, string, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	return t.Daemons(now, cursor, limit)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.Daemons(m.clock(), cursor, limit)
 }

@@ -369,40 +369,30 @@ func (t *State) restoreDocuments(list []keptDocument) error {
 
 // PutDocument implements Documents.
 func (m *Memory) PutDocument(ctx context.Context, w DocumentWrite) (Document, error) {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return Document{}, err
-	}
-	defer unlock()
-	d, err := t.PutDocument(now, w)
-	if err == nil {
-		m.record(ctx, t, now)
-	}
-	if err == nil && !w.Quiet {
-		m.tell(Change{Kind: ChangeDocuments, Class: w.Class, Version: d.Version})
-	}
-	return d, err
+	return write(ctx, m, func(t *State, now time.Time) (Document, error) {
+		d, err := t.PutDocument(now, w)
+		if err == nil && !w.Quiet {
+			m.tell(Change{Kind: ChangeDocuments, Class: w.Class, Version: d.Version})
+		}
+		return d, err
+	})
 }
 
 // Documents implements Documents.
 func (m *Memory) Documents(_ context.Context, class string) (DocumentSet, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	return t.Documents(now, class)
+	return read(m, func(t *State, now time.Time) (DocumentSet, error) { return t.Documents(now, class) })
 }
 
 // DocumentsSince implements Documents.
 func (m *Memory) DocumentsSince(_ context.Context, class string, before DocumentSet) (DocumentSet, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	return t.DocumentsSince(now, class, before)
+	return read(m, func(t *State, now time.Time) (DocumentSet, error) {
+		return t.DocumentsSince(now, class, before)
+	})
 }
 
 // DocumentOf implements Documents.
 func (m *Memory) DocumentOf(_ context.Context, class, name string, queues []string) (Document, error) {
-	t, _, unlock := m.read()
-	defer unlock()
-	return t.DocumentOf(class, name, queues)
+	return read(m, func(t *State, _ time.Time) (Document, error) { return t.DocumentOf(class, name, queues) })
 }
 
 // DocumentHistory implements Documents.
@@ -412,7 +402,7 @@ func (m *Memory) DocumentHistory(
 	before int64,
 	limit int,
 ) ([]Document, error) {
-	t, _, unlock := m.read()
-	defer unlock()
-	return t.DocumentHistory(class, name, before, limit)
+	return read(m, func(t *State, _ time.Time) ([]Document, error) {
+		return t.DocumentHistory(class, name, before, limit)
+	})
 }

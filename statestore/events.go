@@ -232,26 +232,12 @@ func (m *Memory) AppendEvent(ctx context.Context, e Event) error {
 	if _, err := EncodeEvent(e); err != nil {
 		return err
 	}
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return t.AppendEvent(now, e)
+	return m.write(ctx, func(t *State, now time.Time) error { return t.AppendEvent(now, e) })
 }
 
 // Events implements Events.
 func (m *Memory) Events(_ context.Context, after string, limit int) ([]Event, error) {
-	t, _, unlock := m.read()
-	defer unlock()
-	return t.Events(after, limit)
-}
-
-// record records the event attached to the context of a write that was made. The event was checked before the write.
-func (m *Memory) record(ctx context.Context, t *State, now time.Time) {
-	if e, ok := RecordingOf(ctx); ok {
-		_ = t.AppendEvent(now, e)
-	}
+	return read(m, func(t *State, _ time.Time) ([]Event, error) { return t.Events(after, limit) })
 }
 
 // CheckRecording rejects a write with an event that cannot be recorded.

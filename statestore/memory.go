@@ -32,28 +32,51 @@ func NewMemory(state *State, clock func() time.Time) *Memory {
 	return &Memory{clock: clock, state: state, subs: map[*subscriber]struct{}{}}
 }
 
-// read locks and returns the state and the time.
-func (m *Memory) read() (t *State, now time.Time, unlock func()) {
+// read makes one read of the state.
+func read[T any](m *Memory, call func(t *State, now time.Time) (T, error)) (T, error) {
 	m.mu.Lock()
-	return m.state, m.clock(), m.mu.Unlock
+	defer m.mu.Unlock()
+	return call(m.state, m.clock())
 }
 
-// write is read for changes: it also checks the context and the lease attached to it.
-func (m *Memory) write(ctx context.Context) (t *State, now time.Time, unlock func(), err error) {
+// write makes one change of the state: under the lease attached to ctx, and with the event attached to it.
+func (m *Memory) write(ctx context.Context, call func(t *State, now time.Time) error) error {
 	if err := ctx.Err(); err != nil {
-		return nil, time.Time{}, nil, err
+		return err
 	}
 	if err := CheckRecording(ctx); err != nil {
-		return nil, time.Time{}, nil, err
+		return err
 	}
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	if l, ok := FenceOf(ctx); ok {
 		if err := m.state.Check(l); err != nil {
-			m.mu.Unlock()
-			return nil, time.Time{}, nil, err
+			return err
 		}
 	}
-	return m.state, m.clock(), m.mu.Unlock, nil
+	now := m.clock()
+	err := call(m.state, now)
+	if e, ok := RecordingOf(ctx); ok && err == nil {
+		_ = m.state.AppendEvent(now, e) // it was checked above
+	}
+	return err
+}
+
+// write is Memory.write for a change with a result. Without it, the result is the zero value.
+func write[T any](ctx context.Context, m *Memory, call func(t *State, now time.Time) (T, error)) (out T, err error) {
+	err = m.write(ctx, func(t *State, now time.Time) (err error) {
+		out, err = call(t, now)
+		return err
+	})
+	return out, err
+}
+
+// told notifies the subscribers of a change that was made, and returns its error.
+func (m *Memory) told(err error, c Change) error {
+	if err == nil {
+		m.tell(c)
+	}
+	return err
 }
 
 // tell passes a change to the subscribers; the caller has locked m.mu. It never blocks.
@@ -98,20 +121,14 @@ func (m *Memory) Watch(ctx context.Context, notify func(Change)) error {
 
 // Snapshot writes the whole store as JSON, for Restore.
 func (m *Memory) Snapshot() ([]byte, error) {
-	t, _, unlock := m.read()
-	defer unlock()
-	return t.Snapshot()
+	return read(m, func(t *State, _ time.Time) ([]byte, error) { return t.Snapshot() })
 }
 
 // Restore replaces the whole store by a snapshot.
 func (m *Memory) Restore(data []byte) error {
-	t, _, unlock := m.read()
-	defer unlock()
-	if err := t.Restore(data); err != nil {
-		return err
-	}
-	m.tell(Change{Kind: ChangeResync})
-	return nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.told(m.state.Restore(data), Change{Kind: ChangeResync})
 }
 
 // NextEpoch implements Members.
@@ -121,95 +138,54 @@ func (m *Memory) NextEpoch(
 	previous int64,
 	takeOver bool,
 ) (int64, error) {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer unlock()
-	return t.NextEpoch(now, id, previous, takeOver)
+	return write(ctx, m, func(t *State, now time.Time) (int64, error) {
+		return t.NextEpoch(now, id, previous, takeOver)
+	})
 }
 
 // Register implements Members.
 func (m *Memory) Register(ctx context.Context, member subcluster.Member) error {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := t.Register(now, member); err != nil {
-		return err
-	}
-	m.tell(Change{Kind: ChangeMembers})
-	return nil
+	return m.write(ctx, func(t *State, now time.Time) error {
+		return m.told(t.Register(now, member), Change{Kind: ChangeMembers})
+	})
 }
 
 // Heartbeat implements Members.
 func (m *Memory) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return t.Heartbeat(now, b)
+	return m.write(ctx, func(t *State, now time.Time) error { return t.Heartbeat(now, b) })
 }
 
 // Drain implements Members.
 func (m *Memory) Drain(ctx context.Context, id creel.SubclusterID, reason string) error {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := t.Drain(id, reason); err != nil {
-		return err
-	}
-	m.record(ctx, t, now)
-	m.tell(Change{Kind: ChangeMembers})
-	return nil
+	return m.write(ctx, func(t *State, now time.Time) error {
+		return m.told(t.Drain(id, reason), Change{Kind: ChangeMembers})
+	})
 }
 
 // Deregister implements Members.
 func (m *Memory) Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := t.Deregister(id, epoch); err != nil {
-		return err
-	}
-	m.record(ctx, t, now)
-	m.tell(Change{Kind: ChangeMembers})
-	return nil
+	return m.write(ctx, func(t *State, now time.Time) error {
+		return m.told(t.Deregister(id, epoch), Change{Kind: ChangeMembers})
+	})
 }
 
 // RemoveMember implements Members.
 func (m *Memory) RemoveMember(ctx context.Context, id creel.SubclusterID) error {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := t.RemoveMember(now, id); err != nil {
-		return err
-	}
-	m.record(ctx, t, now)
-	m.tell(Change{Kind: ChangeMembers})
-	return nil
+	return m.write(ctx, func(t *State, now time.Time) error {
+		return m.told(t.RemoveMember(now, id), Change{Kind: ChangeMembers})
+	})
 }
 
 // Records implements Members.
 func (m *Memory) Records(context.Context) (subcluster.Records, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	return t.Records(now), nil
+	return read(m, func(t *State, now time.Time) (subcluster.Records, error) { return t.Records(now), nil })
 }
 
 // RecordsOf implements Members.
 func (m *Memory) RecordsOf(_ context.Context, queues []string, _ bool) (subcluster.Records, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	return t.RecordsOf(now, queues), nil
+	return read(m, func(t *State, now time.Time) (subcluster.Records, error) {
+		return t.RecordsOf(now, queues), nil
+	})
 }
 
 // Claim implements Homes.
@@ -219,12 +195,11 @@ func (m *Memory) Claim(
 	member creel.SubclusterID,
 	placement []byte,
 ) (home creel.SubclusterID, number int64, err error) {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return "", 0, err
-	}
-	defer unlock()
-	return t.Claim(now, app, member, placement)
+	err = m.write(ctx, func(t *State, now time.Time) (err error) {
+		home, number, err = t.Claim(now, app, member, placement)
+		return err
+	})
+	return home, number, err
 }
 
 // Move implements Homes.
@@ -235,16 +210,13 @@ func (m *Memory) Move(
 	number int64,
 	placement []byte,
 ) (creel.SubclusterID, error) {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	is, moved, err := t.Move(now, app, from, to, number, placement)
-	if moved {
-		m.tell(Change{Kind: ChangeHome, Application: app})
-	}
-	return is, err
+	return write(ctx, m, func(t *State, now time.Time) (creel.SubclusterID, error) {
+		is, moved, err := t.Move(now, app, from, to, number, placement)
+		if moved {
+			m.tell(Change{Kind: ChangeHome, Application: app})
+		}
+		return is, err
+	})
 }
 
 // Absent implements Homes.
@@ -255,12 +227,9 @@ func (m *Memory) Absent(
 	number int64,
 	surely bool,
 ) (time.Duration, error) {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer unlock()
-	return t.Absent(now, app, home, number, surely)
+	return write(ctx, m, func(t *State, now time.Time) (time.Duration, error) {
+		return t.Absent(now, app, home, number, surely)
+	})
 }
 
 // Accept implements Homes.
@@ -268,40 +237,27 @@ func (m *Memory) Accept(ctx context.Context, app creel.ApplicationID, home creel
 	if err := CheckLife(app, life); err != nil { // before the lease of a fenced write is checked
 		return err
 	}
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return t.Accept(now, app, home, life)
+	return m.write(ctx, func(t *State, now time.Time) error { return t.Accept(now, app, home, life) })
 }
 
 // AcceptedIn implements Homes.
 func (m *Memory) AcceptedIn(_ context.Context, app creel.ApplicationID) (int64, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	return t.AcceptedIn(now, app)
+	return read(m, func(t *State, now time.Time) (int64, error) { return t.AcceptedIn(now, app) })
 }
 
 // Home implements Homes.
 func (m *Memory) Home(_ context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	return t.Home(now, app)
+	return read(m, func(t *State, now time.Time) (creel.SubclusterID, error) { return t.Home(now, app) })
 }
 
 // Placement implements Homes.
 func (m *Memory) Placement(_ context.Context, app creel.ApplicationID) ([]byte, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	return t.Placement(now, app)
+	return read(m, func(t *State, now time.Time) ([]byte, error) { return t.Placement(now, app) })
 }
 
 // Ended implements Homes.
 func (m *Memory) Ended(_ context.Context, app creel.ApplicationID) (time.Time, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	return t.Ended(now, app)
+	return read(m, func(t *State, now time.Time) (time.Time, error) { return t.Ended(now, app) })
 }
 
 // Forget implements Homes.
@@ -311,16 +267,9 @@ func (m *Memory) Forget(
 	home creel.SubclusterID,
 	ttl time.Duration,
 ) error {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := t.Forget(now, app, home, ttl); err != nil {
-		return err
-	}
-	m.tell(Change{Kind: ChangeHome, Application: app})
-	return nil
+	return m.write(ctx, func(t *State, now time.Time) error {
+		return m.told(t.Forget(now, app, home, ttl), Change{Kind: ChangeHome, Application: app})
+	})
 }
 
 // HomesAt implements Homes.
@@ -330,19 +279,14 @@ func (m *Memory) HomesAt(
 	cursor string,
 	limit int,
 ) ([]Home, string, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	return t.HomesAt(now, member, cursor, limit)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.HomesAt(m.clock(), member, cursor, limit)
 }
 
 // Sweep implements Homes.
 func (m *Memory) Sweep(ctx context.Context, limit int) (int, error) {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer unlock()
-	return t.Sweep(now, limit)
+	return write(ctx, m, func(t *State, now time.Time) (int, error) { return t.Sweep(now, limit) })
 }
 
 // ClaimReservation implements Reservations.
@@ -351,12 +295,11 @@ func (m *Memory) ClaimReservation(
 	id creel.ReservationID,
 	member creel.SubclusterID,
 ) (home creel.SubclusterID, fresh bool, err error) {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return "", false, err
-	}
-	defer unlock()
-	return t.ClaimReservation(now, id, member)
+	err = m.write(ctx, func(t *State, now time.Time) (err error) {
+		home, fresh, err = t.ClaimReservation(now, id, member)
+		return err
+	})
+	return home, fresh, err
 }
 
 // MoveReservation implements Reservations.
@@ -365,19 +308,16 @@ func (m *Memory) MoveReservation(
 	id creel.ReservationID,
 	from, to creel.SubclusterID,
 ) (creel.SubclusterID, error) {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	return t.MoveReservation(now, id, from, to)
+	return write(ctx, m, func(t *State, now time.Time) (creel.SubclusterID, error) {
+		return t.MoveReservation(now, id, from, to)
+	})
 }
 
 // ReservationHome implements Reservations.
 func (m *Memory) ReservationHome(_ context.Context, id creel.ReservationID) (creel.SubclusterID, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	return t.ReservationHome(now, id)
+	return read(m, func(t *State, now time.Time) (creel.SubclusterID, error) {
+		return t.ReservationHome(now, id)
+	})
 }
 
 // ForgetReservation implements Reservations.
@@ -387,12 +327,7 @@ func (m *Memory) ForgetReservation(
 	home creel.SubclusterID,
 	ttl time.Duration,
 ) error {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return t.ForgetReservation(now, id, home, ttl)
+	return m.write(ctx, func(t *State, now time.Time) error { return t.ForgetReservation(now, id, home, ttl) })
 }
 
 // ReservationsAt implements Reservations.
@@ -402,59 +337,43 @@ func (m *Memory) ReservationsAt(
 	cursor string,
 	limit int,
 ) ([]ReservationHome, string, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	return t.ReservationsAt(now, member, cursor, limit)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.ReservationsAt(m.clock(), member, cursor, limit)
 }
 
 // SaveUAMRecord implements UAMRecords.
 func (m *Memory) SaveUAMRecord(ctx context.Context, s UAMRecord) (int64, error) {
-	t, _, unlock, err := m.write(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer unlock()
-	return t.SaveUAMRecord(s)
+	return write(ctx, m, func(t *State, _ time.Time) (int64, error) { return t.SaveUAMRecord(s) })
 }
 
 // UAMRecord implements UAMRecords.
 func (m *Memory) UAMRecord(_ context.Context, a creel.AttemptID) (UAMRecord, error) {
-	t, _, unlock := m.read()
-	defer unlock()
-	return t.UAMRecord(a)
+	return read(m, func(t *State, _ time.Time) (UAMRecord, error) { return t.UAMRecord(a) })
 }
 
 // UAMRecordsOf implements UAMRecords.
 func (m *Memory) UAMRecordsOf(_ context.Context, app creel.ApplicationID) ([]UAMRecord, error) {
-	t, _, unlock := m.read()
-	defer unlock()
-	return t.UAMRecordsOf(app), nil
+	return read(m, func(t *State, _ time.Time) ([]UAMRecord, error) { return t.UAMRecordsOf(app), nil })
 }
 
 // DropUAMRecord implements UAMRecords.
 func (m *Memory) DropUAMRecord(ctx context.Context, a creel.AttemptID) error {
-	t, _, unlock, err := m.write(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	t.DropUAMRecord(a)
-	return nil
+	return m.write(ctx, func(t *State, _ time.Time) error {
+		t.DropUAMRecord(a)
+		return nil
+	})
 }
 
 // PutPolicy implements Policies.
 func (m *Memory) PutPolicy(ctx context.Context, w PolicyWrite) (subcluster.Policy, error) {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return subcluster.Policy{}, err
-	}
-	defer unlock()
-	p, err := t.PutPolicy(now, w)
-	if err == nil {
-		m.record(ctx, t, now)
-		m.tell(Change{Kind: ChangePolicies, Version: p.Version})
-	}
-	return p, err
+	return write(ctx, m, func(t *State, now time.Time) (subcluster.Policy, error) {
+		p, err := t.PutPolicy(now, w)
+		if err == nil {
+			m.tell(Change{Kind: ChangePolicies, Version: p.Version})
+		}
+		return p, err
+	})
 }
 
 // PolicyHistory implements Policies.
@@ -464,64 +383,47 @@ func (m *Memory) PolicyHistory(
 	before int64,
 	limit int,
 ) ([]subcluster.Policy, error) {
-	t, _, unlock := m.read()
-	defer unlock()
-	return t.PolicyHistory(q, before, limit)
+	return read(m, func(t *State, _ time.Time) ([]subcluster.Policy, error) {
+		return t.PolicyHistory(q, before, limit)
+	})
 }
 
 // Acquire implements Leases.
 func (m *Memory) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error) {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return Lease{}, err
-	}
-	defer unlock()
-	return t.Acquire(now, name, holder, ttl)
+	return write(ctx, m, func(t *State, now time.Time) (Lease, error) {
+		return t.Acquire(now, name, holder, ttl)
+	})
 }
 
 // Renew implements Leases.
 func (m *Memory) Renew(ctx context.Context, l Lease, ttl time.Duration) (Lease, error) {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return Lease{}, err
-	}
-	defer unlock()
-	return t.Renew(now, l, ttl)
+	return write(ctx, m, func(t *State, now time.Time) (Lease, error) { return t.Renew(now, l, ttl) })
 }
 
 // Release implements Leases.
 func (m *Memory) Release(ctx context.Context, l Lease) error {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return t.Release(now, l)
+	return m.write(ctx, func(t *State, now time.Time) error { return t.Release(now, l) })
 }
 
 // Holder implements Leases.
 func (m *Memory) Holder(_ context.Context, name string) (Lease, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	return t.Holder(now, name), nil
+	return read(m, func(t *State, now time.Time) (Lease, error) { return t.Holder(now, name), nil })
 }
 
 // Keys implements Keys.
 func (m *Memory) Keys(_ context.Context, ring string) ([]Key, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	return t.Keys(now, ring), nil
+	return read(m, func(t *State, now time.Time) ([]Key, error) { return t.Keys(now, ring), nil })
 }
 
 // KeysOf implements Keys.
 func (m *Memory) KeysOf(_ context.Context, rings []string) ([][]Key, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	out := make([][]Key, len(rings))
-	for i, ring := range rings {
-		out[i] = t.Keys(now, ring)
-	}
-	return out, nil
+	return read(m, func(t *State, now time.Time) ([][]Key, error) {
+		out := make([][]Key, len(rings))
+		for i, ring := range rings {
+			out[i] = t.Keys(now, ring)
+		}
+		return out, nil
+	})
 }
 
 // RotateKey implements Keys.
@@ -532,21 +434,18 @@ func (m *Memory) RotateKey(
 	secret []byte,
 	keep time.Duration,
 ) (Key, error) {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return Key{}, err
-	}
-	defer unlock()
-	key, err := t.RotateKey(now, ring, expect, secret, keep)
-	if err == nil {
-		m.tell(Change{Kind: ChangeKeys})
-	}
-	return key, err
+	return write(ctx, m, func(t *State, now time.Time) (Key, error) {
+		key, err := t.RotateKey(now, ring, expect, secret, keep)
+		if err == nil {
+			m.tell(Change{Kind: ChangeKeys})
+		}
+		return key, err
+	})
 }
 
 // CheckSchema implements Schema.
 func (m *Memory) CheckSchema(context.Context) error {
-	t, _, unlock := m.read()
-	defer unlock()
-	return t.CheckSchema()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.CheckSchema()
 }

@@ -131,38 +131,27 @@ func (m *Memory) IssueToken(ctx context.Context, k Token, life, most time.Durati
 	if err := CheckToken(k, life, most); err != nil {
 		return Token{}, err
 	}
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return Token{}, err
-	}
-	defer unlock()
-	return t.IssueToken(now, k, life, most)
+	return write(ctx, m, func(t *State, now time.Time) (Token, error) {
+		return t.IssueToken(now, k, life, most)
+	})
 }
 
 // Token implements Tokens.
 func (m *Memory) Token(_ context.Context, number int32) (Token, error) {
-	t, now, unlock := m.read()
-	defer unlock()
-	return t.Token(now, number)
+	return read(m, func(t *State, now time.Time) (Token, error) { return t.Token(now, number) })
 }
 
 // RenewToken implements Tokens.
 func (m *Memory) RenewToken(ctx context.Context, number int32, life time.Duration) (Token, error) {
-	t, now, unlock, err := m.write(ctx)
-	if err != nil {
-		return Token{}, err
-	}
-	defer unlock()
-	return t.RenewToken(now, number, life)
+	return write(ctx, m, func(t *State, now time.Time) (Token, error) {
+		return t.RenewToken(now, number, life)
+	})
 }
 
 // DropToken implements Tokens.
 func (m *Memory) DropToken(ctx context.Context, number int32) error {
-	t, _, unlock, err := m.write(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	t.DropToken(number)
-	return nil
+	return m.write(ctx, func(t *State, _ time.Time) error {
+		t.DropToken(number)
+		return nil
+	})
 }
