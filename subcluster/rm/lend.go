@@ -108,8 +108,12 @@ func (o *opportunities) seen(c *container) {
 	}
 }
 
-// promises promotes a lent container, now or when its node has free resources.
+// promises promotes a lent container, now or when its node has free resources. If its AM has asked for the promotion
+// already, that one waits.
 func (l *lender) promises(c *container) {
+	if c.rare().growing != nil {
+		return
+	}
 	t := c.owner()
 	x := &growth{c: c, attempt: t, lent: true}
 	x.App, x.Node, x.To, x.Owner = &t.app.App, &c.node.Node, l.m.sizeOf(c), x

@@ -224,6 +224,27 @@ func TestAMPromotesLentContainer(t *testing.T) {
 	w.audit()
 }
 
+// An AM may ask for the promotion before the node has reported the container. The node's report then requests no
+// second one, which would charge twice, and would stay after the container's end.
+func TestAMPromotesLentContainerBeforeItsNodeReports(t *testing.T) {
+	w := newWorld(t, oversubscribed)
+	n := w.lendingNode("n1", 4096, 4)
+	a := w.unmanaged("u", "default")
+	running := w.asks(a, ask(1, "*", 1024, 1, 5)).ids()
+	w.uses(n, 1024, 1)
+	lent := w.allocate(a, AllocateRequest{})
+	borrowed := lent.ids()[0]
+	w.wantTypes(lent, 0, 1)
+	w.allocate(a, AllocateRequest{Updates: []Update{{Container: borrowed, Kind: Promote}}})
+	w.uses(n, 1024, 1)
+	w.release(a, borrowed)
+	w.release(a, running[0])
+	w.audit()
+	if v, _ := w.m.Node(n); v.Used.MemoryMB != 3072 {
+		t.Errorf("three containers of 1024 MB are charged as %s", v.Used)
+	}
+}
+
 // A promotion whose answer is lost reaches the node after it has registered again.
 func TestLostPromotionIsSentAgain(t *testing.T) {
 	w := newWorld(t, oversubscribed)
