@@ -28,7 +28,7 @@ func (n *Node) measured(now time.Time, uses []Use) {
 	if n.usage == nil {
 		n.usage = &usage{monitor: overallocate.NewMonitor(n.cfg.Overallocation)}
 		if n.cfg.Overallocation.Predicts {
-			n.usage.predictor = &overallocate.Predictor{}
+			n.usage.predictor = &overallocate.Predictor{Estimate: n.cfg.Overallocation.Estimate}
 		}
 	}
 	u := n.usage

@@ -15,7 +15,7 @@ func TestShapesUseLessThanSizes(t *testing.T) {
 	var memory, cpu, bursts int64
 	const containers, looks = 200, 120
 	for c := range containers {
-		x := NewShape(creel.NewContainerID(id("1.1").Attempt, 0, int64(c)), Script{})
+		x := NewShape(0, creel.NewContainerID(id("1.1").Attempt, 0, int64(c)), Script{})
 		for look := range looks {
 			at := x.At(size, growth+time.Duration(look)*slot)
 			if at.MemoryMB < 0 || at.MemoryMB > 1000 || at.MilliCores < 0 || at.MilliCores > 1000 {
@@ -34,7 +34,7 @@ func TestShapesUseLessThanSizes(t *testing.T) {
 }
 
 func TestShapeFollowsScript(t *testing.T) {
-	x, size := NewShape(id("1.1"), Script{Use: 20}), creel.NewResource(1000, 2)
+	x, size := NewShape(0, id("1.1"), Script{Use: 20}), creel.NewResource(1000, 2)
 	if at := x.At(size, time.Hour); at.MemoryMB != 200 || at.MilliCores != 400 {
 		t.Errorf("20 percent of %v are %v", size, at)
 	}

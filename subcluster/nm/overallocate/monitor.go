@@ -12,6 +12,7 @@ type Config struct {
 	Looks int
 	// Predicts makes the node lend below the predicted peak of its use, not below its use.
 	Predicts bool
+	Estimate Estimate // of the peak, if the node predicts
 }
 
 // MostAlloc is the largest threshold of allocation, as in YARN-1011.

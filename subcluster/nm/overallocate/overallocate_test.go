@@ -193,6 +193,18 @@ func TestPredictionIncludesRareBursts(t *testing.T) {
 	}
 }
 
+// N-sigma knows the node's use, and not which container is new: the first looks at one do not count its size.
+func TestNSigmaIsBelowLargerOfBoth(t *testing.T) {
+	p, larger := Predictor{Estimate: NSigma}, Predictor{}
+	s := []Sample{{task1(1), Amount{1000, 1000}, Amount{500, 250}}}
+	if peak := p.Look(s); peak != (Amount{500, 250}) {
+		t.Errorf("the peak after one look is %v", peak)
+	}
+	if peak := larger.Look(s); peak != (Amount{1000, 1000}) {
+		t.Errorf("the larger of both is %v", peak)
+	}
+}
+
 // The peak is at least the use. It is at most the size, unless the use is not. Ended
 // containers are forgotten.
 func TestPredictionStaysWithinUseAndSize(t *testing.T) {

@@ -20,6 +20,15 @@ const (
 	most       = 1 << 12
 )
 
+// Estimate is a method of prediction.
+type Estimate uint8
+
+// Methods of prediction.
+const (
+	Larger Estimate = iota // of N-sigma and the sum of percentiles
+	NSigma
+)
+
 // Sample is the use of one container at a look.
 type Sample struct {
 	ID        creel.ContainerID
@@ -29,6 +38,7 @@ type Sample struct {
 // Predictor estimates the peak use of a node from its looks so far. Its memory is bounded by the window and by the
 // number of containers. The zero value has seen no look.
 type Predictor struct {
+	Estimate   Estimate
 	ring       [window]ratios
 	next, seen int
 	tasks      map[creel.ContainerID]*task
@@ -105,7 +115,11 @@ func (p *Predictor) Look(samples []Sample) Amount {
 	p.ring[p.next] = ratios{ratio(use.MemoryMB, size.MemoryMB), ratio(use.MilliCores, size.MilliCores)}
 	p.next = (p.next + 1) % window
 	p.seen = min(p.seen+1, window)
-	return p.sigma(size).Max(each).Max(use)
+	peak := p.sigma(size).Max(use)
+	if p.Estimate == Larger {
+		peak = peak.Max(each)
+	}
+	return peak
 }
 
 // container records a look at one container, and returns the percentile of its use.

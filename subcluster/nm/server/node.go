@@ -192,7 +192,7 @@ func (n *Node) perform(now time.Time, a nm.Action, calls []func()) []func() {
 func (n *Node) launch(now time.Time, a nm.Launch, calls []func()) []func() {
 	c, j := a.Container, &job{script: nm.ReadScript(a.Launch, n.farm.cfg.RunTime), began: now}
 	j.size = c.Resource
-	j.shape = nm.NewShape(c.ID, j.script)
+	j.shape = nm.NewShape(0, c.ID, j.script)
 	n.jobs[c.ID] = j
 	n.farm.metrics.Started.Add(1)
 	calls, _ = n.locked(now, nm.Launched{ID: c.ID}, calls)
