@@ -394,6 +394,7 @@ var rules = map[string]rule{
 			"amrmproxy",
 			"amrmproxy/stored",
 			"app/sim/opportune",
+			"app/sim/overcommit",
 			"internal/token",
 			"internal/workload",
 			data,
@@ -403,8 +404,12 @@ var rules = map[string]rule{
 	"app/sim/opportune": {
 		pure: true,
 		imports: []string{
-			".", "amrmproxy", "internal/token", "subcluster/nm", "subcluster/nm/queue", "subcluster/rm/opportunistic", data,
+			".", "amrmproxy", "app/sim/overcommit", "internal/token", "subcluster/nm", "subcluster/nm/queue", "subcluster/rm/opportunistic", data,
 		},
+	},
+	"app/sim/overcommit": {
+		pure:    true,
+		imports: []string{".", "subcluster/nm", "subcluster/nm/overallocate", "subcluster/rm/opportunistic"},
 	},
 	// Figures of runs side by side, as tables' values and a page.
 	"app/sim/compare": {imports: []string{".", "app/sim"}},

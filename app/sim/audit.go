@@ -896,6 +896,7 @@ func (w *World) result() *Result {
 		Short:      a.short,
 
 		Opportunistic: a.w.opportune.Counts(),
+		Overcommit:    a.w.opportune.Lends().Counts(),
 	}
 	if w.planner != nil {
 		r.Reported = w.planner.reported()

@@ -54,6 +54,9 @@
 // queue, start, pause and kill them by the daemon's machine (package opportune has the drawn configuration). With
 // Config.Distributed, proxies place them: members publish the keys of their nodes, and proxies read them late.
 //
+// With Config.Overcommit, nodes measure what their containers use, and lend what is allocated and not used (package
+// overcommit draws the use and checks nodes). Under faults all containers use more of their size at some times.
+//
 // # Faults
 //
 // Each seed draws the kinds of its faults (DefaultFaults), because a seed with few kinds gets further into the
@@ -128,6 +131,9 @@
 //     ones. Opportunistic containers count in no queue's use. The end of a container for another one, and a promotion,
 //     reach the AM. Proxies give no id to two containers, and a member refuses a reported one only because its node or
 //     its application has ended, or because the proxy has not read the keys of the member's new start.
+//   - A node lends no more than the use up to which it may lend. While its use is too high, it ends the youngest lent
+//     containers, and all of them if the others use their whole size. No guaranteed container ends for a lent one or
+//     waits for long while lent ones run. A promotion reaches the node.
 //   - A disowned application stays refused, even if an older router submits it without a claim number. If such a
 //     router handled an application, it may have two homes; the wrong run is ended (statestore/reconcile).
 //   - A process that verifies signatures accepts no unsigned member, and misses no signed one.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/app/sim/opportune"
+	"github.com/creelrm/creel/app/sim/overcommit"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/nm"
@@ -37,6 +38,7 @@ type node struct {
 	tick    int64
 
 	queue *opportune.Queue // nil: it runs no opportunistic containers
+	uses  *overcommit.Node // nil: it does not measure its use
 	deep  int              // steps within a step
 }
 
@@ -67,7 +69,11 @@ func newNode(c *cluster, i int) *node {
 	if c.w.opportune.Configure(&n.conf.Queue); c.w.opportune != nil {
 		n.queue = opportune.NewQueue()
 	}
+	if p := c.w.opportune.Lends(); p != nil {
+		n.conf.Overallocation = p.Node
+	}
 	n.m = nm.New(n.conf)
+	n.looks()
 	c.w.nodes[id], c.w.hostsOf[id.Host] = n, n
 	// Registrations are spread, and so are all later heartbeats.
 	n.wake(c.w.now.Add(time.Duration(c.w.rnd.Int64N(int64(min(time.Second, c.w.cfg.NodeHeartbeat))))))
@@ -152,7 +158,7 @@ func (n *node) step(e nm.Event) error {
 		n.tick = d.UnixNano()
 		n.w.at(d, func() { n.w.awake(n.host, func() { _ = n.step(nm.Tick{}) }) }) // a tick is never rejected
 	}
-	if n.deep--; n.deep == 0 && n.queue != nil {
+	if n.deep--; n.deep == 0 && n.queue != nil && n.uses == nil {
 		n.obeys(n.queue.Reclaims(n.m, n.conf.Total, func(id creel.ContainerID) bool {
 			p := n.jobs[id]
 			return p != nil && !p.ended
@@ -175,6 +181,7 @@ func (n *node) perform(a nm.Action) {
 	case nm.Pause:
 		n.suspend(a.ID)
 	case nm.Resume:
+		n.obeys(n.uses.Resumes(a.ID))
 		n.runFor(a.ID, n.jobs[a.ID], n.jobs[a.ID].left)
 		_ = n.step(nm.Resumed(a)) // see perform
 	case nm.SignalContainer:
@@ -191,6 +198,33 @@ func (n *node) perform(a nm.Action) {
 	}
 }
 
+// looks begins the measurements of a node whose process starts.
+func (n *node) looks() {
+	p := n.w.opportune.Lends()
+	if p == nil {
+		return
+	}
+	n.uses = p.NewNode(n.conf.Total)
+	uses := n.uses
+	var look func()
+	look = func() {
+		if n.uses != uses {
+			return
+		}
+		_ = n.step(uses.Measure(n.w.now)) // a measurement is never rejected
+		n.obeys(uses.Looked(n.w.now))
+		n.obeys(uses.Displaces(n.m, n.w.now, n.queue.Since))
+		if n.w.cfg.Faults == nil { // otherwise heartbeats may be late
+			n.obeys(uses.Promoted(func(id creel.ContainerID) bool {
+				c, ok := n.of.m.Container(id)
+				return ok && c.ExecutionType == creel.Guaranteed
+			}))
+		}
+		n.w.on(n.host, overcommit.Period, look)
+	}
+	n.w.on(n.host, overcommit.Period, look)
+}
+
 // hurry makes the next heartbeat earlier, because a container has ended.
 func (n *node) hurry() {
 	if at, set := n.pace.Hurry(n.w.now, n.m.Active()); set {
@@ -201,7 +235,9 @@ func (n *node) hurry() {
 func (n *node) launch(a nm.Launch) {
 	id, p := a.Container.ID, &process{}
 	n.jobs[id] = p
+	script := nm.ReadScript(a.Launch, time.Second)
 	n.starts(a.Container)
+	n.obeys(n.uses.Starts(a.Container, script, n.w.now))
 	n.w.mark("start", id.ID, n.number)
 	n.w.audit.processStarted(id)
 	_ = n.step(nm.Launched{ID: id}) // see perform
@@ -210,7 +246,6 @@ func (n *node) launch(a nm.Launch) {
 		p.play.begin()
 		return
 	}
-	script := nm.ReadScript(a.Launch, time.Second)
 	p.code = script.Code
 	n.runFor(id, p, script.Run)
 }
@@ -237,6 +272,7 @@ func (n *node) suspend(id creel.ContainerID) {
 	}
 	p.left, p.due = max(p.due.Sub(n.w.now), 0), time.Time{}
 	n.w.mark("pause", id.ID, n.number)
+	n.uses.Pauses(id)
 	_ = n.step(nm.Suspended{ID: id}) // see perform
 }
 
@@ -260,7 +296,9 @@ func (n *node) ends(id creel.ContainerID) {
 	if n.queue == nil {
 		return
 	}
-	if why, killed := n.queue.Ends(n.m, id); killed {
+	why, killed := n.queue.Ends(n.m, id)
+	n.obeys(n.uses.Ends(id, why, killed, n.w.now))
+	if killed {
 		n.w.opportune.Result.Killed(why)
 		endedByNode(n.w, id, n.host, n.of)
 	}
@@ -300,12 +338,14 @@ func (n *node) kill() {
 	if n.queue != nil {
 		n.queue = opportune.NewQueue()
 	}
+	n.uses = nil
 	n.m = nm.New(n.conf)
 	n.pace, n.tick = nm.Pace{Eager: eager}, 0
 }
 
 func (n *node) comeBack() {
 	n.w.boot(n.host)
+	n.looks()
 	n.wake(n.w.now)
 }
 

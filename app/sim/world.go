@@ -12,6 +12,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/app/sim/opportune"
+	"github.com/creelrm/creel/app/sim/overcommit"
 	"github.com/creelrm/creel/internal/workload"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies/rebalancer"
@@ -42,9 +43,12 @@ type Config struct {
 	// Opportunistic is the fraction of the asked containers that are opportunistic; nodes queue these.
 	Opportunistic float64
 	Distributed   bool // proxies place the opportunistic containers (distributed scheduling)
-	Rebalancer    bool // plans are published, and routers and proxies follow them
-	LoadWeights   bool // Hadoop's load-based weights are published instead of plans
-	Refusals      bool // submissions may be rejected for good, because policies and queues are a user's
+	// Overcommit is one of overcommit.Modes: nodes measure drawn uses of their containers, and lend what is unused [no
+	// measurements]. AMs cannot tell lent containers from others, so Opportunistic must be 0.
+	Overcommit  string
+	Rebalancer  bool // plans are published, and routers and proxies follow them
+	LoadWeights bool // Hadoop's load-based weights are published instead of plans
+	Refusals    bool // submissions may be rejected for good, because policies and queues are a user's
 	// Tree has federation-wide maxima and user limits, which escrow enforces; nil: none.
 	Tree      *rebalancer.Tree
 	SlowStart time.Duration // of the rebalancer [2 min]; below 0: all of a member's size counts at once
@@ -155,6 +159,8 @@ func (c *Config) validate() error {
 	switch {
 	case len(c.Jobs) == 0 || c.Durations == nil:
 		return errors.New("sim: there are no jobs to run")
+	case c.Overcommit != "" && c.Opportunistic > 0:
+		return errors.New("sim: give opportunistic containers or overcommitment")
 	case c.Subclusters < 1 || c.Subclusters > 1000 || c.Nodes < 1 || c.Nodes > 60_000 || c.Routers < 1:
 		return errors.New("sim: give 1 to 1,000 subclusters of 1 to 60,000 nodes, and a router")
 	case c.NodeHeartbeat < 0 || c.AMHeartbeat < 0 || c.MemberHeartbeat < 0 ||
@@ -243,8 +249,10 @@ func New(cfg Config) (*World, error) {
 		secret:  []statestore.Key{{ID: 1, Secret: []byte("the simulated cluster's secret, of no worth")}},
 	}
 	w.audit.init(w)
-	w.opportune = w.plays()
 	var err error
+	if w.opportune, err = w.plays(); err != nil {
+		return nil, err
+	}
 	if w.signer, err = subcluster.NewSigner(w.secret[0].Secret); err != nil {
 		return nil, err
 	}
@@ -288,16 +296,27 @@ func New(cfg Config) (*World, error) {
 }
 
 // plays returns what a run has of opportunistic containers. All that it draws comes from sources of its own.
-func (w *World) plays() *opportune.Play {
+func (w *World) plays() (*opportune.Play, error) {
 	var draws *rand.Rand
 	if w.cfg.Faults != nil {
 		draws = source(w.cfg.Seed, "opportunistic queues")
 	}
-	p := opportune.New(w.cfg.Opportunistic, draws, source(w.cfg.Seed, "lost promotions"))
+	var lending *overcommit.Play
+	if w.cfg.Overcommit != "" {
+		var err error
+		last := w.cfg.Jobs[len(w.cfg.Jobs)-1].Submit
+		if lending, err = overcommit.New(w.cfg.Overcommit, w.cfg.Seed, origin.Add(warmUp+last)); err != nil {
+			return nil, err
+		}
+		if draws != nil {
+			lending.Draw(source(w.cfg.Seed, "surges of use"), origin)
+		}
+	}
+	p := opportune.New(w.cfg.Opportunistic, lending, draws, source(w.cfg.Seed, "lost promotions"))
 	if p != nil {
 		p.Distributed = w.cfg.Distributed
 	}
-	return p
+	return p, nil
 }
 
 // losesPromotion draws whether an answer to an AM or a proxy is lost because it has promotions.
@@ -466,6 +485,7 @@ type Result struct {
 	Subclusters []SubclusterResult
 
 	Opportunistic opportune.Result
+	Overcommit    *overcommit.Result // nil: nodes did not measure their use
 }
 
 // SubclusterResult is one subcluster's part.

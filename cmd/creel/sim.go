@@ -20,6 +20,7 @@ import (
 	"github.com/creelrm/creel/app/sim"
 	"github.com/creelrm/creel/app/sim/compare"
 	"github.com/creelrm/creel/app/sim/opportune"
+	"github.com/creelrm/creel/app/sim/overcommit"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/workload/traces"
 	"github.com/creelrm/creel/policies/rebalancer"
@@ -47,6 +48,8 @@ type simFlags struct {
 	keeps       float64
 	waiting     float64 // fraction of opportunistic containers
 	distributed bool
+	overcommit  string // modes, one run each
+	memory      int64  // of each node, MiB a core
 	rebalancer  bool
 	loadWeights bool
 	tree        string
@@ -80,6 +83,10 @@ how many were granted, started at once, waited, and were killed or promoted. AMs
 promote containers only with --faults, which draws the length of queues too. With
 --distributed, AM-RM proxies place them on the least loaded nodes themselves.
 
+With --overcommit, nodes measure what containers use, which is drawn from the
+seed, and lend what is allocated and not used. Several modes play the same day
+once each, and are printed side by side.
+
 With --policy, --conf or --view the federation is yours: its members, queues and
 policies. With --against, --against-conf or --against-define the same day is
 played twice from the same seed, and waits, use against entitlement, utilisation
@@ -88,6 +95,7 @@ and work lost to preemption are compared for each queue and member.`,
   creel sim --faults --seed 7 --hours 9-10   # an hour with faults drawn from a seed
   creel sim --faults --seeds 100 --hours 9-9.25 --nodes 20
   creel sim --opportunistic 0.3 --hours 9-10 --nodes 20 --cores 4
+  creel sim --overcommit none,peak --hours 9-10 --nodes 4 --cores 4
   creel sim --view live --against new.json --hours 9-10 --html report.html
   creel sim --hours 9-10 --nodes 20 --against-define yarn.resourcemanager.scheduler.monitor.enable=true`,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -114,7 +122,7 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 	fl.Float64Var(&f.speed, "speed", 1, "compression of submissions and of tasks' durations")
 	fl.IntVar(&f.subclusters, "subclusters", 3, "subclusters")
 	fl.IntVar(&f.nodes, "nodes", 200, "simulated nodes of each subcluster")
-	fl.Int64Var(&f.cores, "cores", 8, "cores of each node, with 1,024 MiB for each")
+	fl.Int64Var(&f.cores, "cores", 8, "cores of each node, with --memory for each")
 	fl.BoolVar(
 		&f.faults,
 		"faults",
@@ -146,6 +154,9 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 		"ask for this fraction of the containers, from 0 to 1, as opportunistic ones, which wait in queues of nodes")
 	fl.BoolVar(&f.distributed, "distributed", false,
 		"with --opportunistic: AM-RM proxies place these containers, by distributed scheduling")
+	fl.StringVar(&f.overcommit, "overcommit", "",
+		"nodes lend what containers do not use; one run for each of these `MODES`: "+strings.Join(overcommit.Modes(), ", "))
+	fl.Int64Var(&f.memory, "memory", 1024, "memory of each node, `MiB` for each core")
 	fl.BoolVar(&f.rebalancer, "rebalancer", false, "publish plans every 10 s and when much changes, which routers and proxies follow")
 	fl.BoolVar(&f.loadWeights, "load-weights", false,
 		"in place of plans, publish weights by waiting applications every 10 s, as Hadoop's global policy generator makes them")
@@ -207,7 +218,7 @@ func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error
 		Durations:   durations,
 		Subclusters: f.subclusters,
 		Nodes:       f.nodes,
-		NodeSize:    creel.NewResource(1024*f.cores, f.cores),
+		NodeSize:    creel.NewResource(f.memory*f.cores, f.cores),
 		Queues:      queues,
 		Members:     members,
 		Uneven:      f.uneven,
@@ -215,6 +226,7 @@ func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error
 
 		Opportunistic: f.waiting,
 		Distributed:   f.distributed,
+		Overcommit:    f.overcommit,
 
 		Rebalancer:  f.rebalancer,
 		LoadWeights: f.loadWeights,
@@ -239,6 +251,9 @@ func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error
 		if c.Tree, err = rebalancer.ParseTree(document, 0); err != nil {
 			return sim.Config{}, err
 		}
+	}
+	if f.overcommit != "" {
+		c.NodeHeartbeat = time.Second // YARN's: each is an occasion to lend
 	}
 	if f.fault != "" {
 		if c.Faults, err = sim.NamedFaults(strings.Split(f.fault, ",")); err != nil {
@@ -308,6 +323,10 @@ func (f *simFlags) valid() error {
 		return usage(errors.New("--opportunistic is a fraction of the containers, from 0 to 1"))
 	case f.distributed && f.waiting == 0:
 		return usage(errors.New("--distributed needs --opportunistic"))
+	case f.overcommit != "" && f.waiting > 0:
+		return usage(errors.New("give --overcommit or --opportunistic: AMs cannot tell both kinds of containers apart"))
+	case f.memory < 1 || f.memory > 1<<20:
+		return usage(errors.New("--memory must be 1 to 1,048,576"))
 	case f.cores < 1 || f.cores > 1024:
 		return usage(errors.New("--cores must be 1 to 1,024"))
 	case !slices.Contains([]string{"", "home-first", "by-headroom"}, f.split):
@@ -349,6 +368,12 @@ func (f *simFlags) options(seed uint64) string {
 	if f.distributed {
 		b.WriteString(" --distributed")
 	}
+	if f.overcommit != "" {
+		b.WriteString(" --overcommit " + f.overcommit)
+	}
+	if f.memory != 0 && f.memory != 1024 {
+		fmt.Fprintf(&b, " --memory %d", f.memory)
+	}
 	if f.rebalancer {
 		b.WriteString(" --rebalancer")
 	}
@@ -386,6 +411,9 @@ func runSim(f *simFlags, out io.Writer) error {
 	}
 	if f.seeds > 1 {
 		return f.runSeeds(out)
+	}
+	if strings.Contains(f.overcommit, ",") {
+		return f.runModes(out)
 	}
 	var log io.Writer
 	if f.log != "" {
@@ -453,6 +481,7 @@ func (f *simFlags) tell(out io.Writer, r simRun, always bool) bool {
 			fmt.Fprintf(out, "lost grants   %s\n", sim.Counts(n))
 		}
 		printOpportunistic(out, &r.result.Opportunistic)
+		printOvercommit(out, r.result.Overcommit)
 		printInvariants(out, r.result)
 	}
 	if r.result.Good() {

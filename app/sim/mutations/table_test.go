@@ -2052,6 +2052,49 @@ var table = []mutation{
 		wrong:    "	if MUTANT && kind == Promote {\n		return\n	}\n	t.updated = append(t.updated, ContainerUpdate{Kind: kind, Grant: m.grantOf(c)})\n",
 		caughtBy: "subcluster/rm TestScenarios",
 	},
+	// Overcommitment.
+	{
+		name:     "a node whose use is too high ends no lent container",
+		file:     "subcluster/nm/overallocate/monitor.go",
+		old:      "	if over = over.Positive(); over != (Amount{}) {\n",
+		wrong:    "	if over = over.Positive(); over != (Amount{}) && !MUTANT {\n",
+		caughtBy: "app/sim TestLentContainersEndWhenUseRises",
+	},
+	{
+		name:     "the oldest lent container ends first",
+		file:     "subcluster/nm/queue/lend.go",
+		old:      "	for _, i := range overallocate.Choose(amount, uses) {\n",
+		wrong:    "	if MUTANT {\n		slices.Reverse(items)\n		slices.Reverse(uses)\n	}\n	for _, i := range overallocate.Choose(amount, uses) {\n",
+		caughtBy: "app/sim TestLentContainersEndWhenUseRises",
+	},
+	{
+		name:     "the start of a container takes nothing from what its node lends",
+		file:     "subcluster/nm/queue/queue.go",
+		old:      "		s.lent = s.lent.Sub(overallocate.Of(x.Size)).Positive()\n",
+		wrong:    "		if !MUTANT {\n			s.lent = s.lent.Sub(overallocate.Of(x.Size)).Positive()\n		}\n",
+		caughtBy: "app/sim TestSeedsWithOvercommitment",
+	},
+	{
+		name:     "the second pass leaves the ask that it serves open",
+		file:     "subcluster/rm/sched/second_pass.go",
+		old:      "	s.served(w, n, at)\n	if w.count == 0 {\n		s.forgetIfEmpty(w)\n	}\n	s.enroll(a)\n}\n",
+		wrong:    "	if MUTANT {\n		return\n	}\n	s.served(w, n, at)\n	if w.count == 0 {\n		s.forgetIfEmpty(w)\n	}\n	s.enroll(a)\n}\n",
+		caughtBy: "app/sim TestLendingNodesServeAsksSooner",
+	},
+	{
+		name:     "the node of a promoted lent container keeps its old type",
+		file:     "subcluster/rm/update.go",
+		old:      "		if x.lent { // its AM need not know\n			c.more().version++\n			c.node.updates",
+		wrong:    "		if x.lent { // its AM need not know\n			c.more().version++\n			if MUTANT {\n				return\n			}\n			c.node.updates",
+		caughtBy: "app/sim TestLendingNodesServeAsksSooner",
+	},
+	{
+		name:     "a lent container is promoted twice: for its AM, and without it",
+		file:     "subcluster/rm/lend.go",
+		old:      "	if c.rare().growing != nil {\n",
+		wrong:    "	if c.rare().growing != nil && !MUTANT {\n",
+		caughtBy: "app/sim TestSeedsWithOvercommitment",
+	},
 	// Kerberos.
 	{
 		name:     "a message without encryption is accepted where encryption was agreed upon",

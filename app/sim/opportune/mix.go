@@ -63,7 +63,7 @@ type Part struct {
 
 // Parts returns an ask's numbers by type.
 func (x *Mix) Parts(priority, count int32) []Part {
-	if x == nil {
+	if x == nil || x.play.Share == 0 {
 		return []Part{{creel.Guaranteed, count}}
 	}
 	out := []Part{{creel.Guaranteed, 0}, {creel.Opportunistic, 0}}
@@ -90,6 +90,10 @@ func (x *Mix) Granted(c *pb.ContainerProto, priority int32) bool {
 		}
 	}
 	i := slices.Index(x.open[priority], kind)
+	if i < 0 && kind == creel.Opportunistic && x.play.Lending != nil { // lent for a guaranteed ask
+		x.play.Lending.Result.Lent++
+		i = slices.Index(x.open[priority], creel.Guaranteed)
+	}
 	if i < 0 {
 		return false
 	}

@@ -32,7 +32,7 @@ func TestQueueReportsStartAfterEnd(t *testing.T) {
 }
 
 func TestMixCountsGrantsByType(t *testing.T) {
-	x := NewMix(New(0.5, nil, nil), rand.New(rand.NewPCG(1, 1)))
+	x := NewMix(New(0.5, nil, nil, nil), rand.New(rand.NewPCG(1, 1)))
 	x.Ask(20, 10)
 	parts := x.Parts(20, 10)
 	guaranteed, opportunistic := parts[0].Count, parts[1].Count
@@ -54,7 +54,7 @@ func TestMixCountsGrantsByType(t *testing.T) {
 
 // An AM repeats the request of a promotion with the ResourceManager's version, until it has the new token.
 func TestPromotionIsRepeatedUntilTold(t *testing.T) {
-	p := New(0.5, nil, nil)
+	p := New(0.5, nil, nil, nil)
 	p.Promote = 1
 	x, now := NewMix(p, rand.New(rand.NewPCG(1, 1))), time.UnixMilli(1_000)
 	c := &pb.ContainerProto{

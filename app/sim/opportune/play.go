@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/creelrm/creel/app/sim/overcommit"
 	"github.com/creelrm/creel/subcluster/nm/queue"
 	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 )
@@ -31,6 +32,8 @@ type Play struct {
 	Kills   time.Duration // mean time between kills of processes with waiting containers; 0: none
 	Result  Result
 
+	Lending *overcommit.Play // nodes measure their use; nil: they do not
+
 	Distributed bool       // proxies place containers
 	Published   Keys       // in the store
 	Placements  Placements // reported to members
@@ -52,20 +55,31 @@ type Result struct {
 // length is the length of nodes' queues without faults, as Hadoop's documentation suggests.
 const length = 10
 
-// New returns nil for a share of 0. draws is the source of a seed's configuration of nodes and ResourceManagers; nil
-// means the usual one, and no promotions.
-func New(share float64, draws, lost *rand.Rand) *Play {
-	if share <= 0 {
+// New returns nil for a share of 0 without lending. draws is the source of a seed's configuration of nodes and
+// ResourceManagers; nil means the usual one, and no promotions.
+func New(share float64, lending *overcommit.Play, draws, lost *rand.Rand) *Play {
+	if share <= 0 && lending == nil {
 		return nil
 	}
 	p := &Play{
 		Share: share, Central: opportunistic.Defaults(), Queue: queue.Config{Length: length},
-		Published: Keys{}, Placements: Placements{}, rnd: lost,
+		Published: Keys{}, Placements: Placements{}, rnd: lost, Lending: lending,
 	}
 	if draws != nil {
 		p.draw(draws)
 	}
+	if lending != nil && lending.Node.Enabled() {
+		p.Central.MostLent = overcommit.MostLent
+	}
 	return p
+}
+
+// Lends returns the play of overcommitment, nil for none.
+func (p *Play) Lends() *overcommit.Play {
+	if p == nil {
+		return nil
+	}
+	return p.Lending
 }
 
 func (p *Play) draw(rnd *rand.Rand) {
@@ -122,11 +136,13 @@ func (r *Result) Started(waited time.Duration) {
 	}
 }
 
-// Killed counts a container that its node ended without its AM's or its ResourceManager's wish.
+// Killed counts a container that its node ended without its AM's or its ResourceManager's wish. overcommit.Result has
+// those that ended for their use.
 func (r *Result) Killed(why opportunistic.Kill) {
-	if why == opportunistic.ForRoom {
+	switch why {
+	case opportunistic.ForRoom:
 		r.ForRoom++
-	} else {
+	case opportunistic.QueueFull, opportunistic.OverLimit:
 		r.Shed++
 	}
 }

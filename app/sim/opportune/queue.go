@@ -56,6 +56,12 @@ func (q *Queue) Starts(m *nm.Node, c *nm.Container) (since time.Time, broken str
 	return since, broken
 }
 
+// Since returns the arrival of a container without a process.
+func (q *Queue) Since(id creel.ContainerID) (since time.Time, waits bool) {
+	since, waits = q.waiting[id]
+	return since, waits
+}
+
 // Reclaims checks that a guaranteed container waits only for guaranteed ones, and for opportunistic ones that are about
 // to end or to pause. runs reports whether a container has a process.
 func (q *Queue) Reclaims(m *nm.Node, total creel.Resource, runs func(creel.ContainerID) bool) string {
