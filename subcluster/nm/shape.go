@@ -14,8 +14,8 @@ import (
 // run of the seed draws the same. It is no recording, and has no data of a trace. Its averages are within the ranges
 // that were published of two:
 //
-//   - Google's clusterdata (github.com/google/cluster-data, licence CC-BY 4.0): machines use 20 to 40 % of their CPU and
-//     about half of their memory (Reiss et al., "Towards understanding heterogeneous clouds at scale", 2012);
+//   - Google's clusterdata (github.com/google/cluster-data, licence CC-BY 4.0): machines use 20 to 40 % of their CPU
+//     and about half of their memory (Reiss et al., "Towards understanding heterogeneous clouds at scale", 2012);
 //   - Alibaba's cluster-trace-v2017 and v2018 (github.com/alibaba/clusterdata, free for study and research): machines
 //     use up to 50 % of their CPU and more than half of their memory (Cheng et al., "Characterizing co-located
 //     datacenter workloads", 2018), and a container's memory is almost constant (Jiang et al., 2020).
