@@ -202,7 +202,28 @@ type NodeLine struct {
 	Opportunistic int64 `json:"opportunistic,omitempty"`
 	LentMB        int64 `json:"lent_mb,omitempty"`
 	LentVCores    int64 `json:"lent_vcores,omitempty"`
+	// MeasuredMB and MeasuredVCores are the use of all its containers at its last look.
+	MeasuredMB     int64   `json:"measured_mb,omitempty"`
+	MeasuredVCores float64 `json:"measured_vcores,omitempty"`
+	// Overallocation is its offer to lend allocated and unused resources.
+	Overallocation Overallocation `json:"overallocation,omitzero"`
 }
+
+// Overallocation is the offer of a node that lends: the parts of its memory and vCores up to whose use it lends, and
+// the peak of use that it predicts, 0 if it predicts none.
+type Overallocation struct {
+	Memory          float64 `json:"memory_threshold"`
+	CPU             float64 `json:"cpu_threshold"`
+	PredictedMB     int64   `json:"predicted_mb,omitempty"`
+	PredictedVCores float64 `json:"predicted_vcores,omitempty"`
+}
+
+// Lends reports whether the node makes an offer.
+func (o Overallocation) Lends() bool { return o != Overallocation{} }
+
+// MemoryPercent and CPUPercent are the thresholds in percent.
+func (o Overallocation) MemoryPercent() float64 { return 100 * o.Memory }
+func (o Overallocation) CPUPercent() float64    { return 100 * o.CPU }
 
 // CodeDiagnostics is the code of a wait that a member reports only as a sentence, like Hadoop's ResourceManager.
 const CodeDiagnostics = "diagnostics"

@@ -40,7 +40,17 @@ type nodeDoc struct {
 	Opportunistic int64 `json:"numRunningOpportContainers"`
 	LentGB        int64 `json:"usedMemoryOpportGB"`
 	LentCores     int64 `json:"usedVirtualCoresOpport"`
-	raw           json.RawMessage
+	Measured      struct {
+		MB     int64   `json:"aggregatedContainersPhysicalMemoryMB"`
+		VCores float64 `json:"containersCPUUsage"`
+	} `json:"resourceUtilization"`
+	Lends struct {
+		Memory          float64 `json:"memoryThreshold"`
+		CPU             float64 `json:"cpuThreshold"`
+		PredictedMB     int64   `json:"predictedMemoryMB"`
+		PredictedVCores float64 `json:"predictedCPUUsage"`
+	} `json:"overallocation"`
+	raw json.RawMessage
 }
 
 func (n *nodeDoc) UnmarshalJSON(b []byte) error {
@@ -69,8 +79,24 @@ var nodeColumns = []column[nodeDoc]{
 	{"LENT-VCORES", true, func(n nodeDoc) string { return strconv.FormatInt(n.LentCores, 10) }},
 	{"USED-VCORES", true, func(n nodeDoc) string { return strconv.FormatInt(n.UsedCores, 10) }},
 	{"FREE-VCORES", true, func(n nodeDoc) string { return strconv.FormatInt(n.AvailCores, 10) }},
+	{"MEASURED-MEMORY", true, func(n nodeDoc) string { return units.Memory(n.Measured.MB) }},
+	{"MEASURED-VCORES", true, func(n nodeDoc) string { return strconv.FormatFloat(n.Measured.VCores, 'f', 1, 64) }},
+	{"LENDS-UP-TO", true, lendsUpTo},
 	{"WEB", true, func(n nodeDoc) string { return n.HTTP }},
 	{"HEALTH", true, func(n nodeDoc) string { return n.HealthReport }},
+}
+
+// lendsUpTo returns the thresholds of a node that lends and the peak that it predicts, "-" if it lends nothing.
+func lendsUpTo(n nodeDoc) string {
+	o := n.Lends
+	if o.Memory == 0 && o.CPU == 0 {
+		return "-"
+	}
+	text := fmt.Sprintf("%.0f%% of memory, %.0f%% of vcores", 100*o.Memory, 100*o.CPU)
+	if o.PredictedMB > 0 || o.PredictedVCores > 0 {
+		text += fmt.Sprintf(", predicted peak %s and %.1f vcores", units.Memory(o.PredictedMB), o.PredictedVCores)
+	}
+	return text
 }
 
 func nodeCommand() *cobra.Command {
@@ -111,12 +137,17 @@ func (f *clientFlags) nodeList(ctx context.Context, by nodeQuery) ([]nodeDoc, ht
 			if err != nil {
 				return nil, head, err
 			}
-			list = append(list, nodeDoc{
+			one := nodeDoc{
 				ID: n.ID, State: n.State, Rack: n.Rack, Subcluster: string(n.Member), HTTP: n.Web,
 				Containers: n.Containers, UsedMB: n.UsedMB, AvailMB: n.FreeMB, UsedCores: n.UsedVCores,
 				AvailCores: n.FreeVCores, HealthReport: n.Health, raw: raw,
 				Queued: n.Queued, Opportunistic: n.Opportunistic, LentGB: n.LentMB >> 10, LentCores: n.LentVCores,
-			})
+			}
+			one.Measured.MB, one.Measured.VCores = n.MeasuredMB, n.MeasuredVCores
+			one.Lends.Memory, one.Lends.CPU = n.Overallocation.Memory, n.Overallocation.CPU
+			one.Lends.PredictedMB = n.Overallocation.PredictedMB
+			one.Lends.PredictedVCores = n.Overallocation.PredictedVCores
+			list = append(list, one)
 		}
 		for _, m := range doc.Missing {
 			head.Set("X-Partial-Result", "true")

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -91,5 +92,25 @@ func TestQueueRowHasBothKindsOfContainers(t *testing.T) {
 			list[0].OpportunisticMB != 3072 || list[0].OpportunisticVCores != 4 {
 			t.Errorf("%s: %+v", count, list)
 		}
+	}
+}
+
+// The row of a node that lends has its thresholds and the peak that it predicts.
+func TestNodeRowHasItsOffer(t *testing.T) {
+	var n nodeDoc
+	text := `{"id":"n1:1","resourceUtilization":{"aggregatedContainersPhysicalMemoryMB":1024,"containersCPUUsage":1.5},` +
+		`"overallocation":{"memoryThreshold":0.75,"cpuThreshold":0.5,"predictedMemoryMB":2048,"predictedCPUUsage":2.5}}`
+	if err := json.Unmarshal([]byte(text), &n); err != nil {
+		t.Fatal(err)
+	}
+	if n.Measured.MB != 1024 || n.Measured.VCores != 1.5 {
+		t.Errorf("measured %+v", n.Measured)
+	}
+	const want = "75% of memory, 50% of vcores, predicted peak 2.0 GiB and 2.5 vcores"
+	if got := lendsUpTo(n); got != want {
+		t.Errorf("it lends up to %q, want %q", got, want)
+	}
+	if got := lendsUpTo(nodeDoc{}); got != "-" {
+		t.Errorf("a node without an offer lends up to %q", got)
 	}
 }

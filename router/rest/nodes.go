@@ -76,10 +76,54 @@ func nodeRow(raw []byte, from creel.SubclusterID) *NodeRow {
 			n.LentMB = rawjson.Whole(v) << 10
 		case "usedVirtualCoresOpport":
 			n.LentVCores = rawjson.Whole(v)
+		case "resourceUtilization":
+			n.measured(v)
+		case "overallocation":
+			n.lends(v)
 		}
 		return true
 	})
 	return n
+}
+
+// measured reads the use of a node's containers.
+func (n *NodeRow) measured(raw []byte) {
+	rawjson.EachField(raw, func(name, v []byte) bool {
+		switch string(name) {
+		case "aggregatedContainersPhysicalMemoryMB":
+			n.MeasuredMB = rawjson.Whole(v)
+		case "containersCPUUsage":
+			n.MeasuredVCores = real(v)
+		}
+		return true
+	})
+}
+
+// lends reads the offer of a node that lends, which only creel's ResourceManager has.
+func (n *NodeRow) lends(raw []byte) {
+	o := &n.Overallocation
+	rawjson.EachField(raw, func(name, v []byte) bool {
+		switch string(name) {
+		case "memoryThreshold":
+			o.Memory = real(v)
+		case "cpuThreshold":
+			o.CPU = real(v)
+		case "predictedMemoryMB":
+			o.PredictedMB = rawjson.Whole(v)
+		case "predictedCPUUsage":
+			o.PredictedVCores = real(v)
+		}
+		return true
+	})
+}
+
+// real returns a number, 0 if the text is none.
+func real(v []byte) float64 {
+	f, err := strconv.ParseFloat(string(v), 64)
+	if err != nil {
+		return 0
+	}
+	return f
 }
 
 // NodesDoc is a page of nodes, by member and id.

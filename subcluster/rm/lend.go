@@ -27,7 +27,7 @@ func (o *opportunities) lend(n *node) {
 	}
 	l.recount()
 	pass := sched.SecondPass{Node: &n.Node, Room: room, Most: most, Lent: func(q *sched.Queue) amounts.Vec {
-		if v := l.sums[q]; v != nil {
+		if v := l.sums[lentIn{q.Path(), n.Label()}]; v != nil {
 			return *v
 		}
 		return amounts.Vec{}
@@ -60,7 +60,7 @@ func (l *lender) recount() {
 	if l.sums != nil && l.m.now-l.at < int64(time.Second) {
 		return
 	}
-	l.sums, l.at = map[*sched.Queue]*amounts.Vec{}, l.m.now
+	l.sums, l.at = map[lentIn]*amounts.Vec{}, l.m.now
 	for _, n := range l.m.nodeList {
 		for _, c := range n.live {
 			if c != nil && c.execution&lent != 0 {
@@ -72,10 +72,11 @@ func (l *lender) recount() {
 
 func (l *lender) count(c *container) {
 	for q := c.owner().app.Queue(); q != nil; q = q.Parent() {
-		if l.sums[q] == nil {
-			l.sums[q] = &amounts.Vec{}
+		in := lentIn{q.Path(), c.node.Label()}
+		if l.sums[in] == nil {
+			l.sums[in] = &amounts.Vec{}
 		}
-		l.sums[q].Add(&l.m.sizeOf(c).V)
+		l.sums[in].Add(&l.m.sizeOf(c).V)
 	}
 }
 

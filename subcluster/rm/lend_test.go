@@ -169,6 +169,67 @@ func TestOptOutsGetNothingLent(t *testing.T) {
 	w.wantTypes(w.allocate(insists, AllocateRequest{}), 0, 1)
 }
 
+// labelled is oversubscribed with a queue that may use nodes of the label gpu.
+func labelled(c *Config) {
+	oversubscribed(c)
+	c.Labels = LabelsByCall
+	all := queues.PercentOf(100)
+	share := []queues.LabelShare{{Label: "gpu", Capacity: all, MaxCapacity: all}}
+	c.Queues.Root.Children = []queues.Queue{
+		{Name: "default", Capacity: all, MaxCapacity: all, UserFactor: 100, Labels: []string{"gpu"}, Shares: share},
+	}
+	c.Queues.Root.Labels = []string{queues.AnyLabel}
+}
+
+// labels gives a node the label, if it is not empty.
+func (w *world) labels(n creel.NodeID, label string) {
+	w.t.Helper()
+	if err := w.m.AddLabels(w.now, []Label{{Name: "gpu", Exclusive: true}}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.pump()
+	if label == "" {
+		return
+	}
+	if err := w.m.ReplaceLabels(w.now, []NodeLabels{{n, []string{label}}}, false); err != nil {
+		w.t.Fatal(err)
+	}
+	w.pump()
+}
+
+func labelAsk(label string, count int32) Ask {
+	k := ask(1, "*", 1024, 1, count)
+	if label != "" {
+		k.Label = LabelExpression{label, true}
+	}
+	return k
+}
+
+// A node with a label lends to asks that name the label, and to no others. The lent container has the label and becomes
+// guaranteed on its node.
+func TestLabelledNodeLendsToAsksOfItsLabel(t *testing.T) {
+	w := newWorld(t, labelled)
+	n := w.lendingNode("n1", 4096, 4)
+	w.labels(n, "gpu")
+	a, other := w.unmanaged("u", "default"), w.unmanaged("v", "default")
+	full := w.asks(a, labelAsk("gpu", 6)).ids()
+	w.asks(other, labelAsk("", 6))
+	w.uses(n, 4096, 4)
+	w.uses(n, 1024, 1)
+	w.wantTypes(w.allocate(other, AllocateRequest{}), 0, 0)
+	lent := w.allocate(a, AllocateRequest{})
+	w.wantTypes(lent, 0, 2)
+	if id := lent.ids()[0]; w.m.container(id).rare().Label != "gpu" {
+		t.Errorf("the lent container has the label %q", w.m.container(id).rare().Label)
+	}
+	w.uses(n, 1024, 1)
+	w.release(a, full[0])
+	if out := w.uses(n, 1024, 1); len(out.Update) != 1 || out.Update[0].ExecutionType != creel.Guaranteed {
+		t.Errorf("the node gets the updates %v", out.Update)
+	}
+	w.audit()
+}
+
 // The lent amount is divided in proportion to the queues' parts of the cluster.
 func TestLentAmountFollowsQueueShares(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
@@ -282,8 +343,10 @@ func TestLostPromotionIsSentAgain(t *testing.T) {
 // alone.
 func TestLendingKeepsGuarantees(t *testing.T) {
 	propertytest.Check(t, func(rt *rapid.T) {
-		w := newWorld(t, oversubscribed)
+		label := rapid.SampledFrom([]string{"", "gpu"}).Draw(rt, "label")
+		w := newWorld(t, labelled)
 		n := w.lendingNode("n1", 8192, 8)
+		w.labels(n, label)
 		a := w.unmanaged("u", "default")
 		asked, got := 0, 0
 		var held []creel.ContainerID
@@ -299,7 +362,7 @@ func TestLendingKeepsGuarantees(t *testing.T) {
 			case 0:
 				receive(w.allocate(a, AllocateRequest{}))
 				asked, got = rapid.IntRange(0, 12).Draw(rt, "asked"), 0
-				receive(w.asks(a, ask(1, "*", 1024, 1, int32(asked))))
+				receive(w.asks(a, labelAsk(label, int32(asked))))
 			case 1:
 				w.uses(n, rapid.Int32Range(0, 9000).Draw(rt, "mb"), float32(rapid.IntRange(0, 9).Draw(rt, "cores")))
 			case 2:

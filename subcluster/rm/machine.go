@@ -201,8 +201,14 @@ type tally struct {
 // admit it.
 type lender struct {
 	m    *Machine
-	sums map[*sched.Queue]*amounts.Vec // lent, by queue and its ancestors
-	at   int64                         // time of sums, ns
+	sums map[lentIn]*amounts.Vec // lent, by queue and its ancestors
+	at   int64                   // time of sums, ns
+}
+
+// lentIn is a queue with the label of the nodes.
+type lentIn struct {
+	queue creel.QueuePath
+	label string
 }
 
 // OpportunisticCounts are totals of opportunistic containers.

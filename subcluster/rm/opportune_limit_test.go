@@ -50,7 +50,8 @@ func TestQueueMaximumHoldsOpportunisticContainers(t *testing.T) {
 	if y, _ := w.m.Why(second.Application); y.Text != want {
 		t.Errorf("why: %s", y.Text)
 	}
-	if v := OpportunisticOf(w.m, second.Application); v.Held == nil || v.Held.String() != "queue root.a has its maximum of 3" {
+	v := OpportunisticOf(w.m, second.Application)
+	if v.Held == nil || v.Held.String() != "queue root.a has its maximum of 3" {
 		t.Errorf("held by %v", v.Held)
 	}
 	w.release(first, got[0].ID)
@@ -131,7 +132,9 @@ func TestMaximaHoldInDrawnRuns(t *testing.T) {
 			user, queue, _ := strings.Cut(at, " ")
 			ams[w.unmanaged(user, queue)] = user
 		}
-		ids := slices.SortedFunc(maps.Keys(ams), func(a, b creel.AttemptID) int { return a.Application.Compare(b.Application) })
+		ids := slices.SortedFunc(maps.Keys(ams), func(a, b creel.AttemptID) int {
+			return a.Application.Compare(b.Application)
+		})
 		var live []creel.ContainerID
 		for range rapid.IntRange(5, 40).Draw(rt, "steps") {
 			id := rapid.SampledFrom(ids).Draw(rt, "attempt")

@@ -43,6 +43,13 @@ var table = []mutation{
 		wrong:    "if err := h.s.Impersonate(real, user, remote(r).Addr()); !MUTANT && err != nil {",
 		caughtBy: "subcluster/rm/rest TestListsAndStrangers",
 	},
+	{
+		name:     "a container lent on a node with a label has no label",
+		file:     "subcluster/rm/sched/second_pass.go",
+		old:      "	if s.main != nil {\n		if rare == nil {",
+		wrong:    "	if s.main != nil && !MUTANT {\n		if rare == nil {",
+		caughtBy: "subcluster/rm TestLabelledNodeLendsToAsksOfItsLabel",
+	},
 	// Maxima of opportunistic containers.
 	{
 		name:     "the maximum of a user counts all users",

@@ -245,6 +245,12 @@ func (h *Handler) nodeLines(w http.ResponseWriter, r *http.Request) {
 		u := &n.Utilization
 		line.Queued, line.Opportunistic = int64(u.OpportunisticQueued), int64(u.OpportunisticRunning)
 		line.LentMB, line.LentVCores = u.OpportunisticMB<<10, int64(u.OpportunisticVCores)
+		line.MeasuredMB, line.MeasuredVCores = int64(u.ContainersPhysicalMB), float64(u.ContainersCPU)
+		if o := n.Overallocation; o != (rm.Overallocation{}) {
+			line.Overallocation = subcluster.Overallocation{
+				Memory: o.Memory, CPU: o.CPU, PredictedMB: int64(u.PeakMB), PredictedVCores: float64(u.PeakCPU),
+			}
+		}
 		if n.State.Usable() {
 			free := n.Total.Sub(n.Used)
 			line.FreeMB, line.FreeVCores = free.MemoryMB, free.VCores

@@ -15,13 +15,14 @@ import (
 // SecondPass lends asks for guaranteed containers the resources of a node that are allocated and not used. It follows
 // the guaranteed pass, so its asks have got nothing there. The lent containers are opportunistic: they charge no queue,
 // user or node, and no limit of these applies to them. Asks that insist on guaranteed containers, asks for AMs, asks
-// with tags or a constraint, and the asks of queues that opt out get nothing.
+// with tags or a constraint, and the asks of queues that opt out get nothing. A node with a label lends to asks of the
+// label only.
 type SecondPass struct {
 	Node *Node
 	Room amounts.Vec // for lent containers
 	Most int         // containers
-	// Lent returns the amount of lent containers in a queue and its descendants. The queue with the least of it, over
-	// its part of the cluster, is next.
+	// Lent returns the amount of lent containers in a queue and its descendants, on nodes of the label. The queue with
+	// the least of it, over its part of these nodes, is next.
 	Lent func(q *Queue) amounts.Vec
 
 	grants []Grant
@@ -32,8 +33,8 @@ type SecondPass struct {
 func (p *SecondPass) Run() []Grant {
 	n := p.Node
 	p.queues = map[*Queue]*amounts.Vec{}
-	if s := n.of; s.main != nil || n.use != Open || s.waiting == 0 {
-		return nil // the nodes of labels lend nothing
+	if n.use != Open || n.of.waiting == 0 {
+		return nil
 	}
 	for len(p.grants) < p.Most && p.pick(n.of.tree.root) {
 	}
@@ -113,9 +114,16 @@ func (p *SecondPass) grant(w *Ask) {
 	case w.named.OnRack(n.rack) != nil:
 		at, reason = places.AtRack, RackLocal
 	}
+	rare := w.rare(n, at)
+	if s.main != nil {
+		if rare == nil {
+			rare = &GrantExtra{}
+		}
+		rare.Label = s.label
+	}
 	p.grants = append(p.grants, Grant{
-		App: a, Node: n, Size: size, AllocationRequestID: w.alloc, Priority: w.priority,
-		ExecutionType: creel.Opportunistic, Reason: reason, Waited: time.Duration(s.now - w.asked), Rare: w.rare(n, at),
+		App: a.whole(), Node: n, Size: size, AllocationRequestID: w.alloc, Priority: w.priority,
+		ExecutionType: creel.Opportunistic, Reason: reason, Waited: time.Duration(s.now - w.asked), Rare: rare,
 	})
 	p.Room.Sub(&size.V)
 	for q := a.queue; q != nil; q = q.parent {
