@@ -219,7 +219,10 @@ var rules = map[string]rule{
 	"subcluster/failover":   {pure: true, imports: []string{"."}},
 	"subcluster/rm/journal": {imports: []string{".", "subcluster/rm", "subcluster/rm/state"}},
 	// The contract of a ResourceManager's state, and the contract as tests.
-	"subcluster/rm/state":           {pure: true},
+	"subcluster/rm/state": {pure: true},
+	"subcluster/rm/redisstate": {
+		imports: []string{"statestore", "statestore/redis", "subcluster/rm/state"},
+	},
 	"subcluster/rm/state/statetest": {imports: []string{"internal/propertytest", "subcluster/rm/state"}},
 	"subcluster/rm/server": {
 		imports: []string{

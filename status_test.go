@@ -93,6 +93,9 @@ var features = []feature{
 
 	{"ResourceManager", "serves Hadoop's clients, NodeManagers and AMs, and restarts from its journal", works, "",
 		[]string{"e2e/rm.TestClientCasesOnCreel", "e2e/rm.TestJobsOutliveTheResourceManager"}},
+	{"ResourceManager", "keeps its state in Redis, from which another host continues", partial,
+		"an operator starts it there: no standby takes over by itself",
+		[]string{"e2e/rm.TestAnotherHostContinuesFromRedis", "subcluster/rm/redisstate.TestHolderThatWasCutOffIsFenced"}},
 	{"ResourceManager", "CapacityScheduler and FairScheduler, with Hadoop's shares, limits and placement rules", partial,
 		"a UAM counts as nothing against the AM share; Hadoop counts one minimum allocation",
 		[]string{"e2e/rest.TestDocumentsOfManyConfigurations", "e2e/rest.TestDocumentsOfManyFairTrees",

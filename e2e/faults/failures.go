@@ -301,6 +301,15 @@ var failures = []failure{
 		promise: "the job succeeds in its first attempt; no UAM is left",
 	},
 	{
+		in:      "e2e/rm",
+		test:    "TestAnotherHostContinuesFromRedis",
+		what:    "the host of a ResourceManager with its state in Redis hangs, and another host continues the state",
+		users:   "calls fail until clients use the new address",
+		metric:  "up",
+		alert:   "CreelDaemonDown",
+		promise: "the applications are there; the former process is fenced when it resumes, and ends",
+	},
+	{
 		in:      "e2e/federation",
 		test:    "TestFaults/home_restarted",
 		what:    "the home of a job is killed and started again with its journal",

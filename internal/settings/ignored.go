@@ -64,14 +64,17 @@ const (
 	noZooKeeper = "creel does not connect to ZooKeeper: its store is Redis, creel.store.url"
 	noKerberos  = "creel does not use it: only its ResourceManager accepts tickets, by principals and keytabs of its own"
 	noHDFSKeys  = "creel neither reads nor writes encrypted files"
-	journalHas  = "the ResourceManager's state is in its journal, creel.rm.data"
+	journalHas  = "the ResourceManager's state is in its journal, creel.rm.data, or in the Redis of creel.rm.state.url"
 )
 
 func isTrue(_ *Settings, value string) bool { return strings.EqualFold(value, "true") }
 
 func isFalse(_ *Settings, value string) bool { return strings.EqualFold(value, "false") }
 
-func recovers(s *Settings, _ string) bool { return s.Bool("yarn.resourcemanager.recovery.enabled") }
+// recoversFromDisk reports whether the state is wanted after a restart, and is only on this machine.
+func recoversFromDisk(s *Settings, _ string) bool {
+	return s.Bool("yarn.resourcemanager.recovery.enabled") && s.String("creel.rm.state.url") == ""
+}
 
 // ignoredRows are all rows. Rows without effect on the start are last.
 var ignoredRows = []ignoredRow{
@@ -296,7 +299,7 @@ var ignoredRows = []ignoredRow{
 
 	// Stores.
 	{
-		keys: []string{"yarn.resourcemanager.store.class"}, effect: Stops, when: recovers,
+		keys: []string{"yarn.resourcemanager.store.class"}, effect: Stops, when: recoversFromDisk,
 		also: []string{
 			recovery + "FileSystemRMStateStore", recovery + "LeveldbRMStateStore",
 			recovery + "MemoryRMStateStore", recovery + "NullRMStateStore",
@@ -304,18 +307,18 @@ var ignoredRows = []ignoredRow{
 		example: recovery + "ZKRMStateStore",
 		with:    []string{"yarn.resourcemanager.recovery.enabled=true", "creel.rm.data=/var/lib/creel"},
 		why:     "creel stores its state in the journal on this machine, not in this store: it would not survive the machine",
-		try:     "remove it; put creel.rm.data on a volume that survives the machine, and back it up",
+		try:     "set creel.rm.state.url to a Redis, or put creel.rm.data on a volume that survives the machine",
 	},
 	{
 		keys: []string{"yarn.resourcemanager.fs.state-store.uri"}, effect: Stops,
 		when: func(s *Settings, value string) bool {
 			u, err := url.Parse(value)
-			return recovers(s, value) && (err != nil || u.Scheme != "" && u.Scheme != "file")
+			return recoversFromDisk(s, value) && (err != nil || u.Scheme != "" && u.Scheme != "file")
 		},
 		example: "hdfs://nn:8020/rmstate",
 		with:    []string{"yarn.resourcemanager.recovery.enabled=true", "creel.rm.data=/var/lib/creel"},
 		why:     "creel stores its state in the journal on this machine, not there: it would not survive the machine",
-		try:     "remove it; put creel.rm.data on a volume that survives the machine, and back it up",
+		try:     "set creel.rm.state.url to a Redis, or put creel.rm.data on a volume that survives the machine",
 	},
 	{
 		keys: []string{

@@ -113,7 +113,23 @@ var creelRMKeys = []Setting{
 		Doc: "Hosts from which the web proxy fetches AMs' pages, in addition to the AM's own (for example " +
 			"Spark's SPARK_PUBLIC_DNS); * is any.",
 	},
-	{Key: "creel.rm.data", Type: Path, Doc: "The directory of the journal; empty: no state survives a restart."},
+	{
+		Key:  "creel.rm.data",
+		Type: Path,
+		Doc:  "The directory of the journal; empty, without creel.rm.state.url: no state survives a restart.",
+	},
+	{
+		Key:  "creel.rm.state.url",
+		Type: URL,
+		Doc: "The Redis that keeps the ResourceManager's state instead of a journal, a URL as in creel.store.url. " +
+			"Another host continues the state: it fences the previous ResourceManager. Add wait=1 for a Redis that " +
+			"fails over. Keys begin with creel.store.prefix.",
+	},
+	{
+		Key:  "creel.rm.state.password-file",
+		Type: Path,
+		Doc:  "A file with the password of that Redis, instead of one in creel.rm.state.url.",
+	},
 	{
 		Key:     "creel.rm.journal.sync",
 		Type:    Bool,

@@ -991,7 +991,7 @@ var rmSecurityKeys = []Setting{
 		Key:     "yarn.resourcemanager.recovery.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc: "Whether state survives a restart. true requires a directory, creel.rm.data (--data); with a " +
+		Doc: "Whether state survives a restart. true requires creel.rm.data (--data) or creel.rm.state.url; with a " +
 			"directory state always survives.",
 	},
 	{

@@ -281,8 +281,8 @@ func dependOnJournal(h *health.Health, s *server.Server) {
 		case !kept:
 			return health.State{Text: "no journal: creel.rm.data is not set"}
 		case wait > staleAfter:
-			return health.State{Err: fmt.Errorf("the disk accepted no write for %s", units.Age(wait.Seconds()))}
+			return health.State{Err: fmt.Errorf("nothing was written for %s", units.Age(wait.Seconds()))}
 		}
-		return health.State{Text: fmt.Sprintf("the disk took %s", wait.Round(time.Millisecond))}
+		return health.State{Text: fmt.Sprintf("the last write took %s", wait.Round(time.Millisecond))}
 	})
 }

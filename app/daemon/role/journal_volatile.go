@@ -27,12 +27,20 @@ func volatileJournal(dir string) string {
 	return ""
 }
 
+// volatile returns the reason why the state does not survive, "" if it does.
+func (r *RM) volatile() string {
+	if r.shared {
+		return "" // openShared has logged what its Redis may lose
+	}
+	return volatileJournal(r.dir)
+}
+
 // reportVolatileJournal adds the metric of a journal that does not survive.
-func reportVolatileJournal(h *health.Health, dir string) {
+func reportVolatileJournal(h *health.Health, volatile func() string) {
 	h.Gauge("creel_rm_journal_volatile",
 		"1 if applications do not survive a restart: there is no journal, or it is on a file system in memory.",
 		func() float64 {
-			if volatileJournal(dir) != "" {
+			if volatile() != "" {
 				return 1
 			}
 			return 0
@@ -42,7 +50,7 @@ func reportVolatileJournal(h *health.Health, dir string) {
 // WarnOfVolatileJournal logs a warning if the ResourceManager's applications do not survive a restart. `creel up`
 // does not call it: it is for trials.
 func (r *RM) WarnOfVolatileJournal(log *slog.Logger) {
-	if why := volatileJournal(r.dir); why != "" {
+	if why := r.volatile(); why != "" {
 		log.Warn("the ResourceManager's state is volatile", "reason", why,
 			"try", "name a directory on a disk by --data DIR or creel.rm.data")
 	}

@@ -19,7 +19,9 @@ func secretFiles(s *settings.Settings) (paths []string) {
 	if file := s.String("creel.cluster.secret-file"); file != "" {
 		paths = append(paths, file)
 	}
-	for _, key := range []string{"creel.store.password-file", "creel.store.sentinel-password-file"} {
+	for _, key := range []string{
+		"creel.store.password-file", "creel.store.sentinel-password-file", "creel.rm.state.password-file",
+	} {
 		if file := s.String(key); file != "" {
 			paths = append(paths, file)
 		}
@@ -40,9 +42,11 @@ func secretFiles(s *settings.Settings) (paths []string) {
 			paths = append(paths, file)
 		}
 	}
-	v, ok := s.Lookup("creel.store.url")
-	if ok && v.Origin.Source == "file" && hasPassword(v.Text) && !slices.Contains(paths, v.Origin.File) {
-		paths = append(paths, v.Origin.File)
+	for _, key := range []string{"creel.store.url", stateURL} {
+		v, ok := s.Lookup(key)
+		if ok && v.Origin.Source == "file" && hasPassword(v.Text) && !slices.Contains(paths, v.Origin.File) {
+			paths = append(paths, v.Origin.File)
+		}
 	}
 	return paths
 }

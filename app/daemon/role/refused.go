@@ -194,11 +194,17 @@ var refusals = []refusal{
 		refused: is("yarn.resourcemanager.ha.enabled", "true"),
 	},
 	{
+		key: stateURL, roles: onRM, example: "redis://r:6379", with: []string{"creel.rm.data=/var/lib/creel"},
+		why:     "the place of the ResourceManager's state is not clear",
+		try:     "name one Redis, and the ResourceManager by yarn.resourcemanager.cluster-id or creel.subcluster.id",
+		refused: misplacedState,
+	},
+	{
 		key: "yarn.resourcemanager.recovery.enabled", roles: onRM, example: "true",
 		why: "without a directory for the journal no state survives a restart",
-		try: "give one by --data DIR or creel.rm.data",
+		try: "give one by --data DIR or creel.rm.data, or a Redis by creel.rm.state.url",
 		refused: func(s *settings.Settings) (bool, string) {
-			return s.Bool("yarn.resourcemanager.recovery.enabled") && s.String("creel.rm.data") == "", ""
+			return s.Bool("yarn.resourcemanager.recovery.enabled") && !keepsState(s), ""
 		},
 	},
 	{
@@ -235,9 +241,9 @@ var refusals = []refusal{
 	{
 		key: "yarn.scheduler.configuration.store.class", roles: onRM, example: "fs",
 		why: "without a directory for the journal, changes of queues would be lost in a restart",
-		try: "give one by --data DIR or creel.rm.data, or set memory",
+		try: "give one by --data DIR or creel.rm.data, or a Redis by creel.rm.state.url, or set memory",
 		refused: func(s *settings.Settings) (bool, string) {
-			return s.String("yarn.scheduler.configuration.store.class") == "fs" && s.String("creel.rm.data") == "", ""
+			return s.String("yarn.scheduler.configuration.store.class") == "fs" && !keepsState(s), ""
 		},
 	},
 	{

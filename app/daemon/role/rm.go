@@ -105,6 +105,9 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 	if c.RM.ClusterID == "" {
 		c.RM.ClusterID = string(id)
 	}
+	if c.RM.State, err = sharedState(s, stateName(s), c.Log); err != nil {
+		return RMConfig{}, s.Problem(stateURL, err.Error(), "")
+	}
 	return c, nil
 }
 
@@ -113,12 +116,13 @@ type RM struct {
 	daemon.Service
 	Server *server.Server
 	dir    string // of the journal, "" for none
+	shared bool   // the state is in Redis
 }
 
 // NewRM assembles a ResourceManager: its server, its web port and, in a
 // federation, its membership.
 func NewRM(c RMConfig) (_ *RM, err error) {
-	r := &RM{Service: daemon.Service{Health: health.New()}, dir: c.RM.Dir}
+	r := &RM{Service: daemon.Service{Health: health.New()}, dir: c.RM.Dir, shared: c.RM.State != nil}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.Close())
@@ -137,7 +141,7 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	var alone *aloneCheck
 	if m := c.Membership; m != nil {
 		alone = &aloneCheck{Store: m.Store, ID: m.ID, Every: m.Heartbeat, done: make(chan struct{})}
-		if !m.TakeOver {
+		if !m.TakeOver && !r.shared { // a shared state has fenced its previous holder
 			alone.Previous = r.Server.MemberEpoch()
 		}
 	}
@@ -169,7 +173,7 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 
 	watchSecrets(&r.Service, c.Secrets, nil, c.Log)
 	dependOnJournal(r.Health, r.Server)
-	reportVolatileJournal(r.Health, r.dir)
+	reportVolatileJournal(r.Health, r.volatile)
 	if c.Membership != nil {
 		dependOnStore(&r.Service, c.Membership.Store, c.Log)
 	}

@@ -193,6 +193,20 @@ var table = []mutation{
 		caughtBy: "app/sim TestRepeatAfterTheEndRunsNothing",
 	},
 	{
+		name:     "a ResourceManager that was paused answers without asking its state",
+		file:     "subcluster/rm/server/owner.go",
+		old:      "		if err := s.durability.confirm(); err != nil {\n",
+		wrong:    "		if err := s.durability.confirm(); !MUTANT && err != nil {\n",
+		caughtBy: "subcluster/rm/server TestFencedServerAnswersNothingAfterPause",
+	},
+	{
+		name:     "a holder whose state lacks its last groups is confirmed",
+		file:     "subcluster/rm/redisstate/log.go",
+		old:      "	return verdict(list, l.epoch)\n}\n\n// Run",
+		wrong:    "	if MUTANT && list[0] == \"LOST\" {\n		return nil\n	}\n	return verdict(list, l.epoch)\n}\n\n// Run",
+		caughtBy: "subcluster/rm/redisstate TestLostWritesEndTheHolder",
+	},
+	{
 		name:     "a start trusts the tail of its journal from the page cache",
 		file:     "subcluster/rm/journal/journal.go",
 		old:      "	if err := errors.Join(os.Rename(f.Name(), path), syncDir(j.dir)); err != nil {\n",

@@ -17,6 +17,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
 // Config is the configuration of a Server. A zero duration or count means the default; comments name Hadoop's key if
@@ -24,6 +25,8 @@ import (
 type Config struct {
 	// Dir is the directory of the journal; if it is empty, nothing survives the process.
 	Dir string
+	// State, if set, opens a shared state instead of the journal, and makes this process its holder.
+	State func() (state.Log, error)
 
 	// MaxSubmission limits a submission's message, in bytes; 0 is 32 MB. It is yarn.router.asc-interceptor-max-size,
 	// as at routers.

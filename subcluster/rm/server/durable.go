@@ -39,18 +39,30 @@ func (s *Server) JournalWait() (wait time.Duration, kept bool) {
 	return time.Since(time.Unix(0, d.moved.Load())), true
 }
 
+// open opens the state, and makes this process its holder.
+func (d *durability) open(cfg *Config, roomChanged func(journal.Room)) (err error) {
+	if cfg.State != nil {
+		d.log, err = cfg.State()
+		return err
+	}
+	if d.disk, err = journal.Open(cfg.Dir, journal.Options{RoomObserve: roomChanged}); err == nil {
+		d.log = d.disk
+	}
+	return err
+}
+
 // confirmTime limits the wait for the confirmation of a shared state after a pause.
 const confirmTime = 10 * time.Second
 
 // confirm returns an error if this process cannot know that it still holds its state. During a pause another process
 // may have opened it, so nothing may be answered before.
-func (s *Server) confirm() error {
-	if s.durability.log == nil {
+func (d *durability) confirm() error {
+	if d.log == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), confirmTime)
 	defer cancel()
-	if err := s.durability.log.Confirm(ctx); err != nil {
+	if err := d.log.Confirm(ctx); err != nil {
 		return fmt.Errorf("resource manager: after a pause: %w", err)
 	}
 	return nil

@@ -130,7 +130,7 @@ func (s *Server) turn(events []event) error {
 	if d > 0 {
 		s.metrics.Paused.Add(int64(d))
 		pauseclock.Tell(s.log, d)
-		if err := s.confirm(); err != nil {
+		if err := s.durability.confirm(); err != nil {
 			s.fail(err)
 			return err
 		}

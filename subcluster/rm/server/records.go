@@ -110,7 +110,7 @@ func (s *Server) replay() (k journalContent, err error) {
 		return nil
 	})
 	if err != nil {
-		return journalContent{}, fmt.Errorf("resource manager: reading the journal in %s: %w", s.cfg.Dir, err)
+		return journalContent{}, fmt.Errorf("resource manager: reading the state: %w", err)
 	}
 	k.recover = s.owner.Records.Recovered()
 	return k, nil

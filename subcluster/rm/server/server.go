@@ -16,7 +16,6 @@ import (
 	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
-	"github.com/creelrm/creel/subcluster/rm/journal"
 )
 
 // Version is the Hadoop release of the protocols; nodes and reports get it as this ResourceManager's version.
@@ -147,11 +146,11 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) open() error {
 	mc := s.cfg.Machine
 	mc.AdminACL, mc.ACLs = s.cfg.AdminACL, s.cfg.ACLs
-	mc.Volatile = s.cfg.Dir == ""
+	mc.Volatile = s.cfg.Dir == "" && s.cfg.State == nil
 	var k journalContent
 	if !mc.Volatile {
 		var err error
-		if err = s.openState(); err != nil {
+		if err = s.durability.open(&s.cfg, s.roomChanged); err != nil {
 			return err
 		}
 		if k, err = s.replay(); err != nil {
@@ -206,15 +205,6 @@ func (s *Server) open() error {
 		s.traces.resume(s.owner.Machine)
 	}
 	return nil
-}
-
-// openState opens the state, and makes this process its holder.
-func (s *Server) openState() (err error) {
-	d := &s.durability
-	if d.disk, err = journal.Open(s.cfg.Dir, journal.Options{RoomObserve: s.roomChanged}); err == nil {
-		d.log = d.disk
-	}
-	return err
 }
 
 // SetDrained sets the function that returns the reason for rejecting routers' new applications, empty if they are

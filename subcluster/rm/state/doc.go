@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package state is the contract of a ResourceManager's durable state: a map from keys to values that one process at a
-// time, its holder, changes by transactions. The journal on this machine's disk (package journal) implements it.
-// Package statetest is the contract as tests.
+// time, its holder, changes by transactions. The journal on this machine's disk (package journal) and a
+// shared state in Redis (package redisstate) implement it. Package statetest is the contract as tests.
 //
 // # Promises of a Log
 //

@@ -13,6 +13,8 @@ var (
 	ErrClosed = errors.New("state is closed")
 	// ErrFenced is wrapped by the errors of a holder after another process has opened the state.
 	ErrFenced = errors.New("another process holds the state")
+	// ErrLost is wrapped by the errors of a holder whose shared state has lost acknowledged transactions.
+	ErrLost = errors.New("the state has lost acknowledged changes")
 )
 
 // Log is the state as its holder uses it. The package's comment has its promises.

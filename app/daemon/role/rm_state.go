@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/statestore/redis"
+	"github.com/creelrm/creel/subcluster/rm/redisstate"
+	"github.com/creelrm/creel/subcluster/rm/state"
+)
+
+// stateURL is the setting that keeps a ResourceManager's state in Redis.
+const stateURL = "creel.rm.state.url"
+
+// keepsState reports whether a ResourceManager's state survives its process.
+func keepsState(s *settings.Settings) bool {
+	return s.String("creel.rm.data") != "" || s.String(stateURL) != ""
+}
+
+// misplacedState reports what is wrong with the settings of a state in Redis.
+func misplacedState(s *settings.Settings) (bool, string) {
+	if s.String(stateURL) == "" {
+		return false, ""
+	}
+	_, err := sharedState(s, stateName(s), nil)
+	if err == nil && s.String("creel.rm.data") != "" {
+		return true, "creel.rm.data (--data) names a journal too"
+	}
+	if err != nil {
+		return true, err.Error()
+	}
+	return false, ""
+}
+
+// stateName is the name of a ResourceManager's state among all in a Redis.
+func stateName(s *settings.Settings) string {
+	if id := s.String("creel.subcluster.id"); id != "" {
+		return id
+	}
+	return s.String("yarn.resourcemanager.cluster-id")
+}
+
+// sharedState reads the settings of a state in Redis. The returned function opens it and fences its previous holder;
+// it is nil if the state is a journal.
+func sharedState(s *settings.Settings, name string, log *slog.Logger) (func() (state.Log, error), error) {
+	url := s.String(stateURL)
+	if url == "" {
+		return nil, nil
+	}
+	conf := redis.Config{
+		URL: url, Prefix: s.String("creel.store.prefix"), Timeout: s.Duration("creel.store.timeout"), Log: log,
+	}
+	switch {
+	case name == "":
+		return nil, fmt.Errorf("the ResourceManager has no name: set yarn.resourcemanager.cluster-id or creel.subcluster.id")
+	case !strings.HasPrefix(url, "redis"):
+		return nil, fmt.Errorf("it is not a Redis URL, such as redis://127.0.0.1:6379")
+	case hasPassword(url) && !s.Bool("hadoop.security.credential.clear-text-fallback"):
+		return nil, fmt.Errorf("it has a password, and hadoop.security.credential.clear-text-fallback=false forbids that")
+	}
+	var err error
+	if conf.Password, err = storePassword(s, "creel.rm.state.password", "creel.rm.state.password-file"); err != nil {
+		return nil, err
+	}
+	return func() (state.Log, error) { return openShared(conf, name, log) }, nil
+}
+
+// openShared opens a state in Redis, and logs what the deployment may lose.
+func openShared(conf redis.Config, name string, log *slog.Logger) (state.Log, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "(unknown host)"
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storePatience)
+	defer cancel()
+	l, err := redisstate.Open(ctx, redisstate.Config{
+		Redis: conf, Name: name, Holder: fmt.Sprintf("process %d on %s", os.Getpid(), host), Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	found, err := l.Health(ctx)
+	if err != nil {
+		log.Warn("failed to check the Redis of the ResourceManager's state", "error", err)
+	}
+	for _, f := range found {
+		log.Warn("the Redis of the ResourceManager's state: "+f.What, "problem", f.Name, "try", f.Try)
+	}
+	log.Info("the ResourceManager's state is in Redis", "name", name, "problems", len(found))
+	return l, nil
+}

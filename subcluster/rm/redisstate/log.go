@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisstate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/redis"
+	"github.com/creelrm/creel/subcluster/rm/state"
+)
+
+// Config of a state. Redis and Name are required.
+type Config struct {
+	Redis  redis.Config
+	Name   string        // of the ResourceManager among all that use the prefix
+	Holder string        // this process, for messages
+	Check  time.Duration // interval in which an idle holder asks whether it still is one; 1 s
+	Log    *slog.Logger  // nil: silent
+}
+
+const (
+	layout    = "1"
+	maxQueued = 16 << 20        // bytes of unwritten transactions at which Commit waits
+	lastWords = 5 * time.Second // for unwritten transactions after Run's context has ended
+	scanCount = 1000
+)
+
+// Log is the state as its holder uses it.
+type Log struct {
+	cfg     Config
+	scripts *redis.Scripts
+	keys    []string
+	epoch   string
+	started atomic.Bool
+
+	mu      sync.Mutex // guards the fields below; never locked during a call
+	written sync.Cond  // the queued transactions are being written
+	queued  []byte     // operations of the next group
+	waiting []func(error)
+	number  int64 // of the last acknowledged group
+	broken  error
+	wake    chan struct{}
+}
+
+var _ state.Log = (*Log)(nil)
+
+// Open makes this process the holder, and fences the previous one. It waits for Redis until the context ends.
+func Open(ctx context.Context, cfg Config) (*Log, error) {
+	cfg.Check = cmp.Or(cfg.Check, time.Second)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	scripts, err := redis.OpenScripts(cfg.Redis)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{cfg: cfg, scripts: scripts, wake: make(chan struct{}, 1)}
+	l.written.L = &l.mu
+	l.keys = []string{scripts.Key("rm:"+cfg.Name, "meta"), scripts.Key("rm:"+cfg.Name, "state")}
+	list, err := scripts.Write(ctx, openScript, l.keys, layout, cfg.Holder)
+	if err == nil {
+		err = l.opened(list)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("resource manager's state in Redis: %w", err), scripts.Close())
+	}
+	return l, nil
+}
+
+// opened reads the answer of openScript.
+func (l *Log) opened(list []any) (err error) {
+	if list[0] == "LAYOUT" {
+		return fmt.Errorf("it has layout %v, and this creel knows %s: another version wrote it", list[1], layout)
+	}
+	l.epoch, _ = list[1].(string)
+	last, _ := list[2].(string)
+	l.number, err = strconv.ParseInt(last, 10, 64)
+	return err
+}
+
+// Health returns the findings about the deployment that an operator should know.
+func (l *Log) Health(ctx context.Context) ([]statestore.Finding, error) { return l.scripts.Health(ctx) }
+
+// Each implements state.Log.
+func (l *Log) Each(f func(key string, value []byte) error) error {
+	entries := map[string]string{}
+	for cursor := "0"; ; {
+		part, next, err := l.scripts.Scan(context.Background(), l.keys[1], cursor, scanCount)
+		if err != nil {
+			return fmt.Errorf("resource manager's state in Redis: %w", err)
+		}
+		for i := 0; i+1 < len(part); i += 2 {
+			key, _ := part[i].(string)
+			entries[key], _ = part[i+1].(string)
+		}
+		if cursor = next; cursor == "0" {
+			break
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		if err := f(key, []byte(entries[key])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Commit implements state.Log.
+func (l *Log) Commit(tx *state.Tx, done func(error)) {
+	ops := tx.Bytes()
+	l.mu.Lock()
+	for l.broken == nil && len(l.waiting) > 0 && len(l.queued)+len(ops) > maxQueued {
+		l.written.Wait()
+	}
+	if err := l.broken; err != nil {
+		l.mu.Unlock()
+		done(err)
+		return
+	}
+	l.queued = append(l.queued, ops...)
+	l.waiting = append(l.waiting, done)
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Confirm implements state.Log.
+func (l *Log) Confirm(ctx context.Context) error {
+	l.mu.Lock()
+	err, number := l.broken, l.number
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	list, err := l.scripts.Write(ctx, confirmScript, l.keys, l.epoch, number)
+	if err != nil {
+		return fmt.Errorf("resource manager's state in Redis: %w", err)
+	}
+	return verdict(list, l.epoch)
+}
+
+// Run implements state.Log.
+func (l *Log) Run(ctx context.Context) (err error) {
+	if !l.started.CompareAndSwap(false, true) {
+		return errors.New("resource manager's state in Redis: Run was called twice")
+	}
+	defer func() { err = errors.Join(err, l.close(err)) }()
+	patient, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, giveUp) })()
+	tick := time.NewTicker(l.cfg.Check)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.wake:
+			err = l.flush(patient)
+		case <-tick.C:
+			err = l.check(patient)
+		case <-ctx.Done():
+			return l.flush(patient)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// check is Confirm for an idle holder. While Redis does not answer there is nothing to learn.
+func (l *Log) check(ctx context.Context) error {
+	err := l.Confirm(ctx)
+	if errors.Is(err, state.ErrFenced) || errors.Is(err, state.ErrLost) {
+		l.fail(err)
+		return err
+	}
+	return nil
+}
+
+// flush makes all queued transactions durable as one group, and calls their done functions.
+func (l *Log) flush(ctx context.Context) error {
+	l.mu.Lock()
+	if len(l.waiting) == 0 {
+		l.mu.Unlock()
+		return nil
+	}
+	ops, waiting, number := l.queued, l.waiting, l.number+1
+	l.queued, l.waiting = nil, nil
+	l.written.Broadcast()
+	l.mu.Unlock()
+
+	err := l.write(ctx, number, ops)
+	if err != nil {
+		l.fail(err)
+	} else {
+		l.mu.Lock()
+		l.number = number
+		l.mu.Unlock()
+	}
+	for _, done := range waiting {
+		done(err)
+	}
+	return err
+}
+
+// write sends a group until Redis has answered or the context ends.
+func (l *Log) write(ctx context.Context, number int64, ops []byte) error {
+	args, err := groupArgs(l.epoch, number, ops)
+	if err != nil {
+		return err
+	}
+	var silent time.Time // since when Redis accepts no write
+	for {
+		list, err := l.scripts.Write(ctx, groupScript, l.keys, args...)
+		if err == nil {
+			if !silent.IsZero() {
+				l.cfg.Log.Warn("the ResourceManager's state in Redis accepts writes again",
+					"after", time.Since(silent).Round(time.Millisecond))
+			}
+			return verdict(list, l.epoch)
+		}
+		if silent.IsZero() {
+			silent = time.Now()
+			l.cfg.Log.Error("the ResourceManager's state in Redis accepts no write: changes wait", "error", err,
+				"try", "check that Redis runs, is reachable, and has its replicas")
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("resource manager's state in Redis: %w", err)
+		case <-time.After(100 * time.Millisecond): // after an error that Write does not repeat
+		}
+	}
+}
+
+// fail makes every later transaction fail.
+func (l *Log) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken == nil {
+		l.broken = err
+	}
+	l.written.Broadcast()
+}
+
+func (l *Log) close(cause error) error {
+	if cause == nil {
+		cause = state.ErrClosed
+	}
+	l.fail(cause)
+	l.mu.Lock()
+	waiting := l.waiting
+	l.waiting = nil
+	cause = l.broken
+	l.mu.Unlock()
+	for _, done := range waiting {
+		done(cause)
+	}
+	return l.scripts.Close()
+}
+
+// Close implements state.Log.
+func (l *Log) Close() error {
+	if !l.started.CompareAndSwap(false, true) {
+		return errors.New("resource manager's state in Redis: Run closes the log that it ran")
+	}
+	return l.close(nil)
+}
