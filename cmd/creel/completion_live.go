@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/app/load"
 	"github.com/creelrm/creel/app/sim"
+	"github.com/creelrm/creel/app/sim/overcommit"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"
@@ -214,6 +215,7 @@ var (
 		"queue apply --expect": treeVersions,
 		"queue mend --undo":    mends,
 		"split":                fixedWords("home-first", "by-headroom"),
+		"overcommit":           inList(fixedWords(overcommit.Modes()...)),
 	}
 	// They need the arguments before the flag.
 	flagsOfArguments = map[string]completion{

@@ -325,6 +325,8 @@ func (f *simFlags) valid() error {
 		return usage(errors.New("--distributed needs --opportunistic"))
 	case f.overcommit != "" && f.waiting > 0:
 		return usage(errors.New("give --overcommit or --opportunistic: AMs cannot tell both kinds of containers apart"))
+	case f.overcommit != "" && !knownModes(f.overcommit):
+		return usage(fmt.Errorf("--overcommit is a list of %s", strings.Join(overcommit.Modes(), ", ")))
 	case f.memory < 1 || f.memory > 1<<20:
 		return usage(errors.New("--memory must be 1 to 1,048,576"))
 	case f.cores < 1 || f.cores > 1024:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -43,6 +44,16 @@ func (f *simFlags) runModes(out io.Writer) error {
 		return &exitError{exitGeneral, errors.New("the verdict is bad: see the lines above")}
 	}
 	return nil
+}
+
+// knownModes reports whether a list has modes of overcommitment only.
+func knownModes(list string) bool {
+	for mode := range strings.SplitSeq(list, ",") {
+		if !slices.Contains(overcommit.Modes(), mode) {
+			return false
+		}
+	}
+	return true
 }
 
 // part is a fraction as a percentage.

@@ -43,7 +43,7 @@ func TestACorpusRunsEachLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		err := runSim(&simFlags{corpus: file, parallel: 1, speed: 1, cores: 8, seeds: 1, seed: 1}, &out)
+		err := runSim(&simFlags{corpus: file, parallel: 1, speed: 1, cores: 8, memory: 1024, seeds: 1, seed: 1}, &out)
 		return out.String(), err
 	}
 	line := "--seed 3 --hours 9-9.02 --nodes 2 --faults"
