@@ -260,8 +260,8 @@ var ignoredRows = []ignoredRow{
 	// Web ports.
 	{
 		keys: []string{"**.rest-csrf.**"}, effect: Warns, roles: nil, also: []string{"false"}, example: "true",
-		key: "yarn.resourcemanager.webapp.rest-csrf.enabled",
-		why: "creel always rejects writes from pages of other sites, by their origin; it demands no header of programs",
+		key: "hadoop.http.rest-csrf.enabled",
+		why: "creel always rejects writes from pages of other sites, by their origin; only the ResourceManager can demand a header",
 	},
 	{
 		keys: []string{"yarn.*.webapp.xfs-filter.xframe-options"}, effect: Stops, example: "DENY",

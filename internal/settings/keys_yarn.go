@@ -369,6 +369,31 @@ var httpKeys = []Setting{
 		Doc:  "Keytab with the keys of yarn.resourcemanager.webapp.spnego-principal.",
 	},
 	{
+		Key:     "yarn.resourcemanager.webapp.rest-csrf.enabled",
+		Type:    Bool,
+		Default: "false",
+		Doc: "Whether browsers must send a header with changes. Writes from pages of other sites are rejected without it " +
+			"too, and pages of the ResourceManager need no header.",
+	},
+	{
+		Key:     "yarn.resourcemanager.webapp.rest-csrf.custom-header",
+		Type:    String,
+		Default: "X-XSRF-Header",
+		Doc:     "The name of that header.",
+	},
+	{
+		Key:     "yarn.resourcemanager.webapp.rest-csrf.methods-to-ignore",
+		Type:    List,
+		Default: "GET,OPTIONS,HEAD",
+		Doc:     "Methods that need no such header.",
+	},
+	{
+		Key:     "yarn.resourcemanager.webapp.rest-csrf.browser-useragents-regex",
+		Type:    List,
+		Default: "^Mozilla.*,^Opera.*",
+		Doc:     "Regular expressions of the User-Agent of browsers. Other clients need no such header.",
+	},
+	{
 		Key:     "hadoop.http.authentication.simple.anonymous.allowed",
 		Type:    Bool,
 		Default: "true",

@@ -179,6 +179,18 @@ var refusals = []refusal{
 		refused: incompleteWebLogin,
 	},
 	{
+		key: csrfBrowsers, roles: onRM, example: "(", with: []string{"yarn.resourcemanager.webapp.rest-csrf.enabled=true"},
+		why: "the list of browsers is invalid",
+		try: "write regular expressions of Go's",
+		refused: func(s *settings.Settings) (bool, string) {
+			_, err := requiredHeader(s)
+			if err != nil {
+				return true, err.Error()
+			}
+			return false, ""
+		},
+	},
+	{
 		key: "hadoop.http.cross-origin.allowed-origins", roles: onWeb, example: "regex:(",
 		why: "the list of origins is invalid",
 		try: "write a regular expression after regex:, or an origin as browsers do, https://host:port",

@@ -89,7 +89,7 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 
 			NoSubmissions: !s.Bool("yarn.webapp.enable-rest-app-submissions"),
 		},
-		WebServer: webSettings(s, "yarn.resourcemanager.webapp.cross-origin.enabled"),
+		WebServer: demandHeader(s, webSettings(s, "yarn.resourcemanager.webapp.cross-origin.enabled")),
 		Secrets:   secretFiles(s),
 		Log:       slog.Default(),
 	}

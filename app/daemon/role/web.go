@@ -19,6 +19,9 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
+// csrfBrowsers has regular expressions of browsers.
+const csrfBrowsers = "yarn.resourcemanager.webapp.rest-csrf.browser-useragents-regex"
+
 // webSettings reads the settings of all web ports. crossOrigin are the daemon's own settings that permit access by
 // pages of other origins.
 func webSettings(s *settings.Settings, crossOrigin ...string) webserver.Config {
@@ -63,6 +66,28 @@ func wrapped(s *settings.Settings, crossOrigin []string) func(http.Handler) http
 		}
 		return origins.Wrap(httpguard.SameSite(origins, h))
 	}
+}
+
+// requiredHeader returns the header that browsers must send with changes of the ResourceManager; nil for none.
+func requiredHeader(s *settings.Settings) (*httpguard.RequiredHeader, error) {
+	const key = "yarn.resourcemanager.webapp.rest-csrf."
+	h, err := httpguard.NewRequiredHeader(s.String(key+"custom-header"), s.List(key+"methods-to-ignore"),
+		s.List(csrfBrowsers))
+	if !s.Bool(key + "enabled") {
+		return nil, nil
+	}
+	return h, err
+}
+
+// demandHeader is the web port of a ResourceManager whose browsers must send a header.
+func demandHeader(s *settings.Settings, c webserver.Config) webserver.Config {
+	header, err := requiredHeader(s)
+	if header == nil || err != nil { // an error prevents the start
+		return c
+	}
+	wrap := c.Wrap
+	c.Wrap = func(h http.Handler) http.Handler { return wrap(header.Wrap(h)) }
+	return c
 }
 
 // originsOf returns the allowed CORS origins.
