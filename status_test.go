@@ -152,7 +152,9 @@ var features = []feature{
 		[]string{"e2e/rm.TestLogAggregationMatchesHadoop", "router/rest.TestLogsCoverNodesOfAllMembers",
 			"subcluster/rm/rest.TestApplicationReportsLogProgress",
 			"subcluster/rm/logaggregation.TestStatusCoversAllNodes", "subcluster/rm.TestNodesReportLogsAfterRestart"}},
-	{"ResourceManager", "delegation tokens by REST: rejected; routers issue their own", absent, "", nil},
+	{"ResourceManager", "delegation tokens by REST, for callers with a ticket: issued, renewed, cancelled", partial,
+		"they are a login by RPC, not at the web port",
+		[]string{"e2e/secure.TestTokensFetchedOverWebServeRPC", "subcluster/rm/rest.TestDelegationTokensByRESTNeedTicket"}},
 	{"ResourceManager", "a full disk makes it read-only; it keeps running", works, "",
 		[]string{"e2e/faults.TestFullDiskMakesResourceManagerReadOnly"}},
 

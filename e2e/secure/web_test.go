@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
 	"github.com/creelrm/creel/internal/spnego"
+	"github.com/creelrm/creel/internal/token"
 )
 
 // webSecret is the secret that signs the cookies of the tests' ResourceManagers.
@@ -239,5 +240,44 @@ func TestHadoopsClientChangesQueuesByTicket(t *testing.T) {
 	}
 	if r := change(c.client(t, c.user, c.userKeytab, nil)); !strings.Contains(r.All, changed) {
 		t.Errorf("an administrator's change: %d\n%.4000s", r.Code, r.All)
+	}
+}
+
+// A delegation token that curl fetches by a ticket serves Hadoop's client by RPC, until curl cancels it.
+func TestTokensFetchedOverWebServeRPC(t *testing.T) {
+	c := startWeb(t, nil)
+	const path = "/ws/v1/cluster/delegation-token"
+	alice := c.browser(t, "alice")
+	issued := alice.call(t, "POST", path, "--header", asJSON, "--data", `{"renewer":"yarn/localhost@CREEL.TEST"}`)
+	issued.is(t, "a token", "200", `"owner":"alice"`)
+	var doc struct{ Token string }
+	if err := json.Unmarshal([]byte(issued.body), &doc); err != nil {
+		t.Fatal(err)
+	}
+	held, err := token.ParseURLString(doc.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held.Service = "127.0.0.1" + strings.TrimPrefix(c.Client, "localhost")
+	file := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(file, token.Credentials{}.With("rm", held).Append(nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	client := c.client(t, c.user, c.userKeytab, nil)
+	client.Env = []string{"HADOOP_TOKEN_FILE_LOCATION=" + file, "KRB5CCNAME=" + filepath.Join(t.TempDir(), "empty")}
+	client.Run(t, hadoop.ApplicationCLI, "application", "-list").OK(t)
+
+	sent := []string{"--header", "Hadoop-YARN-RM-Delegation-Token: " + doc.Token}
+	none := browser{c: c}
+	none.call(t, "POST", path+"/expiration?user.name=yarn", sent...).is(t, "renewal without a ticket", "401", notLogIn)
+	none.call(t, "POST", path, "--header", asJSON, "--data", `{"renewer":"yarn"}`, "--header",
+		"X-Hadoop-Delegation-Token: "+doc.Token).is(t, "a token for a token", "401", notLogIn)
+	c.browser(t, "bob").call(t, "DELETE", path, sent...).is(t, "bob's cancellation", "403", "bob")
+	renewer := browser{c: c, cache: c.Login(t, "yarn/localhost", c.Conf["yarn.resourcemanager.keytab"])}
+	renewer.call(t, "POST", path+"/expiration", sent...).is(t, "the renewal", "200", `"expiration-time":`)
+	alice.call(t, "DELETE", path, sent...).is(t, "the cancellation", "200", "")
+	if r := client.Run(t, hadoop.ApplicationCLI, "application", "-list"); r.Code == 0 ||
+		!strings.Contains(r.All, "is not known here") {
+		t.Errorf("a cancelled token: code %d\n%.3000s", r.Code, r.All)
 	}
 }

@@ -179,9 +179,10 @@ var refusals = []refusal{
 		refused: incompleteWebLogin,
 	},
 	{
-		key: csrfBrowsers, roles: onRM, example: "(", with: []string{"yarn.resourcemanager.webapp.rest-csrf.enabled=true"},
-		why: "the list of browsers is invalid",
-		try: "write regular expressions of Go's",
+		key: csrfBrowsers, roles: onRM, example: "(",
+		with: []string{"yarn.resourcemanager.webapp.rest-csrf.enabled=true"},
+		why:  "the list of browsers is invalid",
+		try:  "write regular expressions of Go's",
 		refused: func(s *settings.Settings) (bool, string) {
 			_, err := requiredHeader(s)
 			if err != nil {

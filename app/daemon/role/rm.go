@@ -79,6 +79,7 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 		REST: rest.Config{
 			StaticUser:   s.String("hadoop.http.staticuser.user"),
 			Nameless:     secure(s) && !webByTicket(s),
+			Tickets:      secure(s) && webByTicket(s),
 			KeepTagCase:  !s.Bool("yarn.resourcemanager.application-tag-based-placement.force-lowercase"),
 			ProxyHosts:   s.List("creel.rm.proxy.hosts"),
 			ProxyTimeout: proxyTimeout(s),

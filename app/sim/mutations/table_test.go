@@ -37,6 +37,13 @@ var table = []mutation{
 		caughtBy: "app/daemon/webserver TestTicketAloneNamesUser",
 	},
 	{
+		name:     "a caller without a ticket gets a delegation token by REST",
+		file:     "subcluster/rm/rest/tokens.go",
+		old:      "if !a.h.caller(r).Kerberos {",
+		wrong:    "if !MUTANT && !a.h.caller(r).Kerberos {",
+		caughtBy: "subcluster/rm/rest TestDelegationTokensByRESTNeedTicket",
+	},
+	{
 		name:     "doAs needs no right of a proxy user",
 		file:     "subcluster/rm/rest/handler.go",
 		old:      "if err := h.s.Impersonate(real, user, remote(r).Addr()); err != nil {",

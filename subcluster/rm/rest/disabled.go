@@ -12,8 +12,7 @@ import (
 )
 
 // mountOff mounts features that this ResourceManager lacks, with YARN's responses for a disabled feature. They are
-// reservations, a log of the scheduler, and delegation tokens. YARN issues delegation tokens over the web to Kerberos
-// callers only.
+// reservations and a log of the scheduler.
 func (h *Handler) mountOff(r chi.Router) {
 	// Reservations.
 	noReservations := badRequest(cause + "Reservation is not enabled. Please enable & try again")
@@ -36,18 +35,6 @@ func (h *Handler) mountOff(r chi.Router) {
 		"/scheduler/logs",
 		h.refusing(&refusal{http.StatusBadRequest, classUnsupported, "this scheduler has no log of its own"}),
 	)
-	// Delegation tokens.
-	kerberos := func(w http.ResponseWriter, r *http.Request) {
-		h.text(
-			w,
-			r,
-			http.StatusForbidden,
-			"Delegation token operations can only be carried out on a Kerberos authenticated channel. Expected auth type is kerberos, got type null",
-		)
-	}
-	r.Post("/delegation-token", kerberos)
-	r.Post("/delegation-token/expiration", kerberos)
-	r.Delete("/delegation-token", kerberos)
 }
 
 // unlessOff rejects submissions if Config.NoSubmissions is set.

@@ -17,8 +17,8 @@ func (c *clientHandler) GetDelegationToken(
 	req *pb.GetDelegationTokenRequestProto,
 ) (*pb.GetDelegationTokenResponseProto, error) {
 	op := c.s.IssueToken(callerOf(ctx), req.GetRenewer())
-	return later(ctx, c.s, server.Then(op, func(t token.Token) *pb.GetDelegationTokenResponseProto {
-		return &pb.GetDelegationTokenResponseProto{Token: t.Proto()}
+	return later(ctx, c.s, server.Then(op, func(t server.IssuedToken) *pb.GetDelegationTokenResponseProto {
+		return &pb.GetDelegationTokenResponseProto{Token: t.Token.Proto()}
 	}))
 }
 

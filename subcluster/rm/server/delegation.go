@@ -135,17 +135,23 @@ func (c *Secure) renewer(who Caller, name string) (string, error) {
 	return short, nil
 }
 
+// IssuedToken is a new delegation token with its first expiry.
+type IssuedToken struct {
+	Token   token.Token
+	Expires time.Time
+}
+
 // IssueToken makes a delegation token for the caller.
-func (s *Server) IssueToken(who Caller, renewer string) Op[token.Token] {
+func (s *Server) IssueToken(who Caller, renewer string) Op[IssuedToken] {
 	renewer, refused := s.cfg.Secure.renewer(who, renewer)
-	return Op[token.Token]{
+	return Op[IssuedToken]{
 		durable: true,
 		grows:   true,
 		name:    "getDelegationToken",
 		target:  renewer,
-		Run: func(_ *rm.Machine, now time.Time) func() (token.Token, error) {
+		Run: func(_ *rm.Machine, now time.Time) func() (IssuedToken, error) {
 			if refused != nil {
-				return Failed[token.Token](refused)
+				return Failed[IssuedToken](refused)
 			}
 			s.tokens.mu.Lock()
 			t, record, err := s.tokens.d.Issue(now, who.User, renewer, who.RealUser)
@@ -154,9 +160,9 @@ func (s *Server) IssueToken(who Caller, renewer string) Op[token.Token] {
 				err = putToken(&s.durability.tx, record)
 			}
 			if err != nil {
-				return Failed[token.Token](err)
+				return Failed[IssuedToken](err)
 			}
-			return Done(t)
+			return Done(IssuedToken{t, record.Expires})
 		},
 	}
 }
