@@ -213,7 +213,7 @@ var rules = map[string]rule{
 	"subcluster/remote": {
 		imports: []string{
 			".", "subcluster", "subcluster/failover", "internal/pauseclock", "internal/hrpc", data, "internal/yarnrpc",
-			"internal/token", "internal/network",
+			"internal/token", "internal/network", "internal/webdoc",
 		},
 	},
 	"subcluster/failover":   {pure: true, imports: []string{"."}},
@@ -360,7 +360,7 @@ var rules = map[string]rule{
 	},
 	// Pages are clients of the API within their process: they know the API's documents, and asks them by path.
 	"internal/units": {pure: true},
-	"internal/pages": {imports: []string{"internal/units"}},
+	"internal/pages": {imports: []string{"internal/units", "internal/webdoc"}},
 	"subcluster/rm/dash": {
 		imports: []string{".", "internal/units", "internal/pages", "subcluster", "subcluster/rm/rest"},
 	},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/units"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/spf13/cobra"
 )
 
@@ -227,7 +228,7 @@ func appContainers() *cobra.Command {
 		}
 		// Hadoop's servers write a list of one without brackets.
 		var doc struct {
-			Container list[containerDoc] `json:"container"`
+			Container webdoc.Many[containerDoc] `json:"container"`
 		}
 		if last.ID != "" {
 			path := appPath(id) + "/appattempts/" + last.ID + "/containers"
@@ -260,17 +261,6 @@ func appContainers() *cobra.Command {
 	}
 	f.register(c)
 	return c
-}
-
-// list reads a JSON list, or a single element without brackets.
-type list[T any] []T
-
-func (l *list[T]) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '{' {
-		*l = make(list[T], 1)
-		return json.Unmarshal(b, &(*l)[0])
-	}
-	return json.Unmarshal(b, (*[]T)(l))
 }
 
 func appSignal() *cobra.Command {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/nodelogs"
+	"github.com/creelrm/creel/internal/webdoc"
 )
 
 func appLogs() *cobra.Command {
@@ -96,7 +97,7 @@ func (f *clientFlags) logged(ctx context.Context, id creel.ApplicationID, only s
 	}
 	if last.ID != "" {
 		var doc struct {
-			Container list[containerDoc] `json:"container"`
+			Container webdoc.Many[containerDoc] `json:"container"`
 		}
 		path := appPath(id) + "/appattempts/" + last.ID + "/containers"
 		_, err := f.call(ctx, http.MethodGet, path, nil, nil, &doc)

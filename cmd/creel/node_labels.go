@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/creelrm/creel/internal/webdoc"
 )
 
 // clusterPath is the path of YARN's own documents and verbs.
@@ -127,7 +129,7 @@ func labelInfos(texts []string) (out []map[string]any, err error) {
 
 func (f *clientFlags) listLabels(c *cobra.Command) error {
 	var known struct {
-		Labels list[struct {
+		Labels webdoc.Many[struct {
 			Name      string       `json:"name"`
 			Exclusive flexibleBool `json:"exclusivity"`
 			Active    json.Number  `json:"activeNMs"`
@@ -139,10 +141,10 @@ func (f *clientFlags) listLabels(c *cobra.Command) error {
 	}
 	var where struct {
 		Of struct {
-			Entries list[struct {
+			Entries webdoc.Many[struct {
 				Node   string `json:"key"`
 				Labels struct {
-					Labels list[struct {
+					Labels webdoc.Many[struct {
 						Name string `json:"name"`
 					}] `json:"nodeLabelInfo"`
 				} `json:"value"`

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -78,7 +79,7 @@ To change queues in all members by one document, use creel queue apply and creel
 			return nil
 		}
 		var doc struct {
-			Properties list[confValue] `json:"property"`
+			Properties webdoc.Many[confValue] `json:"property"`
 		}
 		if _, err := f.call(c.Context(), http.MethodGet, path, query, nil, &doc); err != nil {
 			return err

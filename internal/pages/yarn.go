@@ -4,11 +4,12 @@ package pages
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/creelrm/creel/internal/webdoc"
 )
 
 // Application is YARN's data about an application: its report, its attempts and its containers.
@@ -116,9 +117,9 @@ func (c *Call) Application(id string) (a Application, err error) {
 // containers reads the containers of the current attempt.
 func (a *Application) containers(c *Call, path string) {
 	var direct struct {
-		Container  list[Container] `json:"container"`
+		Container  webdoc.Many[Container] `json:"container"`
 		Containers struct {
-			Container list[Container] `json:"container"`
+			Container webdoc.Many[Container] `json:"container"`
 		} `json:"containers"`
 	}
 	if c.Get(path, &direct) != nil { // missing for the same reason as attempts
@@ -139,16 +140,4 @@ func AppOfAttempt(attempt string) string {
 		return url.PathEscape(attempt)
 	}
 	return url.PathEscape("application_" + parts[1] + "_" + parts[2])
-}
-
-// list is a list. If it contains one element, YARN writes the element alone.
-type list[T any] []T
-
-// UnmarshalJSON reads a list, or the only element alone.
-func (l *list[T]) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '[' {
-		return json.Unmarshal(b, (*[]T)(l))
-	}
-	*l = make([]T, 1)
-	return json.Unmarshal(b, &(*l)[0])
 }

@@ -4,6 +4,8 @@ package remote
 
 import (
 	"encoding/json"
+
+	"github.com/creelrm/creel/internal/webdoc"
 )
 
 // SchedulerConfPath is the path for reading and changing the configuration of a CapacityScheduler's queues, if
@@ -14,7 +16,7 @@ const SchedulerConfPath = "/ws/v1/cluster/scheduler-conf"
 // creel.ErrInvalidRequest.
 func ParseSchedulerConf(data []byte) (map[string]string, error) {
 	type properties struct {
-		Property list[struct{ Name, Value string }]
+		Property webdoc.Many[struct{ Name, Value string }]
 	}
 	var doc struct {
 		properties

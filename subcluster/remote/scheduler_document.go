@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -73,7 +74,7 @@ type resourceInfo struct {
 	Memory               int64
 	VCores               int64
 	ResourceInformations struct {
-		ResourceInformation list[struct {
+		ResourceInformation webdoc.Many[struct {
 			Name  string
 			Value int64
 		}]
@@ -108,23 +109,23 @@ func room(out []subcluster.QueueLoad, depth int) error {
 // capacityQueue is a queue of the CapacityScheduler; yarn-rest.md 7.8.
 type capacityQueue struct {
 	QueueName  string
-	Queues     *struct{ Queue list[capacityQueue] }
+	Queues     *struct{ Queue webdoc.Many[capacityQueue] }
 	Capacities struct {
-		QueueCapacitiesByPartition list[struct {
+		QueueCapacitiesByPartition webdoc.Many[struct {
 			PartitionName                              string
 			EffectiveMinResource, EffectiveMaxResource resourceInfo
 		}]
 	}
 	ResourcesUsed resourceInfo
 	Resources     struct {
-		ResourceUsagesByPartition list[struct {
+		ResourceUsagesByPartition webdoc.Many[struct {
 			PartitionName string
 			Used, Pending resourceInfo
 		}]
 	}
 	NumActiveApplications, NumPendingApplications int64
 
-	NodeLabels                 list[string]
+	NodeLabels                 webdoc.Many[string]
 	DefaultNodeLabelExpression string
 
 	AutoCreationEligibility     string    // legacy, flexible or off; releases up to 3.3 only have the next field
@@ -257,7 +258,7 @@ func (q *capacityQueue) labelled(path creel.QueuePath) (rows []subcluster.QueueL
 type fairQueue struct {
 	QueueName                                                         string // the full path
 	MaxResources, UsedResources, DemandResources, SteadyFairResources resourceInfo
-	ChildQueues                                                       *struct{ Queue list[fairQueue] }
+	ChildQueues                                                       *struct{ Queue webdoc.Many[fairQueue] }
 	NumActiveApps, NumPendingApps                                     int64
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -65,7 +66,7 @@ func (q *capacityQueue) inPartition(label string) (used, pending creel.Resource)
 func ParseLabels(scheduler, labels []byte) (subcluster.Labels, error) {
 	out := subcluster.Labels{Known: true}
 	var list struct {
-		NodeLabelInfo list[struct {
+		NodeLabelInfo webdoc.Many[struct {
 			Name        string
 			Exclusivity looseBool
 		}]

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/failover"
 )
@@ -215,7 +216,7 @@ func (w *WebMember) Racks(ctx context.Context) (map[string]string, error) {
 	}
 	var doc struct {
 		Nodes *struct {
-			Node list[struct {
+			Node webdoc.Many[struct {
 				Rack, State, NodeHostName string
 			}]
 		}
@@ -242,20 +243,4 @@ func unreadableDocument(which string, err error) error {
 		Why:  err.Error(),
 		Try:  "check that its web address is a ResourceManager's",
 	}
-}
-
-// list reads values that Hadoop writes as an array, or, for a single element, as the bare element.
-type list[T any] []T
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *list[T]) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] == '[' || string(data) == "null" {
-		return json.Unmarshal(data, (*[]T)(l))
-	}
-	var one T
-	if err := json.Unmarshal(data, &one); err != nil {
-		return err
-	}
-	*l = list[T]{one}
-	return nil
 }
