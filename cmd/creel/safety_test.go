@@ -20,7 +20,7 @@ func TestDaemonsStopAtSafetySettings(t *testing.T) {
 	for _, c := range []struct{ daemon, stop, warn string }{
 		{"rm", "yarn.authorization-provider=com.example.Ours", "yarn.acl.reservation-enable=true"},
 		{"rm", "yarn.resourcemanager.application-https.policy=STRICT", "yarn.fail-fast=true"},
-		{"rm", "yarn.acl.enabled=true", "yarn.resourcemanager.webapp.rest-csrf.enabled=true"},
+		{"rm", "yarn.acl.enabled=true", "hadoop.http.rest-csrf.enabled=true"},
 		{"router", "hadoop.http.filter.initializers=com.example.Ours", "hadoop.http.header.X-Ours=a"},
 		{"router", "hadoop.security.credential.provider.path=kms://http@keys:9600/kms", "hadoop.zk.auth=digest:rm:word"},
 		{"router", "hadoop.security.saslproperties.resolver.class=com.example.Ours", "yarn.router.keytab.file=/keytab"},
