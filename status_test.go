@@ -130,7 +130,7 @@ var features = []feature{
 			"e2e/federation.TestProxyPlacesContainersOfHadoopsShell", "subcluster/rm/rpc.TestDistributedSchedulingOnTheWire",
 			"amrmproxy/rpc.TestProxyPlacesOpportunisticContainers", "app/sim.TestSeedsWithPlacingProxies"}},
 	{"ResourceManager", "overcommitment: nodes lend unused resources, by thresholds and a predicted peak, to asks in the order of the queues", partial,
-		"Hadoop's NodeManagers do not lend; the simulator does not play it",
+		"Hadoop's NodeManagers do not lend",
 		[]string{"subcluster/rm.TestFullNodeLendsUnusedResources", "subcluster/rm.TestLendingKeepsGuarantees",
 			"subcluster/rm.TestLabelledNodeLendsToAsksOfItsLabel",
 			"subcluster/rm/rpc.TestFullNodeLendsOverTheWire", "subcluster/nm/overallocate.TestLooksKeepThresholds",
