@@ -20,8 +20,11 @@ import (
 	"github.com/creelrm/creel/internal/webdoc"
 )
 
-// MaxRead is the limit of bytes that one read returns.
-const MaxRead = 64 << 20
+// MaxRead is the limit of bytes that one read returns. CutNote follows the text of a log that is longer.
+const (
+	MaxRead = 64 << 20
+	CutNote = "\n[The log goes on. Only its first 64 MiB are shown.]\n"
+)
 
 // maxList is the limit of bytes in a node's list of log files.
 const maxList = 1 << 20
@@ -70,9 +73,9 @@ func (r *Reader) Files(ctx context.Context, at At) ([]File, error) {
 	return parse(b)
 }
 
-// Open returns the text of a log, at most MaxRead bytes; the caller closes it. Of a log that is longer than last bytes
-// it returns the last ones, with last = 0 the whole. Hadoop's nodes put the text between lines that name the container
-// and the file.
+// Open returns the text of a log, at most MaxRead bytes and then CutNote; the caller closes it. Of a log that is
+// longer than last bytes it returns the last ones, with last = 0 the whole. Hadoop's nodes put the text between lines
+// that name the container and the file.
 func (r *Reader) Open(ctx context.Context, at At, file string, last int64) (io.ReadCloser, error) {
 	path := "/ws/v1/node/containerlogs/" + url.PathEscape(at.Container) + "/" + url.PathEscape(file)
 	body, err := r.get(ctx, at, path, last)
@@ -82,7 +85,23 @@ func (r *Reader) Open(ctx context.Context, at At, file string, last int64) (io.R
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.LimitReader(body, MaxRead), body}, nil
+	}{io.MultiReader(io.LimitReader(body, MaxRead), &afterLimit{body: body}), body}, nil
+}
+
+// afterLimit reads as CutNote if the body goes on, else as empty.
+type afterLimit struct {
+	body io.Reader
+	note *strings.Reader
+}
+
+func (a *afterLimit) Read(b []byte) (int, error) {
+	if a.note == nil {
+		if _, err := io.ReadFull(a.body, make([]byte, 1)); err != nil {
+			return 0, err
+		}
+		a.note = strings.NewReader(CutNote)
+	}
+	return a.note.Read(b)
 }
 
 // Read is Open for callers that need the text at once.

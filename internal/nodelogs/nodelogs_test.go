@@ -5,6 +5,7 @@ package nodelogs_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -105,5 +106,21 @@ func TestReadAsksForTheLastBytes(t *testing.T) {
 	if want := "/ws/v1/node/containerlogs/c1/a%2F..%2Fb?size=-100&user.name=ann"; err != nil || string(text) != "text" ||
 		asked != want {
 		t.Errorf("%q, %v: asked %s", text, err, asked)
+	}
+}
+
+// A log that is too long must not end as if it were whole.
+func TestLongLogEndsWithNote(t *testing.T) {
+	for _, c := range []struct {
+		size int
+		note string
+	}{{nodelogs.MaxRead, ""}, {nodelogs.MaxRead + 1, nodelogs.CutNote}} {
+		r, at := node(t, "/ws/v1/node/containerlogs/c1/stdout", func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, strings.Repeat("x", c.size))
+		})
+		b, err := r.Read(t.Context(), at, "stdout", 0)
+		if err != nil || len(b) != nodelogs.MaxRead+len(c.note) || string(b[nodelogs.MaxRead:]) != c.note {
+			t.Errorf("%d bytes: %d were read, %v", c.size, len(b), err)
+		}
 	}
 }
