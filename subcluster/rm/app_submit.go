@@ -49,14 +49,7 @@ func (m *Machine) admit(d *admission) {
 	if since := nanos(s.Since); since > 0 && since < m.now && s.Claim > 0 {
 		a.submitted = since
 	}
-	m.sched.AddApp(&a.App, a.id, a, d.am, m.sched.CapPriority(d.priority))
-	a.SetTags(a.sub.Tags)
-	m.apps[a.id] = a
-	if d.before != nil {
-		m.succeed(d.before, a)
-	} else {
-		m.appList = append(m.appList, a)
-	}
+	d.enlist(m, a)
 	m.counted(a, q, func(c *sched.AppCounts) { c.Submitted++ })
 	if a.isUAM() {
 		m.uams[a] = struct{}{}
@@ -87,6 +80,18 @@ type admission struct {
 	queue    *sched.Queue // nil: it does not exist, and the application fails
 	priority int32
 	am       *amounts.Size // of the AM's container; nil for an unmanaged application
+}
+
+// enlist adds the application, in the place of the one that it follows. A recovered one was checked before.
+func (d *admission) enlist(m *Machine, a *app) {
+	m.sched.AddApp(&a.App, a.id, a, d.am, m.sched.CapPriority(d.priority))
+	a.SetTags(a.sub.Tags)
+	m.apps[a.id] = a
+	if d.before != nil {
+		m.succeed(d.before, a)
+	} else {
+		m.appList = append(m.appList, a)
+	}
 }
 
 // repeat answers a repeated submission of a known application.

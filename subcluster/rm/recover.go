@@ -64,23 +64,20 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 		launched:  nanos(r.Started),
 		finished:  nanos(r.Finished),
 	}
-	var am *amounts.Size
+	d := admission{s: &s, priority: s.Priority}
 	if !s.Unmanaged {
 		v, err := m.sizes.Normalize(s.AM.Resource, &m.sizes.Most)
 		if err != nil {
 			v = m.sizes.Vec(s.AM.Resource)
 		}
-		am = m.sizes.Of(v)
+		d.am = m.sizes.Of(v)
 	}
-	m.sched.AddApp(&a.App, a.id, a, am, m.sched.CapPriority(s.Priority))
-	a.SetTags(a.sub.Tags)
+	d.enlist(m, a)
 	m.sched.SetUsedOverTime(&a.App, m.sizes.Vec(r.Usage.OverTime))
 	a.lost = losses{
 		amount: m.sizes.Vec(r.Usage.Lost), overTime: m.sizes.Vec(r.Usage.LostOverTime),
 		containers: r.Usage.Containers, ams: r.Usage.AMs,
 	}
-	m.apps[a.id] = a
-	m.appList = append(m.appList, a)
 	submitted := func(c *sched.AppCounts) { c.Submitted++ }
 	if a.isUAM() && !r.State.Ended() {
 		m.uams[a] = struct{}{}
