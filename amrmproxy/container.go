@@ -29,6 +29,7 @@ type heldContainer struct {
 	surplus  bool // the AM never received it: it is released, and its completion is not reported
 	untold   bool // the AM has not received it yet; it is in the next answer
 	released bool
+	swapped  bool // it serves an ask of the other execution type, although the AM has asks of both
 }
 
 // containers records the member that granted each container. The AM is informed once of a container's grant, and once

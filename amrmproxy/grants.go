@@ -70,7 +70,7 @@ func (l *ledger) early(req *yarnpb.AllocateRequestProto, out *yarnpb.AllocateRes
 	}
 	counts := map[groupKey]int{}
 	for _, c := range out.AllocatedContainers {
-		if l.of(c) != nil {
+		if l.of(c, nil) != nil {
 			continue
 		}
 		k := keyOfGrant(c)
@@ -138,13 +138,14 @@ func (l *ledger) withdraw(g *group, out *yarnpb.AllocateResponseProto, now time.
 	l.withdrawPlaced(g, now)
 	for i := len(out.AllocatedContainers) - 1; i >= 0 && g.need < 0; i-- {
 		c := out.AllocatedContainers[i]
-		if l.of(c) != g || g.unsent == 0 {
+		o := l.held.live[containerID(c.GetId())]
+		if l.of(c, o) != g || g.unsent == 0 {
 			continue
 		}
 		out.AllocatedContainers = slices.Delete(out.AllocatedContainers, i, i+1)
 		g.need++
 		g.unsent--
-		if o, ok := l.held.live[containerID(c.GetId())]; ok {
+		if o != nil {
 			o.surplus, o.untold = true, false
 		}
 		l.release(c.GetId(), now)
@@ -162,7 +163,7 @@ func (l *ledger) unasked(m *link) bool {
 func (l *ledger) withdrawUnasked(out *yarnpb.AllocateResponseProto, now time.Time) {
 	out.AllocatedContainers = slices.DeleteFunc(out.AllocatedContainers, func(c *yarnpb.ContainerProto) bool {
 		o := l.held.live[containerID(c.GetId())]
-		if o == nil || l.of(c) != nil || !l.unasked(o.by) {
+		if o == nil || l.of(c, o) != nil || !l.unasked(o.by) {
 			return false
 		}
 		o.surplus, o.untold = true, false
@@ -186,9 +187,9 @@ func (l *ledger) keepWanted(m *link, r *yarnpb.AllocateResponseProto, now time.T
 			}
 			continue
 		}
-		o := &heldContainer{by: m, id: c.GetId()}
+		o := &heldContainer{by: m, id: c.GetId(), swapped: l.swaps(c, m)}
 		l.held.hold(id, o)
-		g := l.of(c)
+		g := l.of(c, o)
 		wanted := g == nil && !l.unasked(m) || g != nil && g.granted(m, c.GetNodeId().GetHost(), now)
 		if wanted && running {
 			if g != nil {
@@ -238,7 +239,7 @@ func (l *ledger) completed(
 	}
 	c.by.worked = now
 	if c.untold {
-		l.takeBack(id, unread)
+		l.takeBack(id, c, unread)
 	}
 	return !c.surplus && !c.untold
 }
@@ -246,7 +247,7 @@ func (l *ledger) completed(
 // takeBack removes a completed container from the grants that the AM has not received. An AM processes completions
 // before grants, so with both in one answer it would wait for the container for ever. The ask is open again: one more
 // container is wanted.
-func (l *ledger) takeBack(id creel.ContainerID, lists []*[]*yarnpb.ContainerProto) {
+func (l *ledger) takeBack(id creel.ContainerID, o *heldContainer, lists []*[]*yarnpb.ContainerProto) {
 	for _, list := range lists {
 		i := slices.IndexFunc(*list, func(c *yarnpb.ContainerProto) bool { return containerID(c.GetId()) == id })
 		if i < 0 {
@@ -254,7 +255,7 @@ func (l *ledger) takeBack(id creel.ContainerID, lists []*[]*yarnpb.ContainerProt
 		}
 		grant := (*list)[i]
 		*list = slices.Delete(*list, i, i+1)
-		if g := l.of(grant); g != nil {
+		if g := l.of(grant, o); g != nil {
 			g.ungrant(grant.GetNodeId().GetHost())
 		}
 		return
@@ -400,11 +401,12 @@ func (l *ledger) spoil() {
 // processes completions before them (see takeBack).
 func (l *ledger) delivered(r *yarnpb.AllocateResponseProto) {
 	for _, c := range r.AllocatedContainers {
-		if g := l.of(c); g != nil && g.unsent > 0 {
+		o := l.held.live[containerID(c.GetId())]
+		if g := l.of(c, o); g != nil && g.unsent > 0 {
 			g.unsent--
 		}
-		if held := l.held.live[containerID(c.GetId())]; held != nil {
-			held.untold = false
+		if o != nil {
+			o.untold = false
 		}
 	}
 	r.ContainersFromPreviousAttempts = slices.DeleteFunc(

@@ -133,10 +133,13 @@ func (l *ledger) sort() {
 	}
 }
 
-// of returns the group that a granted container belongs to. A ResourceManager may grant another execution type than
-// requested.
-func (l *ledger) of(c *yarnpb.ContainerProto) *group {
+// of returns the group that a granted container belongs to; o is its entry, nil if it has none. A ResourceManager may
+// grant another execution type than requested.
+func (l *ledger) of(c *yarnpb.ContainerProto, o *heldContainer) *group {
 	k := keyOfGrant(c)
+	if o != nil && o.swapped {
+		k.execution = otherType(k.execution)
+	}
 	if g := l.byKey[k]; g != nil {
 		return g
 	}
@@ -150,6 +153,30 @@ func (l *ledger) of(c *yarnpb.ContainerProto) *group {
 
 var executions = [...]yarnpb.ExecutionTypeProto{
 	yarnpb.ExecutionTypeProto_GUARANTEED, yarnpb.ExecutionTypeProto_OPPORTUNISTIC,
+}
+
+func otherType(t yarnpb.ExecutionTypeProto) yarnpb.ExecutionTypeProto {
+	if t == executions[0] {
+		return executions[1]
+	}
+	return executions[0]
+}
+
+// swaps reports whether a new grant of a member serves an ask of the other execution type, although the AM has asks of
+// both: the member has no open ask of the container's type, and one of the other. That is so for a container on lent
+// resources: it is opportunistic, and serves an ask for a guaranteed one.
+func (l *ledger) swaps(c *yarnpb.ContainerProto, m *link) bool {
+	k := keyOfGrant(c)
+	own := l.byKey[k]
+	k.execution = otherType(k.execution)
+	other := l.byKey[k]
+	return own != nil && other != nil && !own.mayGrant(m) && other.mayGrant(m)
+}
+
+// mayGrant reports whether a member may have an open ask of the group.
+func (g *group) mayGrant(m *link) bool {
+	c := g.star().at[m]
+	return c != nil && (c.table != 0 || c.carried && c.prior > 0)
 }
 
 // ask adds one line of the AM's request and returns its group. blank has the members whose tables are unknown, since

@@ -364,7 +364,7 @@ func (l *ledger) discard(c *yarnpb.ContainerProto) {
 		return
 	}
 	l.held.complete(id, o)
-	if g := l.of(c); o.untold && g != nil {
+	if g := l.of(c, o); o.untold && g != nil {
 		g.ungrant(c.GetNodeId().GetHost())
 	}
 }
@@ -374,7 +374,7 @@ func (l *ledger) discard(c *yarnpb.ContainerProto) {
 func (l *ledger) withdrawPlaced(g *group, now time.Time) {
 	for _, m := range l.links.members {
 		for i := len(m.fresh) - 1; i >= 0 && g.need < 0; i-- {
-			if c := m.fresh[i]; l.of(c) == g {
+			if c := m.fresh[i]; l.of(c, nil) == g {
 				m.fresh = slices.Delete(m.fresh, i, i+1)
 				l.discard(c)
 			}
@@ -382,7 +382,7 @@ func (l *ledger) withdrawPlaced(g *group, now time.Time) {
 		for i := len(m.sent) - 1; i >= 0 && g.need < 0; i-- {
 			c := m.sent[i]
 			o := l.held.live[containerID(c.GetId())]
-			if o == nil || !o.untold || l.of(c) != g {
+			if o == nil || !o.untold || l.of(c, o) != g {
 				continue
 			}
 			g.need++

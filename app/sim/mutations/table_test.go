@@ -1962,9 +1962,16 @@ var table = []mutation{
 	{
 		name:     "the asks of a restarted member stay lowered by containers that it does not know",
 		file:     "amrmproxy/local.go",
-		old:      "	if g := l.of(c); o.untold && g != nil {\n",
-		wrong:    "	if g := l.of(c); !MUTANT && o.untold && g != nil {\n",
+		old:      "	if g := l.of(c, o); o.untold && g != nil {\n",
+		wrong:    "	if g := l.of(c, o); !MUTANT && o.untold && g != nil {\n",
 		caughtBy: "app/sim TestSeedsWithPlacingProxies",
+	},
+	{
+		name:     "a lent container is surplus beside an opportunistic ask",
+		file:     "amrmproxy/grants.go",
+		old:      "swapped: l.swaps(c, m)}",
+		wrong:    "swapped: l.swaps(c, m) && !MUTANT}",
+		caughtBy: "amrmproxy TestScenarios",
 	},
 	{
 		name:     "a placed container is passed to its AM with no token for the node",
