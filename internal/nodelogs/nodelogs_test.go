@@ -116,11 +116,20 @@ func TestLongLogEndsWithNote(t *testing.T) {
 		note string
 	}{{nodelogs.MaxRead, ""}, {nodelogs.MaxRead + 1, nodelogs.CutNote}} {
 		r, at := node(t, "/ws/v1/node/containerlogs/c1/stdout", func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, strings.Repeat("x", c.size))
+			for left, block := c.size, make([]byte, 1<<20); left > 0; left -= len(block) {
+				block = block[:min(left, len(block))]
+				w.Write(block)
+			}
 		})
-		b, err := r.Read(t.Context(), at, "stdout", 0)
-		if err != nil || len(b) != nodelogs.MaxRead+len(c.note) || string(b[nodelogs.MaxRead:]) != c.note {
-			t.Errorf("%d bytes: %d were read, %v", c.size, len(b), err)
+		body, err := r.Open(t.Context(), at, "stdout", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer body.Close()
+		n, err := io.CopyN(io.Discard, body, nodelogs.MaxRead)
+		note, rest := io.ReadAll(body)
+		if err != nil || rest != nil || string(note) != c.note {
+			t.Errorf("%d bytes: %d were read and then %q, %v, %v", c.size, n, note, err, rest)
 		}
 	}
 }
