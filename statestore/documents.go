@@ -374,7 +374,7 @@ func (m *Memory) PutDocument(ctx context.Context, w DocumentWrite) (Document, er
 		if err == nil && !w.Quiet {
 			m.tell(Change{Kind: ChangeDocuments, Class: w.Class, Version: d.Version})
 		}
-		return d, err
+		return d, m.recorded(ctx, now, err)
 	})
 }
 

@@ -39,7 +39,7 @@ func read[T any](m *Memory, call func(t *State, now time.Time) (T, error)) (T, e
 	return call(m.state, m.clock())
 }
 
-// write makes one change of the state: under the lease attached to ctx, and with the event attached to it.
+// write makes one change of the state, under the lease attached to ctx.
 func (m *Memory) write(ctx context.Context, call func(t *State, now time.Time) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -54,12 +54,7 @@ func (m *Memory) write(ctx context.Context, call func(t *State, now time.Time) e
 			return err
 		}
 	}
-	now := m.clock()
-	err := call(m.state, now)
-	if e, ok := RecordingOf(ctx); ok && err == nil {
-		_ = m.state.AppendEvent(now, e) // it was checked above
-	}
-	return err
+	return call(m.state, m.clock())
 }
 
 // write is Memory.write for a change with a result. Without it, the result is the zero value.
@@ -69,6 +64,15 @@ func write[T any](ctx context.Context, m *Memory, call func(t *State, now time.T
 		return err
 	})
 	return out, err
+}
+
+// recorded records the event attached to ctx if the change was made, and returns the change's error. Only the writes
+// that Recording names call it.
+func (m *Memory) recorded(ctx context.Context, now time.Time, err error) error {
+	if e, ok := RecordingOf(ctx); ok && err == nil {
+		_ = m.state.AppendEvent(now, e) // write has checked it
+	}
+	return err
 }
 
 // told notifies the subscribers of a change that was made, and returns its error.
@@ -158,21 +162,21 @@ func (m *Memory) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
 // Drain implements Members.
 func (m *Memory) Drain(ctx context.Context, id creel.SubclusterID, reason string) error {
 	return m.write(ctx, func(t *State, now time.Time) error {
-		return m.told(t.Drain(id, reason), Change{Kind: ChangeMembers})
+		return m.told(m.recorded(ctx, now, t.Drain(id, reason)), Change{Kind: ChangeMembers})
 	})
 }
 
 // Deregister implements Members.
 func (m *Memory) Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error {
 	return m.write(ctx, func(t *State, now time.Time) error {
-		return m.told(t.Deregister(id, epoch), Change{Kind: ChangeMembers})
+		return m.told(m.recorded(ctx, now, t.Deregister(id, epoch)), Change{Kind: ChangeMembers})
 	})
 }
 
 // RemoveMember implements Members.
 func (m *Memory) RemoveMember(ctx context.Context, id creel.SubclusterID) error {
 	return m.write(ctx, func(t *State, now time.Time) error {
-		return m.told(t.RemoveMember(now, id), Change{Kind: ChangeMembers})
+		return m.told(m.recorded(ctx, now, t.RemoveMember(now, id)), Change{Kind: ChangeMembers})
 	})
 }
 
@@ -372,7 +376,7 @@ func (m *Memory) PutPolicy(ctx context.Context, w PolicyWrite) (subcluster.Polic
 		if err == nil {
 			m.tell(Change{Kind: ChangePolicies, Version: p.Version})
 		}
-		return p, err
+		return p, m.recorded(ctx, now, err)
 	})
 }
 
