@@ -23,7 +23,7 @@ import (
 // MaxRead is the limit of bytes that one read returns. CutNote follows the text of a log that is longer.
 const (
 	MaxRead = 64 << 20
-	CutNote = "\n[The log goes on. Only its first 64 MiB are shown.]\n"
+	CutNote = "\n[The log goes on: one read returns at most 64 MiB of it.]\n"
 )
 
 // maxList is the limit of bytes in a node's list of log files.
