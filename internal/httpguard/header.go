@@ -24,7 +24,7 @@ func NewRequiredHeader(name string, methods, agents []string) (*RequiredHeader, 
 	for _, agent := range agents {
 		browser, err := regexp.Compile("^(?:" + agent + ")$")
 		if err != nil {
-			return nil, fmt.Errorf("%q is no regular expression: %w", agent, err)
+			return nil, fmt.Errorf("%q is no regular expression", agent)
 		}
 		h.browsers = append(h.browsers, browser)
 	}
