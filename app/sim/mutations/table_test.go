@@ -207,6 +207,13 @@ var table = []mutation{
 		caughtBy: "subcluster/rm/server TestFencedServerAnswersNothingAfterPause",
 	},
 	{
+		name:     "a scan of the state with missing entries is taken as whole",
+		file:     "subcluster/rm/redisstate/read.go",
+		old:      "read == stored {",
+		wrong:    "MUTANT || read == stored {",
+		caughtBy: "subcluster/rm/redisstate TestShortScanIsRepeated",
+	},
+	{
 		name:     "a holder whose state lacks its last groups is confirmed",
 		file:     "subcluster/rm/redisstate/log.go",
 		old:      "	return verdict(list, l.epoch)\n}\n\n// Run",

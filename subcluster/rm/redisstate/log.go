@@ -43,6 +43,8 @@ type Log struct {
 	keys    []string
 	epoch   string
 	started atomic.Bool
+	// scan is scanPart. Tests interrupt it.
+	scan func(ctx context.Context, cursor string) (part []any, next string, err error)
 
 	mu      sync.Mutex // guards the fields below; never locked during a call
 	written sync.Cond  // the queued transactions are being written
@@ -66,7 +68,7 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 		return nil, err
 	}
 	l := &Log{cfg: cfg, scripts: scripts, wake: make(chan struct{}, 1)}
-	l.written.L = &l.mu
+	l.written.L, l.scan = &l.mu, l.scanPart
 	l.keys = []string{scripts.Key("rm:"+cfg.Name, "meta"), scripts.Key("rm:"+cfg.Name, "state")}
 	list, err := scripts.Write(ctx, openScript, l.keys, layout, cfg.Holder)
 	if err == nil {
@@ -94,19 +96,13 @@ func (l *Log) Health(ctx context.Context) ([]statestore.Finding, error) { return
 
 // Each implements state.Log.
 func (l *Log) Each(f func(key string, value []byte) error) error {
-	entries := map[string]string{}
-	for cursor := "0"; ; {
-		part, next, err := l.scripts.Scan(context.Background(), l.keys[1], cursor, scanCount)
-		if err != nil {
-			return fmt.Errorf("resource manager's state in Redis: %w", err)
-		}
-		for i := 0; i+1 < len(part); i += 2 {
-			key, _ := part[i].(string)
-			entries[key], _ = part[i+1].(string)
-		}
-		if cursor = next; cursor == "0" {
-			break
-		}
+	ctx := context.Background()
+	entries, err := readWhole(
+		func(cursor string) ([]any, string, error) { return l.scan(ctx, cursor) },
+		func() (int64, error) { return l.count(ctx) },
+	)
+	if err != nil {
+		return fmt.Errorf("resource manager's state in Redis: %w", err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
 		if err := f(key, []byte(entries[key])); err != nil {
@@ -114,6 +110,23 @@ func (l *Log) Each(f func(key string, value []byte) error) error {
 		}
 	}
 	return nil
+}
+
+func (l *Log) scanPart(ctx context.Context, cursor string) (part []any, next string, err error) {
+	return l.scripts.Scan(ctx, l.keys[1], cursor, scanCount)
+}
+
+// count returns the number of entries, if this process is still the holder of all groups that it has read.
+func (l *Log) count(ctx context.Context) (int64, error) {
+	list, err := l.scripts.Write(ctx, countScript, l.keys, l.epoch, l.number)
+	if err == nil {
+		err = verdict(list, l.epoch)
+	}
+	if err != nil {
+		return 0, err
+	}
+	entries, _ := list[1].(int64)
+	return entries, nil
 }
 
 // Commit implements state.Log.

@@ -39,6 +39,12 @@ if tonumber(h[2]) < tonumber(ARGV[2]) then return {'LOST', h[2]} end
 return {'OK'}
 `)
 
+	// countScript is confirmScript. It also answers with the number of entries.
+	countScript = redis.NewScript("rm state count", held+`
+if tonumber(h[2]) < tonumber(ARGV[2]) then return {'LOST', h[2]} end
+return {'OK', redis.call('HLEN', KEYS[2])}
+`)
+
 	// groupScript applies group ARGV[2]: ARGV[3] fields and values in turn from ARGV[4] on are set, and the fields
 	// after them are deleted.
 	groupScript = redis.NewScript("rm state write", held+`
