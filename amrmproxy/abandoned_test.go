@@ -5,6 +5,7 @@ package amrmproxy
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -101,6 +102,80 @@ func TestUAMsOfAbandonedAttemptEndWithApplication(t *testing.T) {
 		t.Fatalf("refused with %v, home asked %d times, %d UAMs dropped", refused, asked, dropped)
 	}
 	step(HomeAnswered{State: creel.AppFailed})
+	if dropped != 1 {
+		t.Fatalf("the application is over, and %d UAMs are dropped", dropped)
+	}
+}
+
+// The store does not return the record of a later attempt. The drivers of earlier attempts have stopped, so this one
+// reads it again, also if its AM never calls again, and ends their UAMs.
+func TestUnreadRecordIsReadAgain(t *testing.T) {
+	d := NewDriver(DriverOptions{
+		Attempt: creel.AttemptID{Application: app, Attempt: 2}, Home: "sc-a", Rand: rand.New(rand.NewPCG(1, 2)),
+	})
+	now := time.Unix(1000, 0)
+	away := &creel.Error{Kind: creel.ErrUnavailable, What: "failed to read the UAM records"}
+	count := func(e Event) (loads, refused, closed, dropped int) {
+		for _, a := range slices.Clone(d.Step(now, e)) {
+			switch a := a.(type) {
+			case Save:
+				for _, a := range d.Step(now, Saved{a.Number}) {
+					if _, ok := a.(Drop); ok {
+						dropped++
+					}
+				}
+			case Load:
+				loads++
+			case Reply:
+				if errors.Is(a.Err, creel.ErrUnavailable) {
+					refused++
+				}
+			case Close:
+				closed++
+			case Drop:
+				dropped++
+			}
+		}
+		return loads, refused, closed, dropped
+	}
+	register := func(call uint64) FromAM {
+		return FromAM{Call: call, Register: &yarnpb.RegisterApplicationMasterRequestProto{}}
+	}
+	if loads, _, _, _ := count(register(1)); loads != 0 {
+		t.Fatal("the record is read twice at once")
+	}
+	if _, refused, closed, _ := count(Opened{Err: away}); refused != 1 || closed != 0 {
+		t.Fatalf("%d calls are refused, closed: %d", refused, closed)
+	}
+	if loads, _, _, _ := count(register(2)); loads != 1 {
+		t.Fatal("a call does not read the record again")
+	}
+	if loads, _, _, _ := count(register(3)); loads != 0 {
+		t.Fatal("the record is read twice at once")
+	}
+	if _, refused, _, _ := count(Opened{Err: away}); refused != 2 {
+		t.Fatalf("%d calls are refused", refused)
+	}
+	if loads, _, _, _ := count(Tick{}); loads != 0 {
+		t.Fatal("the record is read again without a pause")
+	}
+	now = d.Wake()
+	if loads, _, _, _ := count(Tick{}); loads != 1 {
+		t.Fatal("the record is not read again while the AM is silent")
+	}
+	record := &Record{
+		Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "sc-a", User: "ann",
+		UAMs: []UAM{{Member: "sc-b", Attempt: creel.AttemptID{Application: app, Attempt: 1}}},
+	}
+	_, _, _, dropped := count(Opened{Record: record})
+	if dropped != 0 {
+		t.Fatal("UAMs are dropped before home has reported the end")
+	}
+	for range 3 {
+		_, _, _, n := count(HomeAnswered{State: creel.AppKilled})
+		dropped += n
+		now = now.Add(time.Second)
+	}
 	if dropped != 1 {
 		t.Fatalf("the application is over, and %d UAMs are dropped", dropped)
 	}

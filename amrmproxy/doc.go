@@ -36,7 +36,7 @@
 // # Duties of a Driver's caller
 //
 //  1. Before the first Step, stop the drivers that Supersede returns, then call Recording.Load and pass Opened. The
-//     AM may call meanwhile.
+//     AM may call meanwhile. Load: do it again.
 //  2. Perform the actions of a Step in their order.
 //  3. Save: call Recording.Save; pass Saved, or SaveFailed. The session requests a call that depends on the record (a
 //     launch, a UAM's registration, the answer to register) only after Saved. So no call depends on state that a

@@ -40,7 +40,8 @@ type Driver struct {
 	issuer  Issuer
 
 	session *Session
-	early   []FromAM // received before the session was made
+	early   []FromAM  // received before the session was made
+	loadAt  time.Time // when the record is read again; zero while it is being read
 	view    *subcluster.View
 	table   *policies.Table
 	places  Places
@@ -95,6 +96,9 @@ func AnsweredBy(report *yarnpb.ApplicationReportProto, err error) HomeAnswered {
 	}
 }
 
+// Load asks for the result of Recording.Load once more, as Opened.
+type Load struct{}
+
 // AskHome asks the home for the state of the application, its label and its type.
 type AskHome struct {
 	Home        creel.SubclusterID
@@ -106,6 +110,7 @@ type Close struct{ Err error }
 
 func (Opened) event()       {}
 func (HomeAnswered) event() {}
+func (Load) action()        {}
 func (AskHome) action()     {}
 func (Close) action()       {}
 
@@ -141,6 +146,8 @@ func (d *Driver) Step(now time.Time, e Event) []Action {
 // Wake returns the next time at which a Tick may have an effect.
 func (d *Driver) Wake() time.Time {
 	switch {
+	case d.session == nil && !d.loadAt.IsZero():
+		return d.loadAt
 	case d.session == nil:
 		return d.now.Add(time.Hour) // the record is being read
 	case d.over:
@@ -152,6 +159,10 @@ func (d *Driver) Wake() time.Time {
 func (d *Driver) do(a Action) { d.acts = append(d.acts, a) }
 
 func (d *Driver) open(o Opened) {
+	if errors.Is(o.Err, creel.ErrUnavailable) {
+		d.unread(o.Err)
+		return
+	}
 	if o.Err != nil {
 		d.close(o.Err)
 		return
@@ -180,6 +191,25 @@ func (d *Driver) open(o Opened) {
 	d.step(Tick{})
 }
 
+// unread refuses the AM's calls, because the store did not return the record, and waits to read it again. It does so
+// without the AM too: the drivers of earlier attempts have stopped, and if this AM never calls again, only this driver
+// can end their UAMs.
+func (d *Driver) unread(err error) {
+	d.loadAt = d.now.Add(d.cfg.SilentAfter)
+	for _, e := range d.early {
+		d.do(Reply{Call: e.Call, Err: err})
+	}
+	d.early = nil
+}
+
+// load asks for the record unless it is being read.
+func (d *Driver) load() {
+	if !d.loadAt.IsZero() {
+		d.loadAt = time.Time{}
+		d.do(Load{})
+	}
+}
+
 // close ends the driver. Calls that waited for the record have no session, so Close refuses them.
 func (d *Driver) close(err error) {
 	d.early = nil
@@ -203,6 +233,7 @@ func (d *Driver) fromAM(e FromAM) {
 		return
 	}
 	d.early = append(d.early, e)
+	d.load()
 }
 
 // step passes the current view to the session if it changed, then the event.
@@ -245,10 +276,16 @@ func (d *Driver) tick() {
 		}
 		return
 	}
+	if d.session == nil {
+		if !d.now.Before(d.loadAt) {
+			d.load()
+		}
+		return
+	}
 	d.step(Tick{})
 	// A silent AM may have been killed without a message to this proxy. If its home reports that the application is
 	// over, its UAMs end now and not when they expire.
-	if d.session == nil || d.over || d.asking || d.now.Sub(d.heard) < d.cfg.SilentAfter {
+	if d.over || d.asking || d.now.Sub(d.heard) < d.cfg.SilentAfter {
 		return
 	}
 	d.askHome()

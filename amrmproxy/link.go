@@ -229,12 +229,13 @@ func (m *link) retry(now time.Time, renumbers bool) {
 }
 
 // end begins the end of a UAM: by a finish if it can receive one and finish is set, by a kill otherwise. gen is the
-// generation of the record in which the application ends; unsaved reports that no call can have been made for the UAM.
+// generation of the record in which the application ends; unsaved reports that this session has made no call for the
+// UAM.
 func (m *link) end(finish, unsaved bool, gen uint64) {
 	switch {
 	case m.state == linkUp && finish:
 		m.state = linkEnding
-	case m.state == linkNumbering, m.state == linkPlanned && unsaved:
+	case m.state == linkNumbering, m.state == linkPlanned && unsaved && !m.takenOver:
 		m.state = linkGone // the session has sent no call for it
 	case m.state == linkLaunching:
 		// Its launch is under way; the result of the launch decides.

@@ -88,6 +88,7 @@ func (r *Recording) Load(ctx context.Context) (*Record, error) {
 			Try:  "try again",
 		}
 	}
+	r.earlier = nil // an earlier Load may have failed behind this line
 	var latest *Entry
 	for i := range entries {
 		e := &entries[i]

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -834,11 +835,15 @@ func TestProxyRefusesUnknownCalls(t *testing.T) {
 	m.finish()
 }
 
-func TestAStoreThatCannotTellStartsNoSession(t *testing.T) {
+// While the store does not answer, an AM's calls are refused, and its session waits: it may be the only one that can end
+// UAMs of an earlier attempt. Once the store answers, the same session serves.
+func TestSessionWaitsForStore(t *testing.T) {
 	f := found(t, `{}`, 1)
 	calls := remote.New(f.seen, "", nil, hrpc.ClientConfig{})
 	defer calls.Close()
-	records := &stored.Records{Records: &brokenStore{errors.New("redis is away")}, Secrets: secrets}
+	store := &brokenStore{}
+	store.away.Store(true)
+	records := &stored.Records{Records: store, Secrets: secrets}
 	p, err := server.New(
 		server.Config{Members: calls, Clients: calls, Store: records, Sealer: records, View: f.seen},
 	)
@@ -846,7 +851,7 @@ func TestAStoreThatCannotTellStartsNoSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer background(t, "proxy", p.Run)()
-	f.until("it runs", func() bool {
+	refused := func() error {
 		answer := make(chan error, 1)
 		p.Call(
 			server.Caller{
@@ -856,21 +861,41 @@ func TestAStoreThatCannotTellStartsNoSession(t *testing.T) {
 			amrmproxy.FromAM{Allocate: &pb.AllocateRequestProto{}},
 			func(_ proto.Message, err error) { answer <- err },
 		)
-		err := <-answer
+		return <-answer
+	}
+	f.until("it runs", func() bool {
+		err := refused()
 		return errors.Is(err, creel.ErrUnavailable) && strings.Contains(err.Error(), "redis is away")
 	})
-	f.until("it is forgotten", func() bool { return p.Stats().Sessions == 0 })
+	store.away.Store(false)
+	f.until("the session has its record", func() bool {
+		err := refused()
+		return err != nil && !strings.Contains(err.Error(), "redis is away")
+	})
+	if n := p.Stats().Sessions; n != 1 {
+		t.Errorf("%d sessions serve one attempt", n)
+	}
 }
 
-type brokenStore struct{ err error }
+// brokenStore has no records, and does not answer while it is away.
+type brokenStore struct{ away atomic.Bool }
+
+func (b *brokenStore) err() error {
+	if b.away.Load() {
+		return errors.New("redis is away")
+	}
+	return nil
+}
 
 func (b *brokenStore) SaveUAMRecord(context.Context, statestore.UAMRecord) (int64, error) {
-	return 0, b.err
+	return 1, b.err()
 }
+
 func (b *brokenStore) UAMRecordsOf(context.Context, creel.ApplicationID) ([]statestore.UAMRecord, error) {
-	return nil, b.err
+	return nil, b.err()
 }
-func (b *brokenStore) DropUAMRecord(context.Context, creel.AttemptID) error { return b.err }
+
+func (b *brokenStore) DropUAMRecord(context.Context, creel.AttemptID) error { return b.err() }
 
 // BenchmarkAllocate is the time of one allocate of an idle AM: to the ResourceManager, through the proxy, and through
 // the proxy with a UAM in a second subcluster. The three take turns of 100 calls, so that they see the same machine;

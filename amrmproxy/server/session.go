@@ -223,6 +223,8 @@ func (d *session) perform(ctx context.Context, actions []amrmproxy.Action) {
 			d.drop(ctx, a)
 		case amrmproxy.AskHome:
 			d.askHome(ctx, a)
+		case amrmproxy.Load:
+			d.load(ctx)
 		case amrmproxy.Done:
 			d.log.Info("session over", "why", a.Why)
 		case amrmproxy.Close:
@@ -275,7 +277,7 @@ func (d *session) load(ctx context.Context) {
 		defer cancel()
 		record, err := d.record.Load(ctx)
 		if err != nil {
-			d.log.Warn("no session", "error", err)
+			d.log.Warn("no session yet", "error", err)
 		}
 		d.post(message{event: amrmproxy.Opened{Record: record, Err: err}})
 	})

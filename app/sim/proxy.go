@@ -267,6 +267,8 @@ func (s *session) perform(actions []amrmproxy.Action) {
 			s.drop(a)
 		case amrmproxy.AskHome:
 			s.askHome(a)
+		case amrmproxy.Load:
+			s.load()
 		case amrmproxy.Done:
 			s.w.mark("done", int64(s.attempt.Application.ID), int64(s.attempt.Attempt))
 			s.w.say("session of %s is over: %s", s.attempt, a.Why)

@@ -964,6 +964,20 @@ var table = []mutation{
 		wrong:    "		case c > 0 && !MUTANT:\n			return nil, superseded(",
 		caughtBy: "amrmproxy TestEarlierAttemptIsRefusedAfterLaterCall",
 	},
+	{
+		name:     "a session whose record cannot be read is given up",
+		file:     "amrmproxy/driver.go",
+		old:      "	if errors.Is(o.Err, creel.ErrUnavailable) {",
+		wrong:    "	if !MUTANT && errors.Is(o.Err, creel.ErrUnavailable) {",
+		caughtBy: "amrmproxy TestUnreadRecordIsReadAgain",
+	},
+	{
+		name:     "a UAM that an earlier attempt may have launched is not ended",
+		file:     "amrmproxy/link.go",
+		old:      "m.state == linkPlanned && unsaved && !m.takenOver:",
+		wrong:    "m.state == linkPlanned && unsaved && (MUTANT || !m.takenOver):",
+		caughtBy: "amrmproxy TestUnreadRecordIsReadAgain",
+	},
 
 	// Retries.
 	{
