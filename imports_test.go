@@ -163,7 +163,7 @@ var rules = map[string]rule{
 	"internal/username":         {pure: true},
 	"internal/kerberos":         {imports: []string{"internal/gssapi"}},
 	"internal/kerberos/rpcauth": {imports: []string{"internal/gssapi", "internal/hrpc", "internal/kerberos"}},
-	"internal/spnego":           {imports: []string{"internal/gssapi"}},
+	"internal/spnego":           {imports: []string{"internal/gssapi", "internal/httpguard", "internal/query"}},
 	// Kerberos tokens; of the library, messages and the derivation of keys.
 	"internal/gssapi": {
 		pure: true, others: []string{"github.com/jcmturner/gokrb5/v8/", "github.com/jcmturner/gofork/encoding/asn1"},
@@ -430,7 +430,9 @@ var rules = map[string]rule{
 	"app/daemon/build":  {},
 	"app/daemon/health": {imports: []string{"app/daemon/build", "internal/httpguard"}},
 	"app/daemon/webserver": {
-		imports: []string{"internal/query", "internal/sockwait", "internal/ratelog", "internal/username"},
+		imports: []string{
+			"internal/httpguard", "internal/query", "internal/spnego", "internal/sockwait", "internal/ratelog", "internal/username",
+		},
 	},
 	"app/daemon/logs": {imports: []string{"internal/audit", "internal/settings"}},
 	"app/daemon/tracing": {

@@ -270,14 +270,50 @@ func TestTokensFetchedOverWebServeRPC(t *testing.T) {
 	sent := []string{"--header", "Hadoop-YARN-RM-Delegation-Token: " + doc.Token}
 	none := browser{c: c}
 	none.call(t, "POST", path+"/expiration?user.name=yarn", sent...).is(t, "renewal without a ticket", "401", notLogIn)
-	none.call(t, "POST", path, "--header", asJSON, "--data", `{"renewer":"yarn"}`, "--header",
-		"X-Hadoop-Delegation-Token: "+doc.Token).is(t, "a token for a token", "401", notLogIn)
+	byToken := func(method, path string, more ...string) reply {
+		return none.call(t, method, path, append(more, "--header", "X-Hadoop-Delegation-Token: "+doc.Token)...)
+	}
+	in := byToken("GET", whoAmI+"?user.name=root&doAs=bob")
+	in.is(t, "the token as a login", "200", `"requestedUser":"alice"`)
+	if strings.Contains(in.headers, spnego.CookieName) {
+		t.Errorf("a token sets a cookie\n%s", in.headers)
+	}
+	none.call(t, "GET", whoAmI+"?delegation="+doc.Token).is(t, "the token in the query", "200", `"requestedUser":"alice"`)
+	none.call(t, "GET", whoAmI, "--header", "Hadoop-YARN-Auth-Delegation-Token: "+doc.Token).
+		is(t, "the token in the header of old clients", "200", `"requestedUser":"alice"`)
+	byToken("POST", newOne).is(t, "a change by the token", "200", "application-id")
+	byToken("POST", path, "--header", asJSON, "--data", `{"renewer":"yarn"}`).
+		is(t, "a token for a token", "403", "only be carried out on a Kerberos authenticated channel")
+	byToken("POST", path+"/expiration", sent...).is(t, "renewal by the token", "403", "Kerberos authenticated channel")
+	byToken("DELETE", path, sent...).is(t, "cancellation by the token", "403", "Kerberos authenticated channel")
+	forged := held
+	forged.Password = make([]byte, len(held.Password))
+	for name, text := range map[string]string{"a forged token": forged.URLString(), "no token": "x", "half a token": doc.Token[:30]} {
+		none.call(t, "GET", whoAmI+"?delegation="+text).is(t, name, "403", `"exception":"AuthenticationException"`)
+		alice.call(t, "GET", whoAmI+"?delegation="+text).is(t, name+" beside a ticket", "403", "AuthenticationException")
+	}
 	c.browser(t, "bob").call(t, "DELETE", path, sent...).is(t, "bob's cancellation", "403", "bob")
 	renewer := browser{c: c, cache: c.Login(t, "yarn/localhost", c.Conf["yarn.resourcemanager.keytab"])}
 	renewer.call(t, "POST", path+"/expiration", sent...).is(t, "the renewal", "200", `"expiration-time":`)
 	alice.call(t, "DELETE", path, sent...).is(t, "the cancellation", "200", "")
+	byToken("GET", whoAmI).is(t, "a cancelled token", "403", "is not known here")
 	if r := client.Run(t, hadoop.ApplicationCLI, "application", "-list"); r.Code == 0 ||
 		!strings.Contains(r.All, "is not known here") {
 		t.Errorf("a cancelled token: code %d\n%.3000s", r.Code, r.All)
 	}
+}
+
+// A delegation token that is not renewed is no login after its interval.
+func TestExpiredTokenIsNoLogin(t *testing.T) {
+	c := startWeb(t, hadoop.Conf{"yarn.resourcemanager.delegation.token.renew-interval": "3000"})
+	alice, none := c.browser(t, "alice"), browser{c: c}
+	issued := alice.call(t, "POST", "/ws/v1/cluster/delegation-token", "--header", asJSON, "--data", `{"renewer":"yarn"}`)
+	var doc struct{ Token string }
+	if err := json.Unmarshal([]byte(issued.body), &doc); err != nil || doc.Token == "" {
+		t.Fatalf("%s %s: %v", issued.status, issued.body, err)
+	}
+	c.Await(t, "the token's end", func() bool {
+		return none.call(t, "GET", whoAmI+"?delegation="+doc.Token).status == "403"
+	})
+	alice.call(t, "GET", whoAmI).is(t, "alice's ticket afterwards", "200", `"requestedUser":"alice"`)
 }

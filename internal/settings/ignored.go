@@ -290,7 +290,7 @@ var ignoredRows = []ignoredRow{
 	},
 	{
 		keys: []string{"yarn.resourcemanager.webapp.delegation-token-auth-filter.**"}, effect: Warns, example: "false",
-		why: "the ResourceManager's web port issues delegation tokens to callers with a ticket, and accepts none as a login",
+		why: "the ResourceManager's web port issues delegation tokens to callers with a ticket, and accepts its own as a login",
 	},
 	{
 		keys: []string{"yarn.webapp.custom.webservice.class", "yarn.http.rmwebapp.external.classes"}, effect: Warns,

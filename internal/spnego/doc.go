@@ -5,13 +5,15 @@
 //
 // # Contents
 //
-//   - [Login] finds the user of a request, by its ticket or by its cookie, and answers a request with neither.
+//   - [Login] finds the user of a request, by its ticket, its cookie or its delegation token, and answers a request
+//     without one.
 //   - [Signer] signs cookies with one secret, as Hadoop's does.
 //
 // # Promises
 //
 //   - No user is found without a valid ticket, or a cookie that a holder of the secret signed and that has not expired.
 //   - A ticket of a principal that the rules for short names reject finds no user.
+//   - A delegation token sets no cookie and is no ticket, so it begets neither a longer login nor another token.
 //   - A cookie names a user and nothing more: the caller decides on user.name, doAs and access lists.
 //
 // # The caller owes

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/internal/gssapi"
+	"github.com/creelrm/creel/internal/httpguard"
 )
 
 // Config configures the login.
@@ -19,6 +20,8 @@ type Config struct {
 	// Short returns the short name of a principal, by hadoop.security.auth_to_local.
 	Short  func(principal string) (string, error)
 	Signer *Signer
+	// Tokens verifies the text of a delegation token and returns its owner; nil if tokens are no login.
+	Tokens func(text string) (httpguard.Login, error)
 	Valid  time.Duration // of a cookie
 	Domain string        // of a cookie; "": the host that set it
 	Secure bool          // the cookie is for TLS only
@@ -34,23 +37,27 @@ func New(c Config) *Login { return &Login{c} }
 
 // User returns the user of a request. If it has none, User has answered the request.
 //
-// The answer is 401 for a request without a ticket, and 403 for a ticket that is not accepted, as Hadoop answers.
-func (l *Login) User(w http.ResponseWriter, r *http.Request) (user string, ok bool) {
+// A delegation token is decisive: beside it, neither a cookie nor a ticket is read. The answer is 401 for a request
+// without a login, and 403 for a ticket or a token that is not accepted, as Hadoop answers.
+func (l *Login) User(w http.ResponseWriter, r *http.Request) (who httpguard.Login, ok bool) {
 	now := l.Now()
+	if text, shown := shownToken(r); shown && l.Tokens != nil {
+		return l.byToken(w, text)
+	}
 	for _, c := range r.CookiesNamed(CookieName) {
 		if user := l.Signer.User(c.Value, now); user != "" {
-			return user, true
+			return httpguard.Login{User: user, Ticket: true}, true
 		}
 	}
 	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Negotiate") {
 		l.ask(w, http.StatusUnauthorized, "Authentication required")
-		return "", false
+		return who, false
 	}
 	user, principal, reply, err := l.accept(strings.TrimSpace(text), now)
 	if err != nil {
 		l.ask(w, http.StatusForbidden, "The Kerberos login failed: "+err.Error())
-		return "", false
+		return who, false
 	}
 	answer := "Negotiate"
 	if len(reply) > 0 {
@@ -59,7 +66,7 @@ func (l *Login) User(w http.ResponseWriter, r *http.Request) (user string, ok bo
 	w.Header().Set("WWW-Authenticate", answer)
 	expires := now.Add(l.Valid)
 	l.set(w, l.Signer.Sign(user, principal, expires), expires)
-	return user, true
+	return httpguard.Login{User: user, Ticket: true}, true
 }
 
 // accept verifies a token of the header Authorization.

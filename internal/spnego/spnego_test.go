@@ -4,6 +4,7 @@ package spnego
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -20,6 +21,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 
 	"github.com/creelrm/creel/internal/gssapi"
+	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/propertytest"
 )
 
@@ -116,11 +118,11 @@ func ask(l *Login, header string, cookies ...*http.Cookie) (string, *http.Respon
 		r.AddCookie(c)
 	}
 	w := httptest.NewRecorder()
-	user, ok := l.User(w, r)
-	if ok != (user != "") {
-		user = "without a name"
+	who, ok := l.User(w, r)
+	if ok != (who.User != "") || ok != who.Ticket {
+		who.User = "without a name or a ticket"
 	}
-	return user, w.Result()
+	return who.User, w.Result()
 }
 
 func negotiate(token []byte) string { return "Negotiate " + base64.StdEncoding.EncodeToString(token) }
@@ -245,6 +247,52 @@ func TestCookieIsHadoops(t *testing.T) {
 	s := NewSigner([]byte("a secret"))
 	if got := s.Sign("alice", "alice@CREEL.TEST", time.UnixMilli(1772370000000)); got != hadoops {
 		t.Errorf("creel's cookie is\n%s, Hadoop's\n%s", got, hadoops)
+	}
+}
+
+// A delegation token is the login of its owner, and a rejected one is decisive beside a cookie and a ticket.
+func TestTokenNamesOwnerWithoutCookie(t *testing.T) {
+	l := login(t)
+	l.Tokens = func(text string) (httpguard.Login, error) {
+		switch text {
+		case "good":
+			return httpguard.Login{User: "alice", RealUser: "oozie", Ticket: true}, nil
+		case "ownerless":
+			return httpguard.Login{}, nil
+		}
+		return httpguard.Login{}, errors.New("token refused: " + text)
+	}
+	cookie := l.Signer.Sign("root", "root@"+realm, noon.Add(time.Minute))
+	for _, c := range []struct{ header, query, want string }{
+		{"X-Hadoop-Delegation-Token: good", "", "alice"},
+		{"x-hadoop-delegation-token: good", "?delegation=bad", "alice"},
+		{"Hadoop-YARN-Auth-Delegation-Token: good", "", "alice"},
+		{"Accept: */*", "?delegation=good", "alice"},
+		{"Accept: */*", "?a=1&%64elegation=good&delegation=bad&user.name=root", "alice"},
+		{"X-Hadoop-Delegation-Token: bad", "?delegation=good", ""},
+		{"X-Hadoop-Delegation-Token:", "", ""},
+		{"X-Hadoop-Delegation-Token: ownerless", "", ""},
+		{"Accept: */*", "?delegation", ""},
+		{"Accept: */*", "?delegation=bad", ""},
+		{"Accept: */*", "?DELEGATION=good", "root"}, // no token of Hadoop's
+	} {
+		_, ticket := begin(t, "alice", service)
+		r := httptest.NewRequest("GET", "http://localhost/ws"+c.query, nil)
+		name, value, _ := strings.Cut(c.header, ":")
+		r.Header.Set(name, strings.TrimSpace(value))
+		r.Header.Set("Authorization", negotiate(ticket))
+		r.AddCookie(&http.Cookie{Name: CookieName, Value: cookie, Quoted: true})
+		w := httptest.NewRecorder()
+		who, ok := l.User(w, r)
+		if who.User != c.want || ok != (c.want != "") || who.Ticket != (c.want == "root") {
+			t.Errorf("%s %s: the login is %+v", c.header, c.query, who)
+		}
+		if !ok && (w.Code != 403 || !strings.Contains(w.Body.String(), `"exception":"AuthenticationException"`)) {
+			t.Errorf("%s %s: %d %s", c.header, c.query, w.Code, w.Body)
+		}
+		if len(w.Result().Cookies()) != 0 {
+			t.Errorf("%s %s sets a cookie", c.header, c.query)
+		}
 	}
 }
 

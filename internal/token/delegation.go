@@ -4,6 +4,7 @@ package token
 
 import (
 	"cmp"
+	"crypto/hmac"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -210,11 +211,12 @@ func (k Key) Proves(id Delegation, t Token) error {
 	if k.Verify(t.Identifier, t.Password) {
 		return nil
 	}
+	return wrongPassword(id)
+}
+
+func wrongPassword(id Delegation) error {
 	return refused(
-		creel.ErrNotPermitted,
-		"the password of delegation token %d does not belong to its identifier",
-		id.Sequence,
-	)
+		creel.ErrNotPermitted, "the password of delegation token %d does not belong to its identifier", id.Sequence)
 }
 
 // Is reports whether a token's content matches the record with its number.
@@ -309,6 +311,20 @@ func (d *Delegations) Password(now time.Time, identifier []byte) ([]byte, Delega
 		return nil, id, KeyGone(id)
 	}
 	return k.Password(identifier), id, nil
+}
+
+// Holder verifies a token that a caller shows, password included, and returns its decoded identifier. Errors:
+// ErrInvalidToken for a token that is of another kind, unknown, expired or cancelled, and ErrNotPermitted for a wrong
+// password.
+func (d *Delegations) Holder(now time.Time, t Token) (Delegation, error) {
+	if t.Kind != KindDelegation {
+		return Delegation{}, invalid("it is a %q, and not a %s", t.Kind, KindDelegation)
+	}
+	password, id, err := d.Password(now, t.Identifier)
+	if err == nil && !hmac.Equal(password, t.Password) {
+		err = wrongPassword(id)
+	}
+	return id, err
 }
 
 // StepChanges are the changes of a time step; an owner with a journal writes them.

@@ -153,6 +153,62 @@ func TestCancelDelegationToken(t *testing.T) {
 	}
 }
 
+// The holder of a token is its owner, while the token lives.
+func TestHolderShowsWholeLiveToken(t *testing.T) {
+	d := token.NewDelegations(token.Lifetimes{}, start, seeded())
+	tok, kept, err := d.Issue(start, "alice", "yarn", "oozie")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, err := d.Holder(kept.Expires, tok); err != nil || id.Owner != "alice" || id.RealUser != "oozie" {
+		t.Errorf("the holder is %+v, %v", id, err)
+	}
+	elsewhere := token.NewDelegations(token.Lifetimes{}, start, rand.New(rand.NewPCG(9, 9)))
+	other, _, err := elsewhere.Issue(start, "alice", "yarn", "oozie")
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(change func(*token.Token)) token.Token {
+		forged := tok
+		change(&forged)
+		return forged
+	}
+	for name, c := range map[string]struct {
+		shown token.Token
+		at    time.Time
+		kind  error
+	}{
+		"expired":          {tok, kept.Expires.Add(time.Millisecond), creel.ErrInvalidToken},
+		"of other keys":    {other, start, creel.ErrNotPermitted},
+		"no password":      {with(func(t *token.Token) { t.Password = nil }), start, creel.ErrNotPermitted},
+		"half a password":  {with(func(t *token.Token) { t.Password = t.Password[:10] }), start, creel.ErrNotPermitted},
+		"another kind":     {with(func(t *token.Token) { t.Kind = token.KindAMRM }), start, creel.ErrInvalidToken},
+		"no identifier":    {with(func(t *token.Token) { t.Identifier = nil }), start, creel.ErrInvalidToken},
+		"another owner":    {with(ofRoot), start, creel.ErrInvalidToken},
+		"no token":         {token.Token{}, start, creel.ErrInvalidToken},
+		"a longer one":     {with(func(t *token.Token) { t.Password = append(t.Password[:20:20], 0) }), start, creel.ErrNotPermitted},
+		"before its issue": {other, start.Add(-time.Hour), creel.ErrNotPermitted},
+	} {
+		if id, err := d.Holder(c.at, c.shown); !errors.Is(err, c.kind) {
+			t.Errorf("%s: the holder is %+v, %v", name, id, err)
+		}
+	}
+	if _, err := d.Cancel(tok, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := d.Holder(start, tok); !errors.Is(err, creel.ErrInvalidToken) {
+		t.Errorf("cancelled: the holder is %+v, %v", id, err)
+	}
+}
+
+// ofRoot changes the owner of a token.
+func ofRoot(t *token.Token) {
+	if id, err := token.ParseDelegation(t.Identifier); err == nil {
+		id.Owner = "root"
+		t.Identifier = id.Append(nil)
+	}
+}
+
 // Keys roll each day. A key is removed only when no token it signed can be live. A journal's content is enough to
 // continue after a restart at any moment. A token of another list with the same number is rejected.
 func TestDelegationTokensAndKeysSurviveRestarts(t *testing.T) {

@@ -63,8 +63,8 @@ func TestWebLoginReplacesReadOnlyPort(t *testing.T) {
 	r := httptest.NewRequest("GET", "/ws/v1/cluster/info", nil)
 	r.Header.Set("Cookie", spnego.CookieName+`="`+
 		spnego.NewSigner([]byte(secret)).Sign("alice", "alice@REALM", time.Now().Add(time.Hour))+`"`)
-	if user, _ := login.User(httptest.NewRecorder(), r); user != "alice" {
-		t.Errorf("a cookie of another holder of the secret names %q", user)
+	if who, _ := login.User(httptest.NewRecorder(), r); who.User != "alice" {
+		t.Errorf("a cookie of another holder of the secret names %q", who.User)
 	}
 	if !slices.Contains(c.Secrets, file) || len(c.Secrets) != 3 {
 		t.Errorf("secret files %q", c.Secrets)

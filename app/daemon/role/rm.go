@@ -20,6 +20,7 @@ import (
 	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/spnego"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm/codec"
@@ -79,7 +80,6 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 		REST: rest.Config{
 			StaticUser:   s.String("hadoop.http.staticuser.user"),
 			Nameless:     secure(s) && !webByTicket(s),
-			Tickets:      secure(s) && webByTicket(s),
 			KeepTagCase:  !s.Bool("yarn.resourcemanager.application-tag-based-placement.force-lowercase"),
 			ProxyHosts:   s.List("creel.rm.proxy.hosts"),
 			ProxyTimeout: proxyTimeout(s),
@@ -186,6 +186,9 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	documents, api := rest.New(r.Server, c.REST), chi.NewRouter()
 	documents.Mount(mux)
 	documents.Mount(api)
+	if login, ok := c.WebServer.Tickets.(*spnego.Login); ok {
+		login.Tokens = r.Server.TokenLogin
+	}
 	web, err := addSite(&r.Service, "yarn.resourcemanager.webapp.address", c.Web, mux, dash.New(api), c.WebServer)
 	if err != nil {
 		return nil, err

@@ -8,18 +8,26 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/creelrm/creel/internal/httpguard"
 )
 
 // headerLogin is a login whose ticket is a header.
 type headerLogin struct{}
 
-func (headerLogin) User(w http.ResponseWriter, r *http.Request) (string, bool) {
+func (headerLogin) User(w http.ResponseWriter, r *http.Request) (httpguard.Login, bool) {
+	if owner := r.Header.Get(delegation); owner != "" {
+		return httpguard.Login{User: owner, RealUser: "oozie"}, true
+	}
 	user := r.Header.Get("Ticket")
 	if user == "" {
 		http.Error(w, "Authentication required", http.StatusUnauthorized)
 	}
-	return user, user != ""
+	return httpguard.Login{User: user, Ticket: true}, user != ""
 }
+
+// delegation is Hadoop's header for tokens.
+const delegation = "X-Hadoop-Delegation-Token"
 
 func TestTicketAloneNamesUser(t *testing.T) {
 	seen := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.URL.RawQuery) })
@@ -56,5 +64,32 @@ func TestTicketAloneNamesUser(t *testing.T) {
 		if w.Code != c.status || w.Code == 200 && w.Body.String() != c.query {
 			t.Errorf("%s %.60s: %d %q", c.method, c.target, w.Code, w.Body)
 		}
+	}
+}
+
+// A delegation token names its owner alone, and nothing behind the login sees it.
+func TestTokenIsHiddenBehindLogin(t *testing.T) {
+	var seen *http.Request
+	h := byTicket(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r }), Config{Tickets: headerLogin{}})
+	for _, c := range []struct{ target, query string }{
+		{"/ws", "user.name=alice"},
+		{"/ws?delegation=secret&a=1&%64elegation=secret", "a=1&user.name=alice"},
+		{"/proxy/x?user.name=root&doAs=bob&DOAS=root&a", "a&user.name=alice"},
+	} {
+		r := httptest.NewRequest(http.MethodPost, c.target, nil)
+		for _, name := range []string{delegation, "Hadoop-YARN-Auth-Delegation-Token"} {
+			r.Header.Set(name, "alice")
+		}
+		seen = nil
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		if seen == nil || seen.URL.RawQuery != c.query || len(seen.Header) != 0 {
+			t.Fatalf("%s: the handler sees %+v", c.target, seen)
+		}
+		if got := httpguard.LoginOf(seen.Context()); got != (httpguard.Login{User: "alice", RealUser: "oozie"}) {
+			t.Errorf("%s: the login is %+v", c.target, got)
+		}
+	}
+	if r := httptest.NewRequest(http.MethodGet, "/ws", nil); httpguard.LoginOf(r.Context()) != (httpguard.Login{}) {
+		t.Error("a request without a login has one")
 	}
 }

@@ -23,7 +23,7 @@ type Config struct {
 	RefuseAnonymous   bool                            // 403 for requests without user.name, cookie or another login
 	ReadOnly          bool                            // believe no name of a client, and reject changes
 	Login             Login                           // beside user.name, if RefuseAnonymous is set [none]
-	Tickets           Tickets                         // the only login, if it is set [user.name]
+	Tickets           Tickets                         // the only logins, if it is set [user.name]
 	Open              []string                        // paths that are read without a ticket
 	Names             *username.Rules                 // from login names to users [Hadoop's default]
 	MaxConnections    int                             // 503 above [20,000]

@@ -35,9 +35,7 @@ import (
 type Config struct {
 	StaticUser string // hadoop.http.staticuser.user: the user of requests without a name, dr.who
 	// Nameless lets every request act as StaticUser: a name in a request proves nothing where RPC demands Kerberos.
-	Nameless bool
-	// Tickets: a request's user.name is the user that a login by Kerberos proves.
-	Tickets   bool
+	Nameless  bool
 	LoginUser string // user of this process; the operating system's user when empty
 	MaxBody   int64  // limit of a request's body in bytes, 8 MiB if 0
 	// NoSubmissions rejects applications: yarn.webapp.enable-rest-app-submissions=false.
@@ -244,7 +242,11 @@ func remote(r *http.Request) netip.AddrPort {
 func (h *Handler) caller(r *http.Request) server.Caller {
 	user, real := h.who(r)
 	c := server.Caller{User: user, RealUser: real, Remote: remote(r), Request: r.Header.Get("X-Request-Id")}
-	c.Kerberos = h.conf.Tickets && query.First(r.URL.RawQuery, "user.name") != ""
+	login := httpguard.LoginOf(r.Context())
+	c.Kerberos = login.Ticket
+	if real == "" {
+		c.RealUser = login.RealUser
+	}
 	c.Forwarded, _ = netip.ParseAddr(r.Header.Get("X-Forwarded-For"))
 	if sc := trace.SpanContextFromContext(r.Context()); sc.IsValid() {
 		c.Trace = sc.TraceID().String()

@@ -3,21 +3,31 @@
 package rest_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/subcluster/rm/rest"
 )
 
 func TestDelegationTokensByRESTNeedTicket(t *testing.T) {
 	c := start(t, nil)
+	// serve is the handler behind a login: a ticket for callers with a name, or none.
 	serve := func(tickets bool) *chi.Mux {
 		mux := chi.NewRouter()
-		rest.New(c.s, rest.Config{Tickets: tickets}).Mount(mux)
+		mux.Use(func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				user := r.URL.Query().Get("user.name")
+				login := httpguard.Login{User: user, Ticket: tickets && user != ""}
+				next.ServeHTTP(w, r.WithContext(httpguard.WithLogin(r.Context(), login)))
+			})
+		})
+		rest.New(c.s, rest.Config{}).Mount(mux)
 		return mux
 	}
 	const path = base + "/delegation-token"
@@ -57,9 +67,17 @@ func TestDelegationTokensByRESTNeedTicket(t *testing.T) {
 		t.Errorf("the token is %+v, %v\n%s", id, err, issued.body)
 	}
 	expires := at(t, issued.body, "expiration-time").(float64)
+	if who, err := c.s.TokenLogin(text); err != nil || who != (httpguard.Login{User: "alice", RealUser: "gate"}) {
+		t.Errorf("the token is the login of %+v, %v", who, err)
+	}
 	forged := held
 	forged.Password = append([]byte(nil), held.Password...)
 	forged.Password[0] ^= 1
+	for _, wrong := range []string{forged.URLString(), text[:len(text)-8], "", "no token"} {
+		if who, err := c.s.TokenLogin(wrong); err == nil || who != (httpguard.Login{}) {
+			t.Errorf("token %.20q is the login of %+v, %v", wrong, who, err)
+		}
+	}
 	for name, r := range map[string]reply{
 		"renewed by another":       call(secure, "POST", path+"/expiration?user.name=mallory", "", text),
 		"renewed without Kerberos": call(open, "POST", path+"/expiration?user.name=yarn", "", text),
@@ -85,5 +103,8 @@ func TestDelegationTokensByRESTNeedTicket(t *testing.T) {
 	}
 	if r := call(secure, "POST", path+"/expiration?user.name=yarn", "", text); r.status != 403 {
 		t.Errorf("renewed after the end: %d %s", r.status, r.body)
+	}
+	if who, err := c.s.TokenLogin(text); err == nil || who.User != "" {
+		t.Errorf("a cancelled token is the login of %+v", who)
 	}
 }

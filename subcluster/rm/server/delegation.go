@@ -12,6 +12,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/state"
@@ -110,6 +111,25 @@ func (g *delegation) check(identifier []byte) ([]byte, hrpc.Identity, error) {
 		who.RealUser = id.RealUser
 	}
 	return password, who, nil
+}
+
+// TokenLogin verifies the text of a delegation token that a web client shows, and returns its owner.
+func (s *Server) TokenLogin(text string) (httpguard.Login, error) {
+	t, err := token.ParseURLString(text)
+	if err != nil {
+		return httpguard.Login{}, fmt.Errorf("the delegation token is malformed: %w", err)
+	}
+	s.tokens.mu.Lock()
+	id, err := s.tokens.d.Holder(time.Now(), t)
+	s.tokens.mu.Unlock()
+	who := httpguard.Login{User: id.Owner, RealUser: id.RealUser}
+	if err != nil {
+		return httpguard.Login{}, err
+	}
+	if who.RealUser == who.User {
+		who.RealUser = ""
+	}
+	return who, nil
 }
 
 // Delegation tokens are durable before they are issued or renewed, and so are their ends.
