@@ -244,13 +244,24 @@ func (o *opportunities) limitChanged() {
 	}
 }
 
-// queueLimit returns the limit for nodes' queues, nil for none.
-func (o *opportunities) queueLimit() *QueueLimit {
+// queueLimit returns the limit for a node's queue, nil for none.
+func (o *opportunities) queueLimit(n *node) *QueueLimit {
 	if o == nil {
 		return nil
 	}
-	return o.limit
+	length, wait := o.nodes.LimitOf(n.Serial())
+	switch own := (QueueLimit{length, wait}); own {
+	case *o.limit:
+		return o.limit
+	case noQueueLimit:
+		return &noQueueLimit
+	default:
+		return &own
+	}
 }
+
+// noQueueLimit is shared: most nodes that shed only to shorter queues have no limit. It is not changed.
+var noQueueLimit = QueueLimit{Length: -1, WaitMS: -1}
 
 // at sets the time of an event; time does not run backwards.
 func (m *Machine) at(now time.Time) {

@@ -108,15 +108,15 @@ func (m *Machine) answerNode(n *node) *NodeAnswer {
 		n.answer = out
 	}
 	n.responseID = (n.responseID + 1) & 0x7fffffff
+	limit := m.opportunistic.queueLimit(n)
 	if len(out.Cleanup)+len(out.Apps)+len(out.Forget)+len(out.Update)+len(out.Signals) == 0 &&
 		len(n.ended)+len(n.updates)+len(n.signals) == 0 &&
 		m.commands.None(n.Serial()) && !n.tellSize {
-		*out = NodeAnswer{ResponseID: n.responseID, Limit: m.opportunistic.queueLimit()}
+		*out = NodeAnswer{ResponseID: n.responseID, Limit: limit}
 		return out
 	}
 	*out = NodeAnswer{
-		ResponseID: n.responseID, Apps: n.ended, Update: n.updates, Signals: n.signals,
-		Limit: m.opportunistic.queueLimit(),
+		ResponseID: n.responseID, Apps: n.ended, Update: n.updates, Signals: n.signals, Limit: limit,
 	}
 	out.Cleanup, out.Forget = m.commands.Take(n.Serial())
 	n.ended, n.updates, n.signals = nil, nil, nil

@@ -214,6 +214,20 @@ func TestHeartbeatAnswerHasQueueLimit(t *testing.T) {
 	if out.Limit == nil || out.Limit.Length != 7 || len(out.Cleanup) != 1 {
 		t.Errorf("limit %v beside %v", out.Limit, out.Cleanup)
 	}
+	moves := newWorld(t, func(c *Config) {
+		opportune(c)
+		c.Opportunistic.Moves, c.Opportunistic.Lengths = true, opportunistic.Range{Min: 7, Max: 7}
+	})
+	long, short := moves.node("n1", 4096, 4, ""), moves.node("n2", 4096, 4, "")
+	moves.queue(long, 12, 99)
+	moves.queue(short, 5, 99)
+	moves.now = moves.now.Add(time.Second)
+	if got := moves.queue(long, 12, 99).Limit; got == nil || *got != (QueueLimit{10, -1}) {
+		t.Errorf("a shorter queue has two places: limit %v", got)
+	}
+	if got := moves.queue(long, 12, 99).Limit; got == nil || *got != (QueueLimit{-1, -1}) {
+		t.Errorf("the places are used: limit %v", got)
+	}
 	off := newWorld(t, nil)
 	if got := off.queue(off.node("n1", 4096, 4, ""), 7, 99).Limit; got != nil {
 		t.Errorf("without opportunistic allocation: limit %v", got)

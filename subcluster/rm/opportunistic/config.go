@@ -37,6 +37,8 @@ type Config struct {
 	Sigma      float64       // nm-container-queuing.queue-limit-stdev
 	Lengths    Range         // of the queue limit, in containers
 	Waits      Range         // of the queue limit of QueueWaitTime, in ms
+	// Moves sheds only the waiting containers for which a shorter queue has a place (creel.rm.opportunistic.shed).
+	Moves bool
 	// MostLent is the most that a node may have of opportunistic containers when it lends allocated resources, over its
 	// size (overallocation.per-node-max-ratio); 0: nothing is lent, whatever nodes report.
 	MostLent float64

@@ -25,6 +25,7 @@ type node struct {
 
 	containers int32
 	unseen     int32 // of them, granted and not yet reported by the node
+	sheds      int32 // with Config.Moves, waiting containers that leave with its next answer
 	placed     amounts.Vec
 
 	share float64 // of the cluster's resources, free on it; computed for a sort
@@ -203,6 +204,7 @@ func (l *Nodes) sort() {
 		p.racks[n.rack] = append(p.racks[n.rack], n)
 	}
 	l.limit = l.newLimit()
+	l.share()
 }
 
 // Least calls yield with the nodes that get containers of asks without a place: the least loaded ones of each label.
@@ -273,8 +275,8 @@ func (l *Nodes) AppendState(b []byte) []byte {
 	b = fmt.Appendf(b, "opportunistic sorted=%d limit=%d\n", l.sortedAt, l.limit)
 	for _, n := range l.list {
 		if n != nil {
-			b = fmt.Appendf(b, "  %d %q candidate=%v length=%d wait=%d capacity=%d containers=%d unseen=%d placed=%v\n",
-				n.serial, n.label, n.candidate, n.length, n.wait, n.capacity, n.containers, n.unseen, n.placed)
+			b = fmt.Appendf(b, "  %d %q candidate=%v length=%d wait=%d capacity=%d containers=%d unseen=%d sheds=%d placed=%v\n",
+				n.serial, n.label, n.candidate, n.length, n.wait, n.capacity, n.containers, n.unseen, n.sheds, n.placed)
 		}
 	}
 	return b
