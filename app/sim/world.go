@@ -43,6 +43,7 @@ type Config struct {
 	// Opportunistic is the fraction of the asked containers that are opportunistic; nodes queue these.
 	Opportunistic float64
 	Distributed   bool // proxies place the opportunistic containers (distributed scheduling)
+	QueueRules    opportune.Rules
 	// Overcommit is one of overcommit.Modes: nodes measure drawn uses of their containers, and lend what is unused [no
 	// measurements]. AMs cannot tell lent containers from others, so Opportunistic must be 0.
 	Overcommit  string
@@ -315,6 +316,7 @@ func (w *World) plays() (*opportune.Play, error) {
 	p := opportune.New(w.cfg.Opportunistic, lending, draws, source(w.cfg.Seed, "lost promotions"))
 	if p != nil {
 		p.Distributed = w.cfg.Distributed
+		p.Follow(w.cfg.QueueRules)
 	}
 	return p, nil
 }

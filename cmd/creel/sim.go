@@ -48,6 +48,7 @@ type simFlags struct {
 	keeps       float64
 	waiting     float64 // fraction of opportunistic containers
 	distributed bool
+	queueRules  string
 	overcommit  string // modes, one run each
 	memory      int64  // of each node, MiB a core
 	rebalancer  bool
@@ -82,6 +83,9 @@ that needs room ends opportunistic ones, and their AMs ask again. The report say
 how many were granted, started at once, waited, and were killed or promoted. AMs
 promote containers only with --faults, which draws the length of queues too. With
 --distributed, AM-RM proxies place them on the least loaded nodes themselves.
+--queue-rules adds rules that Hadoop does not have: nodes estimate the wait in their
+queues and get containers by it (wait), or they end waiting containers only if a
+shorter queue has a place (move).
 
 With --overcommit, nodes measure what containers use, which is drawn from the
 seed, and lend what is allocated and not used. Several modes play the same day
@@ -154,6 +158,8 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 		"ask for this fraction of the containers, from 0 to 1, as opportunistic ones, which wait in queues of nodes")
 	fl.BoolVar(&f.distributed, "distributed", false,
 		"with --opportunistic: AM-RM proxies place these containers, by distributed scheduling")
+	fl.StringVar(&f.queueRules, "queue-rules", "",
+		"with --opportunistic: `RULES` of queues beside Hadoop's, a list of "+strings.Join(opportune.RuleNames(), ", "))
 	fl.StringVar(&f.overcommit, "overcommit", "",
 		"nodes lend what containers do not use; one run for each of these `MODES`: "+strings.Join(overcommit.Modes(), ", "))
 	fl.Int64Var(&f.memory, "memory", 1024, "memory of each node, `MiB` for each core")
@@ -212,6 +218,7 @@ func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error
 	if err != nil {
 		return sim.Config{}, err
 	}
+	rules, _ := opportune.ParseRules(f.queueRules) // valid has checked them
 	c := sim.Config{
 		Seed:        seed,
 		Jobs:        jobs,
@@ -226,6 +233,7 @@ func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error
 
 		Opportunistic: f.waiting,
 		Distributed:   f.distributed,
+		QueueRules:    rules,
 		Overcommit:    f.overcommit,
 
 		Rebalancer:  f.rebalancer,
@@ -323,6 +331,8 @@ func (f *simFlags) valid() error {
 		return usage(errors.New("--opportunistic is a fraction of the containers, from 0 to 1"))
 	case f.distributed && f.waiting == 0:
 		return usage(errors.New("--distributed needs --opportunistic"))
+	case f.queueRules != "" && f.waiting == 0:
+		return usage(errors.New("--queue-rules needs --opportunistic"))
 	case f.overcommit != "" && f.waiting > 0:
 		return usage(errors.New("give --overcommit or --opportunistic: AMs cannot tell both kinds of containers apart"))
 	case f.overcommit != "" && !knownModes(f.overcommit):
@@ -341,6 +351,9 @@ func (f *simFlags) valid() error {
 		return usage(errors.New("--search and --runs need --faults"))
 	case f.seeds > 1 && (f.log != "" || f.summary != ""):
 		return usage(errors.New("--log and --summary are of one seed; leave out --seeds"))
+	}
+	if _, err := opportune.ParseRules(f.queueRules); err != nil {
+		return usage(err)
 	}
 	return nil
 }
@@ -369,6 +382,9 @@ func (f *simFlags) options(seed uint64) string {
 	}
 	if f.distributed {
 		b.WriteString(" --distributed")
+	}
+	if f.queueRules != "" {
+		b.WriteString(" --queue-rules " + f.queueRules)
 	}
 	if f.overcommit != "" {
 		b.WriteString(" --overcommit " + f.overcommit)

@@ -145,6 +145,15 @@ var creelRMKeys = []Setting{
 		Doc:     "Whether containers spread over nodes or fill one node after the other; queues may override it.",
 	},
 	{
+		Key:     "creel.rm.opportunistic.shed",
+		Type:    Enum,
+		Default: "limit",
+		Choices: []string{"limit", "move"},
+		Doc: "Which waiting opportunistic containers nodes end, so that their AMs ask again; limit: all above the " +
+			"limit of the queue, as in Hadoop; move: only those for which a shorter queue has a place. " +
+			"QUEUE_WAIT_TIME has no limit of the length.",
+	},
+	{
 		Key:     "creel.rm.recovery-wait",
 		Type:    Duration,
 		Default: "0s",
@@ -225,6 +234,14 @@ var creelNodeKeys = []Setting{
 		Type:    Duration,
 		Default: "60s",
 		Doc:     "How long a container waits in a queue by work until no other passes it.",
+	},
+	{
+		Key:     "creel.nm.queue.estimate-wait",
+		Type:    Bool,
+		Default: "false",
+		Doc: "Whether a node reports how long a further opportunistic container would wait, by the run times of " +
+			"each application's containers on it. The load comparator QUEUE_WAIT_TIME needs it; Hadoop's nodes " +
+			"report 0.",
 	},
 }
 

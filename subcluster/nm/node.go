@@ -473,8 +473,8 @@ func (n *Node) finish(now time.Time, c *Container, code int32, diagnostic string
 	c.changed()
 	n.used = n.used.Sub(c.Resource)
 	if c.place != nil {
-		if code == 0 && c.Execution == creel.Opportunistic {
-			n.queue.Ran(now.Sub(c.place.Started))
+		if code == 0 && !c.AM {
+			n.queue.Ran(c.place, now.Sub(c.place.Started))
 		}
 		n.queue.Remove(c.place)
 	}

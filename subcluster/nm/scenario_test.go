@@ -24,7 +24,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the machine does into the 
 // A scenario is a list of events, one a line, each followed by the machine's actions, indented. Lines that begin with
 // # are comments.
 //
-//	node [queue=N] [resources] [pause] [adaptive] [patience=MS] [lends]    a new node; with a patience, ordered by
+//	node [queue=N] [resources] [pause] [adaptive] [patience=MS] [lends] [estimates]    a new node; with a patience, ordered by
 //	       work; one that lends has thresholds of 0.75 and 0.9
 //	measure C=MB:MILLICORES ...                 a look at the use of containers
 //	register [rm=N] [key=N] [shutdown] [total=MB]      answer to a registration
@@ -138,7 +138,8 @@ func (s *stage) line(f []string) {
 	case "node":
 		q := queue.Config{
 			Length: int(num(opt["queue"])), Pause: has("pause"), Adaptive: has("adaptive"), ByWork: has("patience"),
-			Patience: time.Duration(num(opt["patience"])) * time.Millisecond,
+			Patience:  time.Duration(num(opt["patience"])) * time.Millisecond,
+			Estimates: has("estimates"),
 		}
 		if has("resources") {
 			q.Policy = queue.ByResources
@@ -265,6 +266,9 @@ func (s *stage) line(f []string) {
 				o.GetWaitQueueLength(),
 				o.GetOpportQueueCapacity(),
 			)
+			if o.EstimatedQueueWaitTime != nil {
+				s.say("  estimated wait: %d ms", o.GetEstimatedQueueWaitTime())
+			}
 		}
 		for _, c := range b.GetNodeStatus().GetContainersStatuses() {
 			s.say("  %s", show(c))

@@ -121,7 +121,7 @@ type queueBlock struct {
 	memory                                    int64
 }
 
-// queueStatus returns the scheduler's state for a heartbeat. Hadoop's nodes never set the estimated wait.
+// queueStatus returns the scheduler's state for a heartbeat, without the estimated wait. Hadoop's nodes never set that.
 func queueStatus(s queue.Status) *pb.OpportunisticContainersStatusProto {
 	const mbPerGB = 1024
 	b := &queueBlock{

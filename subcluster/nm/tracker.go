@@ -3,6 +3,7 @@
 package nm
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -94,6 +95,10 @@ func (n *Node) status(now time.Time) *pb.NodeStatusProto {
 	}
 	if n.queue != nil {
 		s.OpportunisticContainersStatus = queueStatus(n.queue.Status())
+		if wait, ok := n.queue.Wait(now); ok {
+			ms := int32(min(wait.Milliseconds(), math.MaxInt32))
+			s.OpportunisticContainersStatus.EstimatedQueueWaitTime = &ms
+		}
 	}
 	if len(n.order) > 0 {
 		s.ContainersStatuses = make([]*pb.ContainerStatusProto, 0, len(n.order))
@@ -217,6 +222,9 @@ func (n *Node) appEnded(now time.Time, app creel.ApplicationID) {
 		return
 	}
 	delete(n.apps, app)
+	if n.queue != nil {
+		n.queue.Forget(app)
+	}
 	for _, c := range n.order {
 		if c.ID.Attempt.Application == app {
 			n.orphans = true

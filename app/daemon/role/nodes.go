@@ -71,6 +71,8 @@ func queueSettings(s *settings.Settings) queue.Config {
 		Adaptive: s.Bool("creel.nm.queue.adaptive"),
 		ByWork:   s.String("creel.nm.queue.order") == "work",
 		Patience: s.Duration("creel.nm.queue.patience"),
+
+		Estimates: s.Bool("creel.nm.queue.estimate-wait"),
 	}
 	if s.String("yarn.nodemanager.opportunistic-containers-queue-policy") == "BY_RESOURCES" {
 		c.Policy = queue.ByResources

@@ -231,6 +231,7 @@ func opportunisticConfig(s *settings.Settings) (*opportunistic.Config, error) {
 	c.NodesUsed = s.Int("yarn.resourcemanager.opportunistic-container-allocation.nodes-used")
 	c.PerCall = s.Int("yarn.resourcemanager.opportunistic.max.container-allocation.per.am.heartbeat")
 	c.Sigma = s.Float(queuing + "queue-limit-stdev")
+	c.Moves = s.String("creel.rm.opportunistic.shed") == "move"
 	ratio := s.Float("yarn.resourcemanager.overallocation.per-node-max-ratio")
 	if s.Bool(oversubscription) {
 		c.MostLent = ratio

@@ -1809,9 +1809,30 @@ var table = []mutation{
 	{
 		name:     "a failed container shortens the time that containers run",
 		file:     "subcluster/nm/node.go",
-		old:      "		if code == 0 && c.Execution == creel.Opportunistic {",
-		wrong:    "		if (MUTANT || code == 0) && c.Execution == creel.Opportunistic {",
+		old:      "		if code == 0 && !c.AM {",
+		wrong:    "		if (MUTANT || code == 0) && !c.AM {",
 		caughtBy: "subcluster/nm TestScenarios",
+	},
+	{
+		name:     "the run times of an ended application are kept",
+		file:     "subcluster/nm/queue/estimate.go",
+		old:      "Forget(app creel.ApplicationID) { delete(",
+		wrong:    "Forget(app creel.ApplicationID) {\n	if MUTANT {\n		return\n	}\n	delete(",
+		caughtBy: "subcluster/nm TestScenarios",
+	},
+	{
+		name:     "the estimated wait leaves out waiting opportunistic containers",
+		file:     "subcluster/nm/queue/estimate.go",
+		old:      "	for _, list := range [][]*Item{s.guaranteed, s.opportunistic} {\n		for _, x := range list {\n			rest",
+		wrong:    "	for i, list := range [][]*Item{s.guaranteed, s.opportunistic} {\n		if MUTANT && i > 0 {\n			break\n		}\n		for _, x := range list {\n			rest",
+		caughtBy: "subcluster/nm/queue TestWaitIsThatOfTheQueue",
+	},
+	{
+		name:     "the estimated wait counts from the start of running containers",
+		file:     "subcluster/nm/queue/estimate.go",
+		old:      "	ran := max(now.Sub(x.Started), 0)\n",
+		wrong:    "	ran := max(now.Sub(x.Started), 0)\n	if MUTANT {\n		ran = 0\n	}\n",
+		caughtBy: "subcluster/nm/queue TestWaitIsThatOfTheQueue",
 	},
 	{
 		name:     "an acknowledged increase is sent again",
@@ -1926,6 +1947,20 @@ var table = []mutation{
 		old:      "int32 { return n.length + n.unseen }",
 		wrong:    "int32 {\n	if MUTANT {\n		return n.length\n	}\n	return n.length + n.unseen\n}",
 		caughtBy: "subcluster/rm/opportunistic TestQueueIsFilledToItsCapacity",
+	},
+	{
+		name:     "two nodes shed containers for the same place",
+		file:     "subcluster/rm/opportunistic/shed.go",
+		old:      "		places[n.label] -= n.sheds\n",
+		wrong:    "		if !MUTANT {\n			places[n.label] -= n.sheds\n		}\n",
+		caughtBy: "subcluster/rm/opportunistic TestShedContainersHavePlaces",
+	},
+	{
+		name:     "a node sheds its share of places with each heartbeat",
+		file:     "subcluster/rm/opportunistic/shed.go",
+		old:      "	length, n.sheds = max(n.length-n.sheds, l.limit), 0\n",
+		wrong:    "	if length = max(n.length-n.sheds, l.limit); !MUTANT {\n		n.sheds = 0\n	}\n",
+		caughtBy: "subcluster/rm/opportunistic TestShedContainersHavePlaces",
 	},
 	{
 		name:     "an opportunistic ask that insists on its places goes anywhere",

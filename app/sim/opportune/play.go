@@ -105,6 +105,7 @@ func (p *Play) draw(rnd *rand.Rand) {
 	if rnd.IntN(2) == 0 {
 		p.Kills = 2 * time.Minute
 	}
+	p.Follow(Rules{Wait: rnd.IntN(4) == 0, Move: rnd.IntN(3) == 0})
 }
 
 // Configure sets a node's queue.

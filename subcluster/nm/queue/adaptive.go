@@ -15,14 +15,22 @@ type pace struct {
 // weight is the part of one container's run time in the mean: an average over about the last 8 containers.
 const weight = 8
 
-// Ran records the run time of an opportunistic container that has ended.
-func (s *Scheduler) Ran(d time.Duration) {
-	d = max(d, time.Millisecond)
-	if s.pace.mean == 0 {
-		s.pace.mean = d
-		return
+// Ran records the run time of a container that has exited by itself.
+func (s *Scheduler) Ran(x *Item, d time.Duration) {
+	if x.Opportunistic {
+		s.pace.mean = average(s.pace.mean, d)
 	}
-	s.pace.mean = max(s.pace.mean+(d-s.pace.mean)/weight, time.Millisecond)
+	if s.cfg.Estimates {
+		s.tasks.ran(x.ID.Attempt.Application, d)
+	}
+}
+
+// average adds a run time to a mean; 0 is no mean yet.
+func average(mean, d time.Duration) time.Duration {
+	if d = max(d, time.Millisecond); mean == 0 {
+		return d
+	}
+	return max(mean+(d-mean)/weight, time.Millisecond)
 }
 
 // SetDelay records the time between two heartbeats: so long does a free place wait for a container from elsewhere.

@@ -45,7 +45,7 @@ func TestMeanFollowsRunTimes(t *testing.T) {
 		ran  time.Duration
 		want int
 	}{{100 * time.Millisecond, 10}, {900 * time.Millisecond, 5}, {0, 6}} {
-		if s.Ran(c.ran); s.capacity() != c.want {
+		if s.Ran(&Item{Opportunistic: true}, c.ran); s.capacity() != c.want {
 			t.Errorf("after %v: mean %v, length %d, want %d", c.ran, s.pace.mean, s.capacity(), c.want)
 		}
 	}

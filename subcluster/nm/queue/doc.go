@@ -12,5 +12,5 @@
 // the end of a running container; here they start after every event that makes them fit. A guaranteed container that
 // pauses, or that is promoted, is treated like one that arrives.
 //
-// Config.Adaptive and Config.ByWork are rules that Hadoop does not have.
+// Config.Adaptive, Config.ByWork and Config.Estimates are rules that Hadoop does not have.
 package queue

@@ -30,6 +30,8 @@ type Config struct {
 	// ByWork orders the opportunistic queue by Item.Work. A container that has waited for Patience is not passed.
 	ByWork   bool
 	Patience time.Duration
+	// Estimates computes how long a further container would wait, see Scheduler.Wait.
+	Estimates bool
 }
 
 // Enabled reports whether the node may run opportunistic containers. If not, it needs no Scheduler: guaranteed
@@ -108,6 +110,7 @@ type Scheduler struct {
 	opportunistic []*Item        // likewise
 	running       []*Item        // by start
 	pace          pace
+	tasks         tasks
 	urgent        []*Item // guaranteed containers that got a place in their queue since the last Settle
 	decisions     []Decision
 	lent          overallocate.Amount // see Lend
