@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/app/load"
 	"github.com/creelrm/creel/app/sim"
+	"github.com/creelrm/creel/app/sim/opportune"
 	"github.com/creelrm/creel/app/sim/overcommit"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/router/rest"
@@ -216,6 +217,7 @@ var (
 		"queue mend --undo":    mends,
 		"split":                fixedWords("home-first", "by-headroom"),
 		"overcommit":           inList(fixedWords(overcommit.Modes()...)),
+		"queue-rules":          inList(fixedWords(opportune.RuleNames()...)),
 	}
 	// They need the arguments before the flag.
 	flagsOfArguments = map[string]completion{

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// A node above the queue limit ends its last waiting containers, and their AMs ask again. Hadoop's ResourceManager sends
-// the limit to each node, so containers also end where all other queues are as long. With Config.Moves, each sort
-// divides the free places of the queues below the limit among the nodes above it, and a node sheds no more than its
-// share.
+// A node above the queue limit ends its last waiting containers, and their AMs ask again. Hadoop's ResourceManager
+// sends the limit to each node, so containers also end where all other queues are as long. With Config.Moves, each
+// sort divides the free places of the queues below the limit among the nodes above it, and a node sheds no more than
+// its share.
 
 // LimitOf returns the queue limit for the next answer to a node. The other figure is -1: no limit. A share of places
 // is used once.
