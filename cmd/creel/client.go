@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"os/user"
@@ -19,6 +20,8 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/kerberos"
+	"github.com/creelrm/creel/internal/kerberos/webauth"
 	"github.com/creelrm/creel/internal/network"
 	"github.com/creelrm/creel/internal/strictjson"
 	"github.com/spf13/cobra"
@@ -33,6 +36,7 @@ type clientFlags struct {
 	timeout time.Duration
 	printer printer
 	verbose bool
+	client  *http.Client // made by the first request
 }
 
 func (f *clientFlags) register(c *cobra.Command) {
@@ -72,6 +76,29 @@ func (f *clientFlags) resolve() error {
 		}
 	}
 	return nil
+}
+
+// http returns the client of all requests of a command. It logs in by Kerberos where a server asks for it.
+func (f *clientFlags) http() *http.Client {
+	if f.client == nil {
+		jar, err := cookiejar.New(nil)
+		if err != nil { // the library returns none
+			jar = nil
+		}
+		f.client = &http.Client{Jar: jar, Transport: webauth.New(http.DefaultTransport, userLogin)}
+	}
+	return f.client
+}
+
+// userLogin is the login of the command's user, with MIT's variables.
+func userLogin() (*kerberos.Login, error) {
+	conf, err := kerberos.LoadConfig(kerberos.ConfigPath())
+	if err != nil {
+		return nil, err
+	}
+	return conf.LoginUser(kerberos.Environment{
+		Cache: os.Getenv("KRB5CCNAME"), Keytab: os.Getenv("KRB5_CLIENT_KTNAME"), UID: os.Getuid(),
+	})
 }
 
 // call makes one request and decodes the JSON response into out, if not nil; a *[]byte gets the response as it is. The
@@ -117,7 +144,11 @@ func (f *clientFlags) call(
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := f.http().Do(req)
+	var login *webauth.LoginError
+	if errors.As(err, &login) {
+		return nil, &exitError{exitNotPermitted, login}
+	}
 	if err != nil {
 		return nil, &exitError{
 			exitUnreachable,

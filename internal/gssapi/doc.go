@@ -3,7 +3,7 @@
 // Package gssapi implements the Kerberos mechanism of GSS-API (RFC 4121) and SASL's GSSAPI (RFC 4752), both ends, as
 // pure state machines: bytes in, bytes out. Time and random bytes are arguments.
 //
-// A ResourceManager accepts its clients by it. No daemon logs in to others yet.
+// A ResourceManager accepts its clients by it, and creel's commands log in by it. No daemon logs in to others yet.
 //
 // # Contexts
 //

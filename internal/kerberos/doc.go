@@ -2,7 +2,7 @@
 
 // Package kerberos logs in to a KDC by a keytab or by a ticket cache, and obtains tickets for services.
 //
-// A ResourceManager reads its keytab by this package. No daemon obtains tickets yet.
+// A ResourceManager reads its keytab by this package, and creel's commands log in by it. No daemon obtains tickets yet.
 //
 //	conf, err := kerberos.LoadConfig("/etc/krb5.conf")
 //	login, err := conf.LoginKeytab(principal, keytab)

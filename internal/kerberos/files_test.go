@@ -161,8 +161,8 @@ func TestMissingFilesAreNamed(t *testing.T) {
 	if _, err := LoadKeytab(path); err == nil || err.Error() != "keytab "+path+" does not exist" {
 		t.Error(err)
 	}
-	if _, err := LoadConfig(path); err == nil || err.Error() != "Kerberos configuration "+path+" does not exist" {
-		t.Error(err)
+	if c, err := LoadConfig(path); err != nil || c.DefaultRealm() != "" {
+		t.Error(c, err)
 	}
 	c, err := ParseConfig(conf)
 	if err != nil {
@@ -200,6 +200,46 @@ func TestExpiredCacheAsksForKinit(t *testing.T) {
 	if _, err := l.Ticket(t.Context(), service); err == nil ||
 		err.Error() != "the login of alice@CREEL.TEST has expired: log in by kinit" {
 		t.Error(err)
+	}
+}
+
+// A keytab is used as its first principal, before a ticket cache.
+func TestUserLogsInByEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	c, err := ParseConfig(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keytab, cache, absent := write("keytab", string(goodKeytab())), write("cache", string(goodCache())), filepath.Join(dir, "absent")
+	parsed, err := parseKeytab(goodKeytab())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := parsed.entries[0].principal.String()
+	for name, x := range map[string]struct {
+		env  Environment
+		want string
+	}{
+		"a cache":         {Environment{Cache: "FILE:" + cache}, "alice@CREEL.TEST"},
+		"a keytab":        {Environment{Keytab: "FILE:" + keytab}, first},
+		"both":            {Environment{Keytab: keytab, Cache: cache}, first},
+		"no cache":        {Environment{Cache: absent}, absent + " does not exist; log in by kinit, or name a keytab in KRB5_CLIENT_KTNAME"},
+		"no own cache":    {Environment{UID: 1 << 30}, "ticket cache /tmp/krb5cc_1073741824 does not exist; log in by kinit"},
+		"no keytab":       {Environment{Keytab: absent, Cache: cache}, "keytab " + absent + " does not exist"},
+		"an empty keytab": {Environment{Keytab: write("empty", "\x05\x02"), Cache: cache}, "is empty"},
+		"another cache":   {Environment{Cache: "KCM:0"}, "KCM are not supported, FILE is; log in by kinit"},
+	} {
+		l, err := c.LoginUser(x.env)
+		if err == nil && l.Principal.String() != x.want || err != nil && !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %+v, %v; want %s", name, l, err, x.want)
+		}
 	}
 }
 

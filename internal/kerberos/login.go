@@ -3,10 +3,12 @@
 package kerberos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,19 +26,6 @@ type Config struct {
 
 // strong are the types of keys that are used, in the order of preference.
 var strong = []int32{20, 19, 18, 17}
-
-// LoadConfig reads a krb5.conf.
-func LoadConfig(path string) (*Config, error) {
-	text, err := readFile("Kerberos configuration", path)
-	if err != nil {
-		return nil, err
-	}
-	c, err := ParseConfig(string(text))
-	if err != nil {
-		return nil, fmt.Errorf("file %s: %w", path, err)
-	}
-	return c, nil
-}
 
 // ParseConfig parses the text of a krb5.conf. Empty text means MIT's defaults.
 func ParseConfig(text string) (c *Config, err error) {
@@ -126,7 +115,33 @@ func (c *Config) LoginCache(name string) (*Login, error) {
 		}
 	}
 	if l.granted.ticket.Encoded == nil && len(l.tickets) == 0 {
-		return nil, fmt.Errorf("ticket cache %s has no ticket of %s: log in by kinit", name, l.Principal)
+		return nil, fmt.Errorf("ticket cache %s has no ticket of %s", name, l.Principal)
+	}
+	return l, nil
+}
+
+// Environment has the variables by which MIT's library finds the login of a person or of a script.
+type Environment struct {
+	Cache  string // KRB5CCNAME, the ticket cache that kinit fills
+	Keytab string // KRB5_CLIENT_KTNAME
+	UID    int    // of the process, in the name of the cache if Cache is empty
+}
+
+// LoginUser makes the login of the environment: by the keytab, as its first principal, or else by the ticket cache.
+func (c *Config) LoginUser(env Environment) (*Login, error) {
+	if env.Keytab != "" {
+		keytab, err := LoadKeytab(strings.TrimPrefix(env.Keytab, "FILE:"))
+		if err != nil {
+			return nil, err
+		}
+		if len(keytab.entries) == 0 {
+			return nil, fmt.Errorf("keytab %s is empty", env.Keytab)
+		}
+		return c.LoginKeytab(keytab.entries[0].principal, keytab)
+	}
+	l, err := c.LoginCache(cmp.Or(env.Cache, fmt.Sprintf("/tmp/krb5cc_%d", env.UID)))
+	if err != nil {
+		return nil, fmt.Errorf("%w; log in by kinit, or name a keytab in KRB5_CLIENT_KTNAME", err)
 	}
 	return l, nil
 }

@@ -7,6 +7,7 @@
 //
 //   - [Login] finds the user of a request, by its ticket, its cookie or its delegation token, and answers a request
 //     without one.
+//   - [Client] is the other end: it shows a ticket, and verifies the server's proof.
 //   - [Signer] signs cookies with one secret, as Hadoop's does.
 //
 // # Promises

@@ -322,3 +322,55 @@ func FuzzCookies(t *testing.F) {
 		}
 	})
 }
+
+// Only a server with the key of the ticket proves itself, and only for this login.
+func TestClientVerifiesServersProof(t *testing.T) {
+	c, header, err := Begin(ticket(t, "alice", service), noon, seeded(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, otherHeader, err := Begin(ticket(t, "bob", service), noon, seeded(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, answer := ask(login(t), header)
+	if user != "alice" || c.Finish(answer.StatusCode, answer.Header) != nil {
+		t.Fatalf("%q: %v", user, c.Finish(answer.StatusCode, answer.Header))
+	}
+	if other.Finish(answer.StatusCode, answer.Header) == nil {
+		t.Error("the proof for another client is accepted")
+	}
+	for _, text := range []string{
+		"Negotiate", "Negotiate !", "Negotiate YQ==", "Basic YQ==", otherHeader, header, answer.Header.Get("WWW-Authenticate") + "YQ==",
+	} {
+		if err := c.Finish(200, http.Header{"Www-Authenticate": {text}}); err == nil {
+			t.Errorf("%.40s is a proof", text)
+		}
+	}
+	if err := c.Finish(403, http.Header{"Www-Authenticate": {"Negotiate"}}); err != nil {
+		t.Errorf("a rejected login: %v", err)
+	}
+	if !Asks(401, http.Header{"Www-Authenticate": {"Basic x", " negotiate"}}) || Asks(401, http.Header{}) ||
+		Asks(200, http.Header{"Www-Authenticate": {"Negotiate"}}) {
+		t.Error("a demand for a ticket is not recognised, or invented")
+	}
+}
+
+func FuzzReplies(t *testing.F) {
+	f := propertytest.Fuzz(t)
+	_, header, err := Begin(ticket(t, "alice", service), noon, seeded(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, answer := ask(login(t), header)
+	good, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(answer.Header.Get("WWW-Authenticate"), "Negotiate "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Add(good)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if token, err := replyToken(b); err == nil && len(token) > len(b) {
+			t.Errorf("%d bytes in %d", len(token), len(b))
+		}
+	})
+}

@@ -55,7 +55,7 @@ type secureRM struct {
 // secureSettings reads the settings of Kerberos. It returns an error if anything is missing with which a
 // ResourceManager would accept a client that it must reject, or could accept none.
 func secureSettings(s *settings.Settings) (*secureRM, error) {
-	conf, err := krb5Config()
+	conf, err := kerberos.LoadConfig(kerberos.ConfigPath())
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func secureSettings(s *settings.Settings) (*secureRM, error) {
 		return nil, fmt.Errorf("%s: %w", authToLocal, err)
 	}
 	if c.names.HasDefault() && conf.DefaultRealm() == "" {
-		return nil, fmt.Errorf("%s: the rule DEFAULT needs default_realm in %s", authToLocal, krb5Path())
+		return nil, fmt.Errorf("%s: the rule DEFAULT needs default_realm in %s", authToLocal, kerberos.ConfigPath())
 	}
 	return c, nil
 }
@@ -103,7 +103,7 @@ func principalOf(s *settings.Settings, key, realm string) (gssapi.Principal, err
 		p.Realm = realm
 	}
 	if p.Realm == "" {
-		return p, fmt.Errorf("%s: %s has no realm, and %s has no default_realm", key, text, krb5Path())
+		return p, fmt.Errorf("%s: %s has no realm, and %s has no default_realm", key, text, kerberos.ConfigPath())
 	}
 	return p, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/internal/gssapi"
+	"github.com/creelrm/creel/internal/kerberos"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/spnego"
 )
@@ -38,7 +39,7 @@ func warnOfUnusedSecret(s *settings.Settings) {
 // webLogin reads the settings of the login of web clients by Kerberos. It returns an error if anything is missing with
 // which no client, or a wrong one, could log in.
 func webLogin(s *settings.Settings) (*spnego.Login, error) {
-	conf, err := krb5Config()
+	conf, err := kerberos.LoadConfig(kerberos.ConfigPath())
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,13 @@ var table = []mutation{
 		caughtBy: "internal/spnego TestTokenNamesOwnerWithoutCookie",
 	},
 	{
+		name:     "a command believes a server that does not prove itself",
+		file:     "internal/spnego/client.go",
+		old:      "if status == http.StatusUnauthorized ||",
+		wrong:    "if MUTANT || status == http.StatusUnauthorized ||",
+		caughtBy: "internal/kerberos/webauth TestFailedLoginsAreReported",
+	},
+	{
 		name:     "a delegation token acts by doAs",
 		file:     "app/daemon/webserver/tickets.go",
 		old:      "if !who.Ticket {",
