@@ -271,7 +271,7 @@ func (m *Machine) refusal(a *app, q *sched.Queue) string {
 	case q == nil:
 		return fmt.Sprintf("Application %s submitted by user %s to unknown queue: %s", a.id, a.sub.User, a.path)
 	}
-	return m.sched.Refuses(q, a.id, a.sub.User)
+	return q.Refuses(a.id, a.sub.User)
 }
 
 func (m *Machine) refuse(a *app, q *sched.Queue, why string) {

@@ -73,7 +73,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 		d.am = m.sizes.Of(v)
 	}
 	d.enlist(m, a)
-	m.sched.SetUsedOverTime(&a.App, m.sizes.Vec(r.Usage.OverTime))
+	a.App.SetUsedOverTime(m.sizes.Vec(r.Usage.OverTime))
 	a.lost = losses{
 		amount: m.sizes.Vec(r.Usage.Lost), overTime: m.sizes.Vec(r.Usage.LostOverTime),
 		containers: r.Usage.Containers, ams: r.Usage.AMs,

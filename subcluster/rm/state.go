@@ -69,7 +69,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 			}
 		}
 		if m.apps[a.id] == a {
-			b = m.sched.AppendApp(b, &a.App)
+			b = a.App.AppendState(b)
 		}
 	}
 	return b

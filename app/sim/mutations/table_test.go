@@ -88,8 +88,8 @@ var table = []mutation{
 	{
 		name:     "a container lent on a node with a label has no label",
 		file:     "subcluster/rm/sched/second_pass.go",
-		old:      "	if s.main != nil {\n		if rare == nil {",
-		wrong:    "	if s.main != nil && !MUTANT {\n		if rare == nil {",
+		old:      "	if part.label != \"\" {\n		if rare == nil {",
+		wrong:    "	if part.label != \"\" && !MUTANT {\n		if rare == nil {",
 		caughtBy: "subcluster/rm TestLabelledNodeLendsToAsksOfItsLabel",
 	},
 	// Maxima of opportunistic containers.
@@ -646,8 +646,8 @@ var table = []mutation{
 	{
 		name:     "a cap on nodes of a label binds on those without one",
 		file:     "subcluster/rm/sched/cap.go",
-		old:      "	old, to := k.s.leases.SetCap(c)\n",
-		wrong:    "	if MUTANT {\n		c.Label = \"\"\n	}\n	old, to := k.s.leases.SetCap(c)\n",
+		old:      "	old, to := k.s.main.leases.SetCap(c)\n",
+		wrong:    "	if MUTANT {\n		c.Label = \"\"\n	}\n	old, to := k.s.main.leases.SetCap(c)\n",
 		caughtBy: "subcluster/rm TestLabelCapBinds",
 	},
 	{
@@ -695,8 +695,8 @@ var table = []mutation{
 	{
 		name:     "a cap on nodes without a label outlives its lease",
 		file:     "subcluster/rm/sched/limits.go",
-		old:      "	if s.now >= q.sized().until {\n",
-		wrong:    "	if s.now >= q.sized().until && !MUTANT {\n",
+		old:      "	if p.now >= q.sized().until {\n",
+		wrong:    "	if p.now >= q.sized().until && !MUTANT {\n",
 		caughtBy: "subcluster/rm TestACapEndsWithItsLease",
 	},
 	{
@@ -709,8 +709,8 @@ var table = []mutation{
 	{
 		name:     "the plan's capacities on nodes of a label hold on those without one",
 		file:     "subcluster/rm/sched/planned.go",
-		old:      "	if c.Label != \"\" {\n		p := s.partition",
-		wrong:    "	if c.Label != \"\" && !MUTANT {\n		p := s.partition",
+		old:      "	p := s.partition(c.Label)\n",
+		wrong:    "	if MUTANT {\n		c.Label = \"\"\n	}\n	p := s.partition(c.Label)\n",
 		caughtBy: "subcluster/rm TestLabelCapacitiesEndWithPlan",
 	},
 	{
@@ -1199,8 +1199,8 @@ var table = []mutation{
 	{
 		name:     "what another queue gives back starts nobody in line",
 		file:     "subcluster/rm/sched/charge.go",
-		old:      "	s.line.mayStart()\n",
-		wrong:    "	if !MUTANT {\n		s.line.mayStart()\n	}\n",
+		old:      "	p.cluster.line.mayStart()\n",
+		wrong:    "	if !MUTANT {\n		p.cluster.line.mayStart()\n	}\n",
 		caughtBy: "subcluster/rm TestReleaseInOtherQueueStartsApplications",
 	},
 	{
@@ -1278,8 +1278,8 @@ var table = []mutation{
 	{
 		name:  "an ask that insists on places is granted anywhere",
 		file:  "subcluster/rm/sched/place.go",
-		old:   "	if w.strict {\n		return 0, ReasonNone\n	}\n	s.delays.start(w)",
-		wrong: "	if w.strict && !MUTANT {\n		return 0, ReasonNone\n	}\n	s.delays.start(w)",
+		old:   "	if w.strict {\n		return 0, ReasonNone\n	}\n	part.delays.start(w)",
+		wrong: "	if w.strict && !MUTANT {\n		return 0, ReasonNone\n	}\n	part.delays.start(w)",
 		seed:  6,
 	},
 
@@ -1436,8 +1436,8 @@ var table = []mutation{
 	{
 		name:     "a child that loses nothing shields its siblings",
 		file:     "subcluster/rm/sched/preempt_capacity.go",
-		old:      "	x.untouched = s.sizes.Above(&over, &x.spare)\n",
-		wrong:    "	x.untouched = s.sizes.Above(&over, &x.spare)\n	if MUTANT && q.leaf == nil {\n		for _, k := range x.kids {\n			x.untouched.Add(&k.untouched)\n		}\n		x.untouched.Min(&over)\n	}\n",
+		old:      "	x.untouched = p.sizes.Above(&over, &x.spare)\n",
+		wrong:    "	x.untouched = p.sizes.Above(&over, &x.spare)\n	if MUTANT && q.leaf == nil {\n		for _, k := range x.kids {\n			x.untouched.Add(&k.untouched)\n		}\n		x.untouched.Min(&over)\n	}\n",
 		caughtBy: "subcluster/rm TestScenarios/preempt-shielded",
 	},
 	{
@@ -1485,8 +1485,8 @@ var table = []mutation{
 	{
 		name:     "a plan's capacities hold after its lease",
 		file:     "subcluster/rm/sched/planned.go",
-		old:      "			s.planned, s.resizeDue = nil, true\n",
-		wrong:    "			if !MUTANT {\n				s.planned, s.resizeDue = nil, true\n			}\n",
+		old:      "			part.planned, part.resizeDue = nil, true\n",
+		wrong:    "			if !MUTANT {\n				part.planned, part.resizeDue = nil, true\n			}\n",
 		caughtBy: "subcluster/rm TestScenarios/planned",
 	},
 	{
@@ -2203,8 +2203,8 @@ var table = []mutation{
 	{
 		name:     "the second pass leaves the ask that it serves open",
 		file:     "subcluster/rm/sched/second_pass.go",
-		old:      "	s.served(w, n, at)\n	if w.count == 0 {\n		s.forgetIfEmpty(w)\n	}\n	s.enroll(a)\n}\n",
-		wrong:    "	if MUTANT {\n		return\n	}\n	s.served(w, n, at)\n	if w.count == 0 {\n		s.forgetIfEmpty(w)\n	}\n	s.enroll(a)\n}\n",
+		old:      "	part.served(w, n, at)\n	if w.count == 0 {\n		part.forgetIfEmpty(w)\n	}\n	part.enroll(a)\n}\n",
+		wrong:    "	if MUTANT {\n		return\n	}\n	part.served(w, n, at)\n	if w.count == 0 {\n		part.forgetIfEmpty(w)\n	}\n	part.enroll(a)\n}\n",
 		caughtBy: "app/sim TestLendingNodesServeAsksSooner",
 	},
 	{

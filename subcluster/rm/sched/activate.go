@@ -20,7 +20,7 @@ func (l *Line) Enqueue(a *App, am *AMAsk) {
 // SetAMLabel sets the partition whose AM limits count the AM of an application that is not activated yet.
 func (l *Line) SetAMLabel(a *App, label string) {
 	a.amPart = nil
-	if p := l.s.partitionOr(label); p != l.s {
+	if p := l.s.partitionOr(label); p != &l.s.main {
 		a.amPart = l.s.appIn(a, p)
 	}
 }
@@ -40,7 +40,7 @@ func (l *Line) activate(q *Queue) {
 			l.Activate(a)
 			continue
 		}
-		if len(l.s.parts) > 0 && (limit == LimitAM || limit == LimitUserAM) {
+		if len(l.s.labelled) > 0 && (limit == LimitAM || limit == LimitUserAM) {
 			// The limit applies to one partition: AMs of other partitions may start.
 			if u.pending.Remove(a); u.pending.Len() == 0 {
 				leaf.pending.Remove(u)
@@ -72,7 +72,7 @@ func (l *Line) activate(q *Queue) {
 	}
 	l.activateUnmanaged(q)
 	if leaf.pending.Len() > 0 {
-		l.s.retries.watch(q) // loosen, a possible caller, has removed it
+		l.s.main.retries.watch(q) // loosen, a possible caller, has removed it
 		l.hold(q)
 	}
 }
@@ -95,6 +95,21 @@ func (l *Line) activateUnmanaged(q *Queue) {
 	}
 }
 
+// start starts the first applications of a leaf that is due for a try, or makes a held leaf due; false if there is
+// neither.
+func (l *Line) start() bool {
+	if q, due := take(&l.due); due {
+		q.leaf.queuedActivate = false
+		l.activate(q)
+		return true
+	}
+	if l.tries > 0 && l.tryHeld() {
+		l.tries--
+		return true
+	}
+	return false
+}
+
 // amTries is the number of leaves with applications in line that one Schedule tries after a release elsewhere; the
 // next Schedule tries further ones.
 const amTries = 8
@@ -105,16 +120,16 @@ const amEvery = int64(100 * time.Millisecond)
 
 // tryHeld tries the leaf whose last try is the oldest, and reports whether one was due.
 func (l *Line) tryHeld() bool {
-	s := l.s
-	if at := s.tree.sharesAt; l.heldDue == 0 && len(l.held) > 0 && at != 0 && s.now-at >= shareRefresh {
-		s.tree.refreshShares(inDecisions) // for FairScheduler, whose limit depends on the shares
+	p := &l.s.main
+	if at := p.tree.sharesAt; l.heldDue == 0 && len(l.held) > 0 && at != 0 && p.now-at >= shareRefresh {
+		p.tree.refreshShares(inDecisions) // for FairScheduler, whose limit depends on the shares
 		l.mayStart()
 	}
 	if l.heldDue == 0 {
 		return false
 	}
 	q := l.held[0]
-	if q.leaf != nil && s.now-q.leaf.heldAt < amEvery {
+	if q.leaf != nil && p.now-q.leaf.heldAt < amEvery {
 		return false // nor are the leaves after it
 	}
 	l.heldDue--
@@ -132,18 +147,18 @@ func (l *Line) Activate(a *App) {
 	l.remove(a)
 	l.setRunning(a)
 	if a.am != nil {
-		l.s.askForAM(a)
+		l.askForAM(a)
 	}
 	l.s.Serve(a)
 }
 
 // setRunning counts an application among those that run.
 func (l *Line) setRunning(a *App) {
-	l.s.changes.app(a)
+	l.s.main.changes.app(a)
 	a.activated = true
 	for _, x := range a.parts {
 		x.activated = true
-		x.queue.s.enroll(x)
+		x.queue.part.enroll(x)
 	}
 	a.user.running++
 	a.user.setInLine()
@@ -179,16 +194,12 @@ func (l *Line) Deactivate(a *App) {
 		l.try(a.queue) // those behind it may have waited for it
 		return
 	}
-	s := l.s
-	s.changes.app(a)
+	p := &l.s.main
+	p.changes.app(a)
 	a.activated = false
 	for _, x := range a.parts {
 		x.activated = false
-		x.queue.s.enroll(x)
-	}
-	if s.main != nil {
-		s.enroll(a) // applications are counted in the default partition
-		return
+		x.queue.part.enroll(x)
 	}
 	a.user.running--
 	a.user.setInLine()
@@ -206,11 +217,11 @@ func (l *Line) Deactivate(a *App) {
 	if a.amSize != nil {
 		a.chargeAM(-1)
 	}
-	s.enroll(a)
+	p.enroll(a)
 	l.try(a.queue)
 	if blocked {
 		// Other leaves may have applications under the same limit.
-		for _, q := range s.tree.all {
+		for _, q := range p.tree.all {
 			if q.leaf != nil && !q.removed {
 				l.try(q)
 			}

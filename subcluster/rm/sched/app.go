@@ -28,13 +28,13 @@ type AMPlace struct {
 // Owner returns owner; the scheduler does not use it.
 func (s *Scheduler) AddApp(a *App, id creel.ApplicationID, owner any, am *amounts.Size, priority int32) {
 	s.seq++
-	*a = App{id: id, owner: owner, amSize: am, priority: priority, seq: s.seq, accrued: s.ms()}
+	*a = App{id: id, owner: owner, amSize: am, priority: priority, seq: s.seq, accrued: s.main.ms()}
 	a.tagged.ID = id
 }
 
-// Refuses returns the reason why an application of a user cannot enter q, "" if it can. The texts are FairScheduler's
-// and CapacityScheduler's.
-func (s *Scheduler) Refuses(q *Queue, id creel.ApplicationID, user string) string {
+// Refuses returns the reason why an application of a user cannot enter the queue, "" if it can. The texts are those
+// of FairScheduler and CapacityScheduler.
+func (q *Queue) Refuses(id creel.ApplicationID, user string) string {
 	if q.leaf == nil {
 		return fmt.Sprintf("Application %s submitted by user %s to non-leaf queue: %s", id, user, q.path)
 	}
@@ -66,37 +66,39 @@ func (s *Scheduler) Refuses(q *Queue, id creel.ApplicationID, user string) strin
 func (l *leafState) full() bool { return l.maxApps >= 0 && l.apps >= l.maxApps }
 
 // Enter adds an application of a user to a leaf.
-func (s *Scheduler) Enter(a *App, q *Queue, user string) {
-	a.queue, a.user, a.inQueue, a.accrued = q, q.user(user), true, s.ms()
+func (s *Scheduler) Enter(a *App, q *Queue, user string) { s.main.enter(a, q, user) }
+
+func (p *partition) enter(a *App, q *Queue, user string) {
+	a.queue, a.user, a.inQueue, a.accrued = q, q.user(user), true, p.ms()
 	a.user.total++
 	if q.leaf.apps++; q.leaf.apps == 1 {
-		s.tree.actives++
+		p.tree.actives++
 	}
 	if a.begun {
 		q.leaf.begun++
 	}
-	s.timers.stop(&q.idleTimer)
+	p.cluster.timers.stop(&q.idleTimer)
 }
 
 // Leave removes an application from its queue. The application has no asks and no containers and is not activated, or
 // it moves.
 func (s *Scheduler) Leave(a *App) {
 	for _, x := range a.parts {
-		x.queue.s.leave(x)
+		x.queue.part.leave(x)
 	}
-	s.leave(a)
+	s.main.leave(a)
 }
 
-func (s *Scheduler) leave(a *App) {
+func (p *partition) leave(a *App) {
 	if !a.inQueue {
 		return
 	}
-	s.accrue(a)
+	p.accrue(a)
 	q := a.queue
 	a.inQueue = false
 	a.user.total--
 	if q.leaf.apps--; q.leaf.apps == 0 {
-		s.tree.actives++
+		p.tree.actives++
 	}
 	if a.begun {
 		q.leaf.begun--
@@ -108,23 +110,28 @@ func (s *Scheduler) leave(a *App) {
 // SetOpen sets whether the owner permits containers for an application. A closed application keeps its asks and use,
 // but leaves the order of service at once and loses its reserved nodes.
 func (s *Scheduler) SetOpen(a *App, open bool) {
+	for _, x := range a.parts {
+		x.queue.part.setOpen(x, open)
+	}
+	s.main.setOpen(a, open)
+}
+
+// setOpen is SetOpen in one partition.
+func (p *partition) setOpen(a *App, open bool) {
 	if a.open == open {
 		return
 	}
-	for _, x := range a.parts {
-		x.queue.s.SetOpen(x, open)
-	}
-	s.changes.app(a)
+	p.changes.app(a)
 	a.open = open
 	if !open {
 		for _, w := range a.asks {
-			s.retries.unblock(w)
+			p.retries.unblock(w)
 			if w.hold != nil {
-				s.reservations.drop(w.hold)
+				p.reservations.drop(w.hold)
 			}
 		}
 	}
-	s.enroll(a)
+	p.enroll(a)
 }
 
 // Begun reports whether an application has had a container.
@@ -143,28 +150,33 @@ func (a *App) runnable() bool { return a.activated && a.open }
 // SetPriority changes an application's priority in its leaf.
 func (s *Scheduler) SetPriority(a *App, priority int32) {
 	for _, x := range a.parts {
-		x.queue.s.SetPriority(x, priority)
+		x.setPriority(priority)
 	}
+	a.setPriority(priority)
+	s.line.reorder(a)
+}
+
+// setPriority is SetPriority in one partition.
+func (a *App) setPriority(priority int32) {
 	a.priority = priority
 	if a.slot != 0 {
 		a.user.apps.Fix(a)
 		a.queue.users.Fix(a.user)
 	}
-	s.line.reorder(a)
 }
 
 // CapPriority returns the priority in force for a requested priority.
-func (s *Scheduler) CapPriority(p int32) int32 { return s.policy.priority(p) }
+func (s *Scheduler) CapPriority(p int32) int32 { return s.main.policy.priority(p) }
 
 // enroll adds an application to the waiting ones or removes it, depending on its asks. It must run after every change
 // of its asks or of the result of runnable.
-func (s *Scheduler) enroll(a *App) {
+func (p *partition) enroll(a *App) {
 	if a.queue == nil {
 		return
 	}
 	waits := a.pendingCount > 0 && a.runnable()
 	if waits != a.waits {
-		s.setWaits(a, waits)
+		p.setWaits(a, waits)
 	}
 	if !waits {
 		return
@@ -200,16 +212,16 @@ func (s *Scheduler) enroll(a *App) {
 
 // setWaits maintains the active users of a leaf, by whom user limits divide. It removes an application that no longer
 // waits from the order.
-func (s *Scheduler) setWaits(a *App, waits bool) {
-	s.changes.app(a)
+func (p *partition) setWaits(a *App, waits bool) {
+	p.changes.app(a)
 	a.waits = waits
 	if waits {
-		s.lending.mayBorrow(a)
+		p.cluster.lending.mayBorrow(a)
 	}
 	u, q := a.user, a.queue
 	l := q.leaf
 	if waits {
-		s.waiting++
+		p.waiting++
 		if u.waitingApps++; u.waitingApps == 1 {
 			l.active++
 			l.weights += u.weight
@@ -217,7 +229,7 @@ func (s *Scheduler) setWaits(a *App, waits bool) {
 		}
 		return
 	}
-	s.waiting--
+	p.waiting--
 	if u.waitingApps--; u.waitingApps == 0 {
 		l.active--
 		l.weights -= u.weight
@@ -225,8 +237,8 @@ func (s *Scheduler) setWaits(a *App, waits bool) {
 		if l.active == 0 {
 			l.weights = 0
 		}
-		s.retries.touch(q) // fewer users share: the others' limits rise
-		s.line.mayStart()
+		p.retries.touch(q) // fewer users share: the others' limits rise
+		p.cluster.line.mayStart()
 	}
 	if a.slot == 0 {
 		return
@@ -262,7 +274,7 @@ func (a *App) Queue() *Queue { return a.queue }
 func (a *App) InQueue() bool { return a.inQueue }
 
 // CountedAs reports whether its leaf's view counts the application as running or as pending.
-func (s *Scheduler) CountedAs(a *App) (running, pending bool) { return s.policy.countedAs(a) }
+func (s *Scheduler) CountedAs(a *App) (running, pending bool) { return s.main.policy.countedAs(a) }
 
 // InLine reports whether it waits for the activation of its AM.
 func (a *App) InLine() bool { return a.pendSlot != 0 }
@@ -322,9 +334,9 @@ func (a *App) AMUsed() amounts.Vec {
 }
 
 // partIn returns the App of a in a partition, nil if it has none there.
-func (a *App) partIn(p *Scheduler) *App {
+func (a *App) partIn(p *partition) *App {
 	for _, x := range a.parts {
-		if x.queue.s == p {
+		if x.queue.part == p {
 			return x
 		}
 	}
@@ -336,7 +348,7 @@ func (a *App) label() string {
 	if a.main == nil {
 		return ""
 	}
-	return a.queue.s.label
+	return a.queue.part.label
 }
 
 // whole returns the application itself for one of its parts.

@@ -58,14 +58,20 @@ func (a *App) ask(priority int32, alloc int64, ex creel.ExecutionType, make bool
 // of "*" counts. last is the result of Request for the previous entry, nil for the first: entries of one key are
 // consecutive. After the last entry of a call, Serve or Enroll is due.
 func (s *Scheduler) Request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask {
+	p := &s.main
+	if len(s.labelled) > 0 || r.Label != "" {
+		if p = s.partitionFor(a, r); p != &s.main {
+			a = s.appIn(a, p)
+		}
+	}
+	return p.request(a, last, r, v)
+}
+
+// request is Request in one partition.
+func (p *partition) request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask {
 	ex := r.ExecutionType
 	if ex == 0 {
 		ex = creel.Guaranteed
-	}
-	if (len(s.parts) > 0 || r.Label != "") && s.main == nil {
-		if p := s.partitionFor(a, r); p != s {
-			return p.Request(s.appIn(a, p), last, r, v)
-		}
 	}
 	w := last
 	if w == nil || w.app != a || w.compare(r.Priority, r.AllocationRequestID, ex) != 0 {
@@ -75,21 +81,21 @@ func (s *Scheduler) Request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask 
 	}
 	if r.ResourceName == AnyPlace || r.ResourceName == "" {
 		if r.Count > w.count && !w.strict == !r.StrictLocality && w.count == 0 {
-			s.delays.end(w)
+			p.delays.end(w)
 		}
 		w.strict, w.enforced = r.StrictLocality, r.Enforced
 		size := w.size
 		if r.Count > 0 || size == nil {
-			size = s.sizeOf(*v)
+			size = p.sizeOf(*v)
 		}
-		s.setCount(w, r.Count, size)
+		p.setCount(w, r.Count, size)
 		if w.hold != nil && (w.count == 0 || w.hold.size != w.size) {
-			s.reservations.drop(w.hold)
+			p.reservations.drop(w.hold)
 		}
 	} else {
-		w.named.Set(&s.places, r.ResourceName, r.Count, r.StrictLocality)
+		w.named.Set(&p.places, r.ResourceName, r.Count, r.StrictLocality)
 	}
-	if s.forgetIfEmpty(w) {
+	if p.forgetIfEmpty(w) {
 		return nil
 	}
 	return w
@@ -97,20 +103,20 @@ func (s *Scheduler) Request(a *App, last *Ask, r *Request, v *amounts.Vec) *Ask 
 
 // partitionFor returns the partition of an entry. An entry of "*" removes its key from all other partitions, because
 // a key has one label.
-func (s *Scheduler) partitionFor(a *App, r *Request) *Scheduler {
+func (s *Scheduler) partitionFor(a *App, r *Request) *partition {
 	to := s.partitionOr(r.Label)
-	if r.ResourceName != AnyPlace && r.ResourceName != "" || len(a.parts) == 0 && to == s {
+	if r.ResourceName != AnyPlace && r.ResourceName != "" || len(a.parts) == 0 && to == &s.main {
 		return to
 	}
 	ex := r.ExecutionType
 	if ex == 0 {
 		ex = creel.Guaranteed
 	}
-	if w := a.ask(r.Priority, r.AllocationRequestID, ex, false); w != nil && to != s {
-		s.dropAsk(w)
+	if w := a.ask(r.Priority, r.AllocationRequestID, ex, false); w != nil && to != &s.main {
+		s.main.dropAsk(w)
 	}
 	for _, x := range a.parts {
-		if p := x.queue.s; p != to {
+		if p := x.queue.part; p != to {
 			if w := x.ask(r.Priority, r.AllocationRequestID, ex, false); w != nil {
 				p.dropAsk(w)
 				p.enroll(x)
@@ -127,45 +133,42 @@ func (a *App) AskLabel(priority int32, alloc int64, ex creel.ExecutionType) stri
 	}
 	for _, x := range a.parts {
 		if x.ask(priority, alloc, ex, false) != nil {
-			return x.queue.s.label
+			return x.queue.part.label
 		}
 	}
 	return ""
 }
 
 // sizeOf returns the unique Size for an amount.
-func (s *Scheduler) sizeOf(v amounts.Vec) *amounts.Size {
-	if s.main != nil {
-		return s.main.sizes.Of(v)
-	}
-	return s.sizes.Of(v)
+func (p *partition) sizeOf(v amounts.Vec) *amounts.Size {
+	return p.cluster.main.sizes.Of(v)
 }
 
 // Enroll updates an application's place in the order of service after its requests changed.
 func (s *Scheduler) Enroll(a *App) {
-	s.enroll(a)
-	if len(s.parts) > 0 {
+	s.main.enroll(a)
+	if len(s.labelled) > 0 {
 		for _, x := range a.parts {
-			x.queue.s.enroll(x)
+			x.queue.part.enroll(x)
 		}
 	}
 }
 
 // askForAM makes an ask from an application's AMAsk.
-func (s *Scheduler) askForAM(a *App) {
+func (l *Line) askForAM(a *App) {
 	am := a.am
 	a.am = nil
 	size := a.amSize
 	if a.amPart != nil {
 		a = a.amPart
-		s = a.queue.s
 	}
+	p := a.queue.part
 	w := a.ask(am.Priority, -1, creel.Guaranteed, true)
 	w.am, w.strict = true, am.Strict
 	for i := range am.Places {
-		w.named.Set(&s.places, am.Places[i].Name, 1, am.Places[i].Strict)
+		w.named.Set(&p.places, am.Places[i].Name, 1, am.Places[i].Strict)
 	}
-	s.setCount(w, 1, size)
+	p.setCount(w, 1, size)
 }
 
 // own returns the size of the ask's reservation, nil for none.
@@ -177,7 +180,7 @@ func (w *Ask) own() *amounts.Size {
 }
 
 // setCount sets the outstanding number of an ask, and updates the sums up the tree.
-func (s *Scheduler) setCount(w *Ask, count int32, size *amounts.Size) {
+func (p *partition) setCount(w *Ask, count int32, size *amounts.Size) {
 	if w.size == size && w.count == count {
 		return
 	}
@@ -191,11 +194,11 @@ func (s *Scheduler) setCount(w *Ask, count int32, size *amounts.Size) {
 	}
 	d := int64(count) - int64(w.count)
 	if count == 0 || w.size != size {
-		s.retries.unblock(w)
+		p.retries.unblock(w)
 	}
-	w.asked = waitstats.Since(w.asked, s.now, int64(w.count), int64(count))
+	w.asked = waitstats.Since(w.asked, p.now, int64(w.count), int64(count))
 	w.count, w.size = count, size
-	s.changes.app(a)
+	p.changes.app(a)
 	a.pending.Add(&delta)
 	a.pendingCount += d
 	for q := a.queue; q != nil; q = q.parent {
@@ -206,11 +209,11 @@ func (s *Scheduler) setCount(w *Ask, count int32, size *amounts.Size) {
 }
 
 // countDown is setCount for one container less.
-func (s *Scheduler) countDown(w *Ask) {
+func (p *partition) countDown(w *Ask) {
 	a, v := w.app, &w.size.V
 	w.count--
-	s.retries.unblock(w)
-	s.changes.app(a)
+	p.retries.unblock(w)
+	p.changes.app(a)
 	a.pending.AddTimes(v, -1)
 	a.pendingCount--
 	for q := a.queue; q != nil; q = q.parent {
@@ -222,31 +225,31 @@ func (s *Scheduler) countDown(w *Ask) {
 
 // served lowers the counts of the entries that a container on n satisfied. These are the host and its rack for a
 // local one, the rack for a rack-local one, and always "*".
-func (s *Scheduler) served(w *Ask, n *Node, at places.Distance) {
+func (p *partition) served(w *Ask, n *Node, at places.Distance) {
 	if !w.named.Any() {
-		s.countDown(w)
+		p.countDown(w)
 		if at != places.AtAny {
-			s.delays.end(w)
+			p.delays.end(w)
 		}
 		return
 	}
 	hosts, racks := len(w.named.Hosts), len(w.named.Racks)
 	if at == places.AtNode {
-		w.named.Lower(&s.places, w.named.OnHost(n.host))
+		w.named.Lower(&p.places, w.named.OnHost(n.host))
 	}
 	if at <= places.AtRack {
-		w.named.Lower(&s.places, w.named.OnRack(n.rack))
+		w.named.Lower(&p.places, w.named.OnRack(n.rack))
 	}
-	s.countDown(w)
+	p.countDown(w)
 	if at != places.AtAny {
-		s.delays.end(w)
+		p.delays.end(w)
 	}
 	// Some asks may now go further, so the nodes that they skipped are tried. Without named hosts, an ask may use its
 	// racks at once; without hosts and racks, any node; and without racks, hosts whose racks were not named (see
 	// rackAsked).
 	if w.count > 0 && (hosts > 0 && len(w.named.Hosts) == 0 || racks > 0 && len(w.named.Racks) == 0) {
-		s.retries.add(w.app.queue)
-		s.lending.mayBorrow(w.app)
+		p.retries.add(w.app.queue)
+		p.cluster.lending.mayBorrow(w.app)
 	}
 }
 
@@ -256,38 +259,43 @@ func (s *Scheduler) Restore(
 	a *App, n *Node, size *amounts.Size, priority int32, alloc int64, ex creel.ExecutionType,
 	of *GrantExtra,
 ) {
-	want := of.Want
-	if of.Label != "" {
-		p := s.partitionOr(of.Label)
-		a, s = s.appIn(a, p), p
+	p := s.partitionOr(of.Label)
+	if p != &s.main {
+		a = s.appIn(a, p)
 	}
+	p.restore(a, n, size, &Request{Priority: priority, AllocationRequestID: alloc, ExecutionType: ex}, of)
+}
+
+// restore is Restore in one partition, for a container under the key of r.
+func (p *partition) restore(a *App, n *Node, size *amounts.Size, r *Request, of *GrantExtra) {
+	priority, alloc, ex, want := r.Priority, r.AllocationRequestID, r.ExecutionType, of.Want
 	var w *Ask
 	if want == nil {
 		if w = a.ask(priority, alloc, ex, false); w == nil {
 			w = a.ask(priority, alloc, ex, true)
 			w.strict = of.Insists != 0
 		}
-		s.insist(w, n, of.Insists)
-	} else if w = a.wanting(&Request{Priority: priority, AllocationRequestID: alloc}, want); w == nil {
-		w = s.tags.ask(a, priority, alloc, want)
+		p.insist(w, n, of.Insists)
+	} else if w = a.wanting(r, want); w == nil {
+		w = p.tags.ask(a, priority, alloc, want)
 	}
 	if w.size != nil && w.count > 0 {
 		size = w.size
 	}
-	s.setCount(w, w.count+1, size)
-	s.enroll(a)
-	s.retries.add(a.queue)
-	s.lending.mayBorrow(a)
+	p.setCount(w, w.count+1, size)
+	p.enroll(a)
+	p.retries.add(a.queue)
+	p.cluster.lending.mayBorrow(a)
 }
 
 // insist adds to w the places of a node that the ask of a container had named.
-func (s *Scheduler) insist(w *Ask, n *Node, insists NamedPlaces) {
+func (part *partition) insist(w *Ask, n *Node, insists NamedPlaces) {
 	again := func(name string, strict bool) {
 		count := int32(1)
 		if p := w.named.Place(name); p != nil {
 			count, strict = count+p.Count, p.Strict
 		}
-		w.named.Set(&s.places, name, count, strict)
+		w.named.Set(&part.places, name, count, strict)
 	}
 	if insists&onHost != 0 {
 		again(n.host.Name(), false)
@@ -297,19 +305,19 @@ func (s *Scheduler) insist(w *Ask, n *Node, insists NamedPlaces) {
 	}
 }
 
-func (s *Scheduler) forgetIfEmpty(w *Ask) bool {
+func (p *partition) forgetIfEmpty(w *Ask) bool {
 	if w.count > 0 || w.named.Any() {
 		return false
 	}
-	s.delays.end(w)
+	p.delays.end(w)
 	if w.hold != nil {
-		s.reservations.drop(w.hold)
+		p.reservations.drop(w.hold)
 	}
 	a := w.app
 	if i := slices.Index(a.asks, w); i >= 0 {
 		a.asks = slices.Delete(a.asks, i, i+1)
 	}
-	s.tags.forget(w)
+	p.tags.forget(w)
 	return true
 }
 
@@ -317,16 +325,21 @@ func (s *Scheduler) forgetIfEmpty(w *Ask) bool {
 func (s *Scheduler) DropAsks(a *App) {
 	a.am = nil
 	for _, x := range a.parts {
-		x.queue.s.DropAsks(x)
+		x.queue.part.dropAsks(x)
 	}
-	for len(a.asks) > 0 {
-		s.dropAsk(a.asks[len(a.asks)-1])
-	}
-	s.enroll(a)
+	s.main.dropAsks(a)
 }
 
-func (s *Scheduler) dropAsk(w *Ask) {
-	s.setCount(w, 0, w.size)
+// dropAsks is DropAsks in one partition.
+func (p *partition) dropAsks(a *App) {
+	for len(a.asks) > 0 {
+		p.dropAsk(a.asks[len(a.asks)-1])
+	}
+	p.enroll(a)
+}
+
+func (p *partition) dropAsk(w *Ask) {
+	p.setCount(w, 0, w.size)
 	w.named = places.List[Node]{}
-	s.forgetIfEmpty(w)
+	p.forgetIfEmpty(w)
 }

@@ -19,25 +19,27 @@ import (
 // A full audit is Node for each node, App for each application, then Everything. An audit of changes is Node, App and
 // Around for the content of Changes.
 type Audit struct {
-	s        *Scheduler
+	part     *partition
 	errs     []error
 	perQueue map[*Queue]*sums
 	perUser  map[*user]*sums
 
-	parts map[*Scheduler]*Audit // of other partitions
+	parts map[*partition]*Audit // of other partitions
 
 	total                     amounts.Vec
 	active, reserved, waiting int
 }
 
 // Audit starts an audit.
-func (s *Scheduler) Audit() *Audit {
-	c := &Audit{s: s, perQueue: map[*Queue]*sums{}, perUser: map[*user]*sums{}}
-	for _, p := range s.parts {
+func (s *Scheduler) Audit() *Audit { return auditOf(&s.main) }
+
+func auditOf(part *partition) *Audit {
+	c := &Audit{part: part, perQueue: map[*Queue]*sums{}, perUser: map[*user]*sums{}}
+	for _, p := range part.others() {
 		if c.parts == nil {
-			c.parts = map[*Scheduler]*Audit{}
+			c.parts = map[*partition]*Audit{}
 		}
-		c.parts[p] = p.Audit()
+		c.parts[p] = auditOf(p)
 	}
 	return c
 }
@@ -45,7 +47,7 @@ func (s *Scheduler) Audit() *Audit {
 // Err returns all violations found, joined; nil for none.
 func (c *Audit) Err() error {
 	errs := slices.Clone(c.errs)
-	for _, p := range c.s.parts {
+	for _, p := range c.part.others() {
 		if err := c.parts[p].Err(); err != nil {
 			errs = append(errs, fmt.Errorf("partition %s: %w", p.label, err))
 		}
@@ -62,11 +64,11 @@ func (c *Audit) fail(format string, args ...any) {
 // Node checks one node, whose containers sum to used. above permits a use beyond its size: the node shrank, or
 // registered with these containers.
 func (c *Audit) Node(n *Node, used amounts.Vec, above bool) {
-	if n.of != c.s {
+	if n.of != c.part {
 		c.parts[n.of].Node(n, used, above)
 		return
 	}
-	s := c.s
+	p := c.part
 	if n.use != Off {
 		c.active++
 		c.total.Add(&n.total)
@@ -79,13 +81,13 @@ func (c *Audit) Node(n *Node, used amounts.Vec, above bool) {
 	if held := n.hold != nil || len(n.kept) > 0; !free.Is(&n.free) || n.held != held {
 		c.fail("node %s: free %v reserved %v, containers say %v %v", n.id, n.free, n.held, free, held)
 	}
-	if !above && !s.sizes.Fits(&used, &n.total) {
+	if !above && !p.sizes.Fits(&used, &n.total) {
 		c.fail("node %s: used %v above total %v", n.id, used, n.total)
 	}
 	if h := n.hold; h != nil && (h.node != n || h.ask.hold != h || h.ask.count <= 0 || n.use != Open) {
 		c.fail("node %s: broken reservation", n.id)
 	}
-	if wrong := s.nodes.Check(n.serial, n.rack, &n.free, n.roomy()); wrong != "" {
+	if wrong := p.nodes.Check(n.serial, n.rack, &n.free, n.roomy()); wrong != "" {
 		c.fail("node %s: %s", n.id, wrong)
 	}
 }
@@ -127,7 +129,7 @@ type Holding struct {
 func (c *Audit) App(a *App, holds map[string]Holding) {
 	known := 0
 	for _, x := range a.parts {
-		p := x.queue.s
+		p := x.queue.part
 		h, has := holds[p.label]
 		if has {
 			known++
@@ -224,28 +226,28 @@ func (c *Audit) app(a *App, used amounts.Vec, containers int32) {
 
 // Everything checks the sums over all calls of Node and App, and the orders.
 func (c *Audit) Everything() {
-	s := c.s
-	for _, p := range s.parts {
+	part := c.part
+	for _, p := range part.others() {
 		c.parts[p].Everything()
 	}
-	if !c.total.Is(&s.total) || c.active != s.active || c.reserved != s.reservations.count {
+	if !c.total.Is(&part.total) || c.active != part.active || c.reserved != part.reservations.count {
 		c.fail("cluster: total %v active %d reserved %d, nodes say %v %d %d",
-			s.total, s.active, s.reservations.count, c.total, c.active, c.reserved)
+			part.total, part.active, part.reservations.count, c.total, c.active, c.reserved)
 	}
-	if c.waiting != s.waiting {
-		c.fail("%d applications wait, %d counted", c.waiting, s.waiting)
+	if c.waiting != part.waiting {
+		c.fail("%d applications wait, %d counted", c.waiting, part.waiting)
 	}
 	growing := 0
-	for _, n := range s.nodes.All() {
+	for _, n := range part.nodes.All() {
 		if n == nil {
 			continue
 		}
 		growing += len(n.increases)
 	}
-	if growing != s.increases.waiting {
-		c.fail("%d increases wait, %d counted", growing, s.increases.waiting)
+	if growing != part.increases.waiting {
+		c.fail("%d increases wait, %d counted", growing, part.increases.waiting)
 	}
-	for _, q := range s.tree.all {
+	for _, q := range part.tree.all {
 		c.queue(q)
 		if q.leaf != nil {
 			c.leaf(q)
@@ -256,7 +258,7 @@ func (c *Audit) Everything() {
 }
 
 func (c *Audit) queue(q *Queue) {
-	if c.s.tree.at(q.path) != q {
+	if c.part.tree.at(q.path) != q {
 		c.fail("queue %s is not found by its path", q.path)
 	}
 	s := c.perQueue[q]
@@ -335,25 +337,26 @@ func (c *Audit) leaf(q *Queue) {
 		if u.limited {
 			limited++
 		}
-		shares += shareSum(c.s.sizes.Dominant(&u.used, &c.s.total) * wholeShare)
+		shares += shareSum(c.part.sizes.Dominant(&u.used, &c.part.total) * wholeShare)
 		if u.running == 0 && u.pending.Len() > 0 {
 			inLine++
 		}
-		limit, has := c.s.policy.userLimit(c.s, u)
-		more := func(a, b *amounts.Vec) bool { return c.s.sizes.Compare(a, b, &c.s.total) > 0 }
+		limit, has := c.part.policy.userLimit(c.part, u)
+		more := func(a, b *amounts.Vec) bool { return c.part.sizes.Compare(a, b, &c.part.total) > 0 }
 		if has && u.weight == 1 && u.wellWithin() && more(&u.used, &limit) {
 			c.fail("user %s of %s: %v is well within, and above the limit of %v", u.name, q.path, u.used, limit)
 		}
-		limit.Add(&c.s.sizes.Least) // tolerance for rounding
+		limit.Add(&c.part.sizes.Least) // tolerance for rounding
 		if assured := q.sized().leaf.assured; has && u.weight == 1 && more(&assured, &limit) {
 			c.fail("user %s of %s: %v is assured, above the limit of %v", u.name, q.path, assured, limit)
 		}
 	}
 	// FairScheduler's limit depends on shares, which a query would recompute.
-	_, capacity := c.s.policy.limiter.(*capacityPolicy)
-	if capacity && l.pending.Len() > 0 && c.s.line.heldDue == 0 && !l.queuedActivate {
+	_, capacity := c.part.policy.limiter.(*capacityPolicy)
+	line := &c.part.cluster.line
+	if capacity && l.pending.Len() > 0 && line.heldDue == 0 && !l.queuedActivate {
 		a := l.pending.Top().pending.Top()
-		if limit, _ := c.s.line.mayActivate(a, inDecisions); limit == LimitNone {
+		if limit, _ := line.mayActivate(a, inDecisions); limit == LimitNone {
 			c.fail("queue %s: %s is the first in line and may start, and does not", q.path, a.id)
 		}
 	}
@@ -376,7 +379,7 @@ func (c *Audit) leaf(q *Queue) {
 // order checks the heaps: waiting entries are in, others are out, and each has its rank.
 func (c *Audit) order() {
 	blockers := 0
-	for _, q := range c.s.tree.all {
+	for _, q := range c.part.tree.all {
 		parked := int32(0)
 		for _, k := range q.children {
 			in := k.slot != 0
@@ -417,14 +420,14 @@ func (c *Audit) order() {
 			}
 			sorted(c, q, &u.apps)
 			for _, a := range u.apps.Items {
-				if !c.s.sizes.Fits(&q.least, &a.least) {
+				if !c.part.sizes.Fits(&q.least, &a.least) {
 					c.fail("queue %s: least %v above that of %s, %v", q.path, q.least, a.id, a.least)
 				}
 			}
 		}
 		sorted(c, q, &q.users)
 		for p := q; p.parent != nil; p = p.parent {
-			if p.hasReady() && !c.s.sizes.Fits(&p.parent.least, &p.least) {
+			if p.hasReady() && !c.part.sizes.Fits(&p.parent.least, &p.least) {
 				c.fail(
 					"queue %s: least %v above that of its child %s, %v",
 					p.parent.path,
@@ -435,8 +438,8 @@ func (c *Audit) order() {
 			}
 		}
 	}
-	if blockers > c.s.retries.blocked {
-		c.fail("%d queues are blocked, counted %d", blockers, c.s.retries.blocked)
+	if blockers > c.part.retries.blocked {
+		c.fail("%d queues are blocked, counted %d", blockers, c.part.retries.blocked)
 	}
 }
 

@@ -66,7 +66,7 @@ func (f *fixture) full() error {
 
 // misplace stores the node at the position of other free resources.
 func (f *fixture) misplace(free amounts.Vec) {
-	f.s.nodes.Update(f.node.serial, f.node.rack, &free, true)
+	f.s.main.nodes.Update(f.node.serial, f.node.rack, &free, true)
 }
 
 func (f *fixture) changed(k *Changes) error {
@@ -89,12 +89,12 @@ func TestAuditsFindErrors(t *testing.T) {
 		"a node's free room":     func(f *fixture) { f.node.free.Memory += 1024 },
 		"a node's known room":    func(f *fixture) { f.misplace(amounts.Vec{Memory: 7 << 10, VCores: 1}) },
 		"the index":              func(f *fixture) { f.misplace(amounts.Vec{Memory: f.node.free.Memory}) },
-		"the root's use":         func(f *fixture) { f.s.tree.root.used.VCores++ },
+		"the root's use":         func(f *fixture) { f.s.main.tree.root.used.VCores++ },
 		"an application's asks":  func(f *fixture) { f.app.pendingCount++ },
 		"a user's use":           func(f *fixture) { f.app.user.used.Memory-- },
 		"who waits":              func(f *fixture) { f.app.waits = false },
 		"who is in the order":    func(f *fixture) { f.app.queue.users.Remove(f.app.user) },
-		"what a queue needs":     func(f *fixture) { f.s.tree.root.least = amounts.Unlimited },
+		"what a queue needs":     func(f *fixture) { f.s.main.tree.root.least = amounts.Unlimited },
 		"who may get containers": func(f *fixture) { f.app.open = false },
 		"a parked queue": func(f *fixture) {
 			f.app.queue.parked = true
@@ -109,8 +109,8 @@ func TestAuditsFindErrors(t *testing.T) {
 		if f.full() == nil {
 			t.Errorf("%s: the full audit saw nothing", name)
 		}
-		f.s.changes.node(&f.node)
-		f.s.changes.app(&f.app)
+		f.s.main.changes.node(&f.node)
+		f.s.main.changes.app(&f.app)
 		if f.changed(k) == nil {
 			t.Errorf("%s: the audit of changes saw nothing", name)
 		}

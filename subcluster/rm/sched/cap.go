@@ -16,58 +16,56 @@ func (s *Scheduler) Caps() Caps { return Caps{s} }
 // Set sets a queue's cap, even for a queue or label that does not exist yet. Containers above it keep running.
 // Schedule is due.
 func (k Caps) Set(c leases.QueueCap) {
-	old, to := k.s.leases.SetCap(c)
+	old, to := k.s.main.leases.SetCap(c)
 	if p := k.s.partition(c.Label); p != nil && to != nil {
-		p.Caps().changed(old, to)
+		p.capChanged(old, to)
 	}
 }
 
 // Clear removes a queue's cap on nodes of a label: it has no federation-wide maximum there any more.
 func (k Caps) Clear(q creel.QueuePath, label string) {
-	old := k.s.leases.ClearCap(q, label)
+	old := k.s.main.leases.ClearCap(q, label)
 	if p := k.s.partition(label); p != nil && old != nil {
-		p.Caps().changed(old, nil)
+		p.capChanged(old, nil)
 	}
 }
 
-// changed retries the asks that the old cap stopped. A longer lease of the same amount has no effect, unless the old
+// capChanged retries the asks that the old cap stopped. A longer lease of the same amount has no effect, unless the old
 // lease had expired.
-func (k Caps) changed(old, to *leases.Cap) {
-	s := k.s
+func (p *partition) capChanged(old, to *leases.Cap) {
 	if old == nil || to == nil {
-		s.resize()
+		p.resize()
 		return
 	}
-	if q := s.tree.at(to.Queue); q != nil {
+	if q := p.tree.at(to.Queue); q != nil {
 		q.cap = to
 		q.limit()
 	}
-	if !old.Lease.Same(&to.Lease, s.now) {
-		s.loosen()
+	if !old.Lease.Same(&to.Lease, p.now) {
+		p.loosen()
 	}
 }
 
 // SetUsers sets caps of a queue's users, even for a queue that does not exist yet. Containers above them keep
 // running. Schedule is due.
 func (k Caps) SetUsers(c leases.UserCaps) {
-	old, to := k.s.leases.SetUsers(c)
+	old, to := k.s.main.leases.SetUsers(c)
 	if p := k.s.partition(c.Label); p != nil {
-		p.Caps().usersChanged(c.Queue, old, to)
+		p.userCapsChanged(c.Queue, old, to)
 	}
 }
 
 // ClearUsers removes them: the queue's users have no federation-wide limit on nodes of the label any more.
 func (k Caps) ClearUsers(q creel.QueuePath, label string) {
-	old := k.s.leases.ClearUsers(q, label)
+	old := k.s.main.leases.ClearUsers(q, label)
 	if p := k.s.partition(label); p != nil && old != nil {
-		p.Caps().usersChanged(q, old, nil)
+		p.userCapsChanged(q, old, nil)
 	}
 }
 
-// usersChanged retries the users that the old caps stopped.
-func (k Caps) usersChanged(path creel.QueuePath, old, to *leases.Users) {
-	s := k.s
-	q := s.tree.at(path)
+// userCapsChanged retries the users that the old caps stopped.
+func (p *partition) userCapsChanged(path creel.QueuePath, old, to *leases.Users) {
+	q := p.tree.at(path)
 	if q == nil || q.leaf == nil {
 		return
 	}
@@ -78,10 +76,10 @@ func (k Caps) usersChanged(path creel.QueuePath, old, to *leases.Users) {
 		}
 		was, had := old.Of(u.name)
 		is, has := to.Of(u.name)
-		if had != has || has && !was.Same(&is, s.now) {
-			s.retries.touch(q)
+		if had != has || has && !was.Same(&is, p.now) {
+			p.retries.touch(q)
 			u.unlimit()
 		}
 	}
-	s.lending.again()
+	p.lendAgain()
 }

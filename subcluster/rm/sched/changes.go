@@ -10,11 +10,12 @@ import (
 
 // Watch starts to record changes. There is at most one watcher.
 func (s *Scheduler) Watch() *Changes {
-	s.changes = &Changes{used: map[*Queue]amounts.Vec{}}
-	for _, p := range s.parts {
-		p.changes = s.changes
+	k := &Changes{used: map[*Queue]amounts.Vec{}}
+	s.main.changes = k
+	for _, p := range s.labelled {
+		p.changes = k
 	}
-	return s.changes
+	return k
 }
 
 // Done clears the changes read so far.
@@ -60,7 +61,7 @@ func (k *Changes) charged(q *Queue) {
 // the application itself.
 func (c *Audit) Around(a *App, k *Changes) {
 	for _, x := range a.parts {
-		c.parts[x.queue.s].Around(x, k)
+		c.parts[x.queue.part].Around(x, k)
 	}
 	if !a.inQueue {
 		return
@@ -76,13 +77,13 @@ func (c *Audit) Around(a *App, k *Changes) {
 // maximum shrank.
 func (c *Audit) bound(q *Queue, k *Changes) {
 	was := k.used[q]
-	lends := c.s.main != nil && !c.s.exclusive // without regard to maxima
-	for i := 0; q.sized().bounded && !lends && i < c.s.sizes.Check; i++ {
+	lends := c.part.label != "" && !c.part.exclusive // without regard to maxima
+	for i := 0; q.sized().bounded && !lends && i < c.part.sizes.Check; i++ {
 		if q.used.At(i) > q.max.At(i) && q.used.At(i) > was.At(i) {
 			c.fail("queue %s grew from %v to %v, above its maximum %v", q.path, was, q.used, q.max)
 		}
 	}
-	for i := 0; q.cap != nil && i < c.s.sizes.Check; i++ {
+	for i := 0; q.cap != nil && i < c.part.sizes.Check; i++ {
 		if q.used.At(i) > q.cap.Lease.Amount.At(i) && q.used.At(i) > was.At(i) {
 			c.fail("queue %s grew from %v to %v, above its cap %v", q.path, was, q.used, q.cap.Lease.Amount)
 		}
@@ -133,7 +134,7 @@ func (c *Audit) below(q *Queue) {
 		if has := q.hasReady(); has != (in || q.parked) || in && q.parked {
 			c.fail("queue %s: something waits %v, in the order %v, parked %v", q.path, has, in, q.parked)
 		}
-		if q.hasReady() && !c.s.sizes.Fits(&p.least, &q.least) {
+		if q.hasReady() && !c.part.sizes.Fits(&p.least, &q.least) {
 			c.fail("queue %s: least %v above that of its child %s, %v", p.path, p.least, q.path, q.least)
 		}
 		inOrder(c, q, &p.ready, q)
@@ -160,7 +161,7 @@ func inOrder[T any](c *Audit, q *Queue, h *intrusive.Heap[T], x T) {
 // earlier ask stops it. It checks all nodes for each ask, which is slow and obvious.
 func (c *Audit) Unserved(a *App) {
 	for _, x := range a.parts {
-		c.parts[x.queue.s].Unserved(x)
+		c.parts[x.queue.part].Unserved(x)
 	}
 	c.unlent(a)
 	if !a.waits || c.behindBlocker(a) {
@@ -170,8 +171,8 @@ func (c *Audit) Unserved(a *App) {
 		if w.count <= 0 || w.size == nil || w.hold != nil || a.admit(w.size, nil).limit != LimitNone {
 			continue
 		}
-		for _, n := range c.s.nodes.All() {
-			if n == nil || n.use != Open || n.held || !c.s.sizes.Fits(&w.size.V, &n.free) {
+		for _, n := range c.part.nodes.All() {
+			if n == nil || n.use != Open || n.held || !c.part.sizes.Fits(&w.size.V, &n.free) {
 				continue
 			}
 			if _, barred := a.black.names[n.host.Name()]; barred {
@@ -180,7 +181,7 @@ func (c *Audit) Unserved(a *App) {
 			if _, barred := a.black.names[n.rack.Name()]; barred {
 				continue
 			}
-			if !c.s.tags.allows(w, n) {
+			if !c.part.tags.allows(w, n) {
 				continue
 			}
 			rack := w.named.Place(n.rack.Name())
@@ -213,9 +214,9 @@ func (c *Audit) unlent(a *App) {
 		if !w.borrows() || w.strict || w.named.Any() {
 			continue
 		}
-		for _, p := range c.s.parts {
+		for _, p := range c.part.others() {
 			for _, n := range p.nodes.All() {
-				if n != nil && !p.exclusive && n.roomy() && c.s.sizes.Fits(&w.size.V, &n.free) && !a.black.bars(n) {
+				if n != nil && !p.exclusive && n.roomy() && c.part.sizes.Fits(&w.size.V, &n.free) && !a.black.bars(n) {
 					c.fail("%s waits for %v at priority %d while %s of label %s would lend %v",
 						a.id, w.size.V, w.priority, n.id, p.label, n.free)
 					return

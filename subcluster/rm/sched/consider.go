@@ -55,21 +55,21 @@ const asksOn = 16
 // most the given number of applications. It changes nothing. After a Schedule no ask can be served, so every
 // outstanding ask has such a reason.
 func (e Explainer) Consider(n *Node, most int) QueueOn {
-	return n.of.Explain().considerQueue(n.of.tree.root, n, &most)
+	return n.of.explain().considerQueue(n.of.tree.root, n, &most)
 }
 
 // ConsiderApp is Consider for one application. ok is false if it has no outstanding ask in the node's partition.
 func (e Explainer) ConsiderApp(a *App, n *Node) (on AppOn, ok bool) {
 	for _, x := range append([]*App{a}, a.parts...) {
-		if x.queue != nil && x.queue.s == n.of && (!a.activated || x.pendingCount > 0) {
-			return n.of.Explain().considerApp(x, n), true
+		if x.queue != nil && x.queue.part == n.of && (!a.activated || x.pendingCount > 0) {
+			return n.of.explain().considerApp(x, n), true
 		}
 	}
 	return AppOn{}, false
 }
 
 // FreeOn returns a node's free resources.
-func (e Explainer) FreeOn(n *Node) creel.Resource { return e.s.sizes.Resource(&n.free) }
+func (e Explainer) FreeOn(n *Node) creel.Resource { return e.part.sizes.Resource(&n.free) }
 
 func (e Explainer) considerQueue(q *Queue, n *Node, left *int) QueueOn {
 	on := QueueOn{Path: q.path, Outcome: Skipped}
@@ -111,7 +111,7 @@ func (e Explainer) considerLeaf(q *Queue, n *Node, left *int, on *QueueOn) {
 func (e Explainer) considerApp(a *App, n *Node) AppOn {
 	on := AppOn{App: a.id, Queue: a.queue.path, Priority: a.priority, Outcome: Skipped}
 	if whole := a.whole(); !whole.activated {
-		on.Text = e.s.whole().Explain().Why(whole).Text
+		on.Text = e.part.cluster.Explain().Why(whole).Text
 		return on
 	}
 	waiting := 0
@@ -134,13 +134,13 @@ func (e Explainer) considerApp(a *App, n *Node) AppOn {
 
 // considerAsk checks the limits first, then the node, in the order of whyAsk.
 func (e Explainer) considerAsk(a *App, k *Ask, n *Node) AskOn {
-	s := e.s
+	p := e.part
 	on := AskOn{Priority: k.priority, AllocationRequestID: k.alloc}
 	because := func(o Outcome, format string, args ...any) AskOn {
 		on.Outcome, on.Text = o, fmt.Sprintf(format, args...)
 		return on
 	}
-	need, free, total := k.size.Resource, s.sizes.Resource(&n.free), s.sizes.Resource(&n.total)
+	need, free, total := k.size.Resource, p.sizes.Resource(&n.free), p.sizes.Resource(&n.total)
 	var w Why
 	switch {
 	case k.hold != nil && k.hold.node == n:
@@ -152,13 +152,13 @@ func (e Explainer) considerAsk(a *App, k *Ask, n *Node) AskOn {
 		return because(Rejected, "%s", w.Text)
 	case n.use != Open:
 		return because(Rejected, "The node accepts no containers.")
-	case !s.sizes.Fits(&k.size.V, &n.total):
+	case !p.sizes.Fits(&k.size.V, &n.total):
 		return because(Rejected, "It needs %s; the node has %s even when empty.", need, total)
 	case k.app.black.bars(n):
 		return because(Rejected, "The node is on its blacklist.")
 	}
 	if k.want != nil {
-		if c := s.tags.refused(k, n); c != nil {
+		if c := p.tags.refused(k, n); c != nil {
 			return because(Rejected, "Its placement constraint %s refuses the node.", c)
 		}
 	}
@@ -167,7 +167,7 @@ func (e Explainer) considerAsk(a *App, k *Ask, n *Node) AskOn {
 		return because(Skipped, "The node is reserved for %s.", n.hold.ask.app.id)
 	case n.held:
 		return because(Skipped, "Free resources of the node are kept for an ask of preemption.")
-	case !s.sizes.Fits(&k.size.V, &n.free):
+	case !p.sizes.Fits(&k.size.V, &n.free):
 		return because(Skipped, "It needs %s; the node has %s free.", need, free)
 	case k.reaches(n):
 		return because(Skipped, "Others are before it in the order of the queues.")

@@ -141,11 +141,11 @@ func (w *constrainedWorld) settle(what string) {
 		for _, k := range a.asks {
 			for _, n := range w.nodes {
 				ok := w.holds(k.want.Constraint, a, n)
-				if fits := w.s.sizes.Fits(&k.size.V, &n.free); ok && fits && n.use == Open && !n.held {
+				if fits := w.s.main.sizes.Fits(&k.size.V, &n.free); ok && fits && n.use == Open && !n.held {
 					w.t.Fatalf("after %s: %s waits for %d with %v, which %v admits on %s",
 						what, a.id, k.count, k.want.Tags, k.want.Constraint, n.id)
 				}
-				if (w.s.tags.refused(k, n) == nil) != ok {
+				if (w.s.main.tags.refused(k, n) == nil) != ok {
 					w.t.Fatalf("after %s: the reference says %v of %v on %s", what, ok, k.want.Constraint, n.id)
 				}
 			}
@@ -220,7 +220,7 @@ func (w *constrainedWorld) step() string {
 	case 0, 1, 2:
 		a := rapid.SampledFrom(w.apps).Draw(t, "app")
 		want := rapid.SampledFrom(w.wants).Draw(t, "want")
-		size := &s.sizes.Of(amounts.Vec{Memory: int64(rapid.IntRange(1, 3).Draw(t, "GiB")) * 1024, VCores: 1}).V
+		size := &s.main.sizes.Of(amounts.Vec{Memory: int64(rapid.IntRange(1, 3).Draw(t, "GiB")) * 1024, VCores: 1}).V
 		count := int32(rapid.IntRange(0, 4).Draw(t, "count"))
 		// A key of each want: one key with two constraints is the latest.
 		r := &Request{Priority: 1, AllocationRequestID: int64(slices.Index(w.wants, want)), Count: count}

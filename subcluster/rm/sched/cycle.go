@@ -3,89 +3,82 @@
 package sched
 
 // Schedule makes all due decisions and returns the grants, in order. The next Schedule overwrites the slice.
+func (s *Scheduler) Schedule() []Grant {
+	p := &s.main
+	s.line.tries = amTries
+	for p.decide(); len(s.labelled) > 0 && s.labelledDue(); p.decide() {
+	}
+	grants := p.grants
+	p.grants = p.grants[:0]
+	return grants
+}
+
+// decide makes all due decisions of a partition.
 //
 // Each step may cause work for the steps above it, so the cycle repeats until no work is left. It terminates, because
 // each round grants or activates something, or removes work.
-func (s *Scheduler) Schedule() []Grant {
-	for tries := amTries; ; {
+func (p *partition) decide() {
+	for line := p.line(); ; {
 		// 1. The cluster or the queues changed: recompute guarantees, and retry asks
 		//    that limits stopped.
-		if s.resizeDue {
-			s.resizeDue = false
-			s.resize()
+		if p.resizeDue {
+			p.resizeDue = false
+			p.resize()
 			continue
 		}
 		// 2. Activate applications whose AM may run now; they ask for its container.
-		if q, due := take(&s.line.due); due {
-			q.leaf.queuedActivate = false
-			s.line.activate(q)
-			continue
-		}
-		if tries > 0 && s.line.tryHeld() {
-			tries--
+		if line != nil && line.start() {
 			continue
 		}
 		// 3. Offer resources that became free on a node.
-		if n, due := take(&s.nodes.dirty); due {
+		if n, due := take(&p.nodes.dirty); due {
 			n.dirty = false
-			s.offer(n)
+			p.offer(n)
 			continue
 		}
 		// 4. Where a limit loosened, retry the asks that it stopped, on any node.
-		if q, due := s.retries.take(); due {
-			for s.waiting > 0 && s.walk.next(q, nil) {
+		if q, due := p.retries.take(); due {
+			for p.waiting > 0 && p.walk.next(q, nil) {
 			}
 			continue
 		}
 		// 5. Containers with tags started or ended: check constraints again.
-		// 6. The nodes of labels: each partition decides separately.
-		if s.further && s.furtherDue() {
+		if p.tags.changed {
+			p.tags.changed = false
+			p.tags.retry()
 			continue
 		}
-		grants := s.grants
-		s.grants = s.grants[:0]
-		return grants
+		return
 	}
-}
-
-// furtherDue handles features that few clusters use, and reports whether more decisions are due.
-func (s *Scheduler) furtherDue() bool {
-	if s.tags.changed {
-		s.tags.changed = false
-		s.tags.retry()
-		return true
-	}
-	s.further = len(s.parts) > 0
-	return s.further && s.partitionsDue()
 }
 
 // offer offers a node's free resources to waiting asks.
-func (s *Scheduler) offer(n *Node) {
+func (p *partition) offer(n *Node) {
 	if n.use != Open {
 		return
 	}
-	if s.main != nil && !s.exclusive {
-		s.main.lending.nodes = append(s.main.lending.nodes, n)
+	if n.Lends() {
+		p.cluster.lending.nodes = append(p.cluster.lending.nodes, n)
 	}
 	// 1. Increases of containers here come before new containers.
-	if s.increases.waiting > 0 {
-		s.increases.growOn(n)
+	if p.increases.waiting > 0 {
+		p.increases.growOn(n)
 	}
 	// 2. A reserved node collects free resources only for its reservation.
-	if n.held && !s.reservations.fulfil(n) {
+	if n.held && !p.reservations.fulfil(n) {
 		return
 	}
 	// 3. Asks that wait for a preferred node have skipped one more.
-	if s.waiting == 0 {
+	if p.waiting == 0 {
 		return
 	}
-	s.delays.opportunity()
+	p.delays.opportunity()
 	// 4. If the first ask in order needs more than is free, reserve the node for it.
-	if s.reservations.forHead(n) {
+	if p.reservations.forHead(n) {
 		return
 	}
 	// 5. Then all others, in the order of the tree, while resources last.
-	for !n.held && s.waiting > 0 && s.sizes.Fits(&s.tree.root.least, &n.free) && s.walk.next(s.tree.root, n) {
+	for !n.held && p.waiting > 0 && p.sizes.Fits(&p.tree.root.least, &n.free) && p.walk.next(p.tree.root, n) {
 	}
 }
 
@@ -93,22 +86,27 @@ func (s *Scheduler) offer(n *Node) {
 // then wait in the tree. Schedule is due before, so that this call does not pass earlier asks that can be served now,
 // and after it, to get the grants.
 func (s *Scheduler) Serve(a *App) {
-	if len(s.parts) > 0 {
+	if len(s.labelled) > 0 {
 		for _, x := range a.parts {
-			x.queue.s.Serve(x)
+			x.queue.part.serveApp(x)
 		}
 		s.lending.mayBorrow(a)
 	}
-	s.enroll(a) // its user counts as active while limits are checked
-	if q := s.retries.blockedAbove(a); q != nil {
-		s.retries.add(q) // in order, because some asks may not pass others
+	s.main.serveApp(a)
+}
+
+// serveApp is Serve in one partition.
+func (p *partition) serveApp(a *App) {
+	p.enroll(a) // its user counts as active while limits are checked
+	if q := p.retries.blockedAbove(a); q != nil {
+		p.retries.add(q) // in order, because some asks may not pass others
 		return
 	}
 	if a.runnable() {
 		for i := 0; i < len(a.asks); i++ {
 			w := a.asks[i]
-			s.prefetchNodes(w)
-			s.serve(w)
+			p.prefetchNodes(w)
+			p.serve(w)
 			if w.count > 0 && w.stops != nil {
 				break
 			}
@@ -117,19 +115,19 @@ func (s *Scheduler) Serve(a *App) {
 			}
 		}
 	}
-	s.enroll(a)
+	p.enroll(a)
 }
 
 // serve grants w containers, on any node, until limits or free resources stop it. If the queues have free capacity
 // for all of it, they are not checked again for each container.
-func (s *Scheduler) serve(w *Ask) {
+func (p *partition) serve(w *Ask) {
 	sure := w.size != nil && w.count > 1 && w.app.admitQueues(w.size, int64(w.count), w.own()).limit == LimitNone
 	for w.count > 0 {
 		if sure && w.app.userRefusal().limit == LimitNone {
-			if !s.put(w, nil) {
+			if !p.put(w, nil) {
 				return
 			}
-		} else if !s.try(w, nil) {
+		} else if !p.try(w, nil) {
 			return
 		}
 	}
@@ -137,7 +135,7 @@ func (s *Scheduler) serve(w *Ask) {
 
 // try grants one container for w: on n, or anywhere if n is nil. If it fails, the limit that stopped w records it for
 // a retry.
-func (s *Scheduler) try(w *Ask, n *Node) bool {
+func (p *partition) try(w *Ask, n *Node) bool {
 	if w.size == nil || w.count <= 0 {
 		return false
 	}
@@ -146,35 +144,35 @@ func (s *Scheduler) try(w *Ask, n *Node) bool {
 		if v := w.app.admitQueues(w.size, 1, w.own()); v.limit != LimitNone {
 			user = v
 		}
-		s.retries.stop(w, user)
+		p.retries.stop(w, user)
 		return false
 	}
-	return s.give(w, n)
+	return p.give(w, n)
 }
 
 // give is try for an ask within its user's limit.
-func (s *Scheduler) give(w *Ask, n *Node) bool {
+func (p *partition) give(w *Ask, n *Node) bool {
 	if v := w.app.admitQueues(w.size, 1, w.own()); v.limit != LimitNone {
-		s.retries.stop(w, v)
+		p.retries.stop(w, v)
 		return false
 	}
-	return s.put(w, n)
+	return p.put(w, n)
 }
 
 // put is give for an ask that its queues' maxima admit.
-func (s *Scheduler) put(w *Ask, n *Node) bool {
+func (p *partition) put(w *Ask, n *Node) bool {
 	// 1. Does the user's cap in the federation admit it?
 	if !w.app.user.underCap(&w.size.V) {
-		s.retries.stop(w, w.app.capRefusal(w.size))
+		p.retries.stop(w, w.app.capRefusal(w.size))
 		return false
 	}
 	w.app.user.unlimit()
 	// 2. Which node, and how near to its places?
-	n, at, reason := s.nodes.nodeFor(w, n)
+	n, at, reason := p.nodes.nodeFor(w, n)
 	if n == nil {
 		return false
 	}
 	// 3. Book the container.
-	s.grant(w, n, at, reason)
+	p.grant(w, n, at, reason)
 	return true
 }

@@ -23,7 +23,7 @@ import (
 // Queue is one live queue. Amounts refer to the whole cluster. The fields that every decision below it uses come
 // first.
 type Queue struct {
-	s                          *Scheduler
+	part                       *partition
 	parent                     *Queue
 	leaf                       *leafState
 	version                    int64   // of guaranteed to weight; see sized
@@ -242,7 +242,7 @@ type nodeRest struct {
 	total     amounts.Vec
 	increases []*Increase // of containers here, waiting for free resources
 	kept      []*claim    // preemption's claims on free resources: the node is held
-	of        *Scheduler  // its partition
+	of        *partition  // its partition
 }
 
 // A reservation collects the resources that become free on one node, for a container that is too big for the node

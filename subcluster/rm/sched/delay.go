@@ -10,8 +10,8 @@ import "github.com/creelrm/creel/subcluster/rm/sched/places"
 // of a node that still has free resources. One counter serves all waiting asks; each stores the value at which it may
 // go one level further.
 
-func (d *delays) init(s *Scheduler) {
-	d.s = s
+func (d *delays) init(p *partition) {
+	d.part = p
 	d.waiting.Less = func(a, b *Ask) bool {
 		return a.relaxAt < b.relaxAt || a.relaxAt == b.relaxAt && a.serial < b.serial
 	}
@@ -29,21 +29,21 @@ func (d *delays) start(w *Ask) {
 
 // wait arms the next level of the wait; levels without a wait are skipped.
 func (d *delays) wait(w *Ask) {
-	s := d.s
+	p := d.part
 	for w.level < places.AtAny {
-		if at := s.policy.patience(s, w); at > d.count-w.since {
+		if at := p.policy.patience(p, w); at > d.count-w.since {
 			w.relaxAt = w.since + at
 			if w.serial == 0 {
 				d.serial++
 				w.serial = d.serial
 			}
 			d.waiting.Push(w)
-			after := s.tree.spec.NodeLocalityWait
+			after := p.tree.spec.NodeLocalityWait
 			if w.level == places.AtRack {
-				after = s.tree.spec.RackLocalityWait
+				after = p.tree.spec.RackLocalityWait
 			}
 			if after > 0 {
-				w.wake = s.timers.start(s.now+int64(after), func() { d.relax(w) })
+				w.wake = p.cluster.timers.start(p.now+int64(after), func() { d.relax(w) })
 			}
 			return
 		}
@@ -64,20 +64,20 @@ func (d *delays) opportunity() {
 
 // relax raises the level of a waiting ask and tries it.
 func (d *delays) relax(w *Ask) {
-	s := d.s
+	p := d.part
 	d.waiting.Remove(w)
-	s.timers.stop(&w.wake)
+	p.cluster.timers.stop(&w.wake)
 	if w.level < places.AtAny {
 		w.level++
 	}
 	d.wait(w)
-	s.retries.add(w.app.queue)
-	s.lending.mayBorrow(w.app)
+	p.retries.add(w.app.queue)
+	p.cluster.lending.mayBorrow(w.app)
 }
 
 // end ends the wait: a local container was granted, or the ask is gone.
 func (d *delays) end(w *Ask) {
 	w.level, w.since = places.AtNode, -1
 	d.waiting.Remove(w)
-	d.s.timers.stop(&w.wake)
+	d.part.cluster.timers.stop(&w.wake)
 }

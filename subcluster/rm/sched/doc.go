@@ -38,10 +38,11 @@
 //	                            tree order
 //	                            over the waiting
 //
-// Nodes' labels divide the cluster. Each partition is a separate Scheduler over its nodes, with the label's
-// capacities; the owner calls the default partition's, which calls the others (partition.go). A shared partition
-// lends its idle resources to asks without a label (lend.go). No ask with a label gets a container outside its
-// partition, and no ask without one gets one in an exclusive partition.
+// Nodes' labels divide the cluster. A Scheduler has one partition for the nodes without a label, the default one, and
+// one for each label; each decides over its nodes, with the label's capacities (partition.go). The Scheduler finds the
+// partition of a call, activates applications, and lets a shared partition lend its idle resources to asks without a
+// label (lend.go). No ask with a label gets a container outside its partition, and no ask without one gets one in an
+// exclusive partition.
 //
 // The files, in reading order: data.go and parts.go (all state, and the parts that own it), cycle.go (the main cycle,
 // on a page), pick.go (the order of service), give's parts limits.go, limits_*.go and place.go, grant.go; ask.go,

@@ -45,11 +45,11 @@ func TestConfiguredQueueOutlivesItsIdleTime(t *testing.T) {
 				}
 			}
 			s.At(int64(5*time.Minute) - 1)
-			if s.Tick(); s.tree.Find("root.a.made") == nil {
+			if s.Tick(); s.main.tree.Find("root.a.made") == nil {
 				t.Fatal("it ended before its time")
 			}
 			s.At(int64(5 * time.Minute))
-			if s.Tick(); (s.tree.Find("root.a.made") != nil) != c.stays {
+			if s.Tick(); (s.main.tree.Find("root.a.made") != nil) != c.stays {
 				t.Errorf("it stays: %t, want %t", !c.stays, c.stays)
 			}
 		})

@@ -19,7 +19,7 @@ const shareRefresh = int64(500 * time.Millisecond)
 
 // refreshShares computes shares if they are out of date.
 func (t *Tree) refreshShares(set shareSet) {
-	now := t.s.now
+	now := t.part.now
 	switch basis := [2]uint64{uint64(t.version), t.actives}; {
 	case set == inDecisions && (t.sharesAt == 0 || now-t.sharesAt >= shareRefresh):
 		t.sharesAt = max(now, 1)
@@ -31,7 +31,7 @@ func (t *Tree) refreshShares(set shareSet) {
 }
 
 func (t *Tree) shareOut(set shareSet) {
-	t.root.shares[set] = fairShares{t.s.total, t.s.total}
+	t.root.shares[set] = fairShares{t.part.total, t.part.total}
 	t.root.divide(set)
 }
 
@@ -45,7 +45,7 @@ func (q *Queue) divide(set shareSet) {
 	}
 	active := (*Queue).active
 	always := func(*Queue) bool { return true }
-	for i := 0; i < q.s.sizes.N; i++ {
+	for i := 0; i < q.part.sizes.N; i++ {
 		of := &q.shares[set]
 		q.fill(i, active, of.share.At(i), func(c *Queue, v int64) { c.shares[set].share.Set(i, v) })
 		q.fill(i, always, of.steady.At(i), func(c *Queue, v int64) { c.shares[set].steady.Set(i, v) })
@@ -63,7 +63,7 @@ func (q *Queue) active() bool {
 	}
 	if l := q.leaf; l != nil {
 		return slices.ContainsFunc(l.pending.Items, func(u *user) bool {
-			limit, _ := q.s.line.atOnce(u.pending.Top())
+			limit, _ := q.part.cluster.line.atOnce(u.pending.Top())
 			return limit == LimitNone
 		})
 	}

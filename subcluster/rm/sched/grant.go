@@ -78,13 +78,13 @@ var reasons = [...]string{
 func (r Reason) String() string { return reasons[r] }
 
 // grant books the container that w gets on n.
-func (s *Scheduler) grant(w *Ask, n *Node, at places.Distance, reason Reason) {
+func (p *partition) grant(w *Ask, n *Node, at places.Distance, reason Reason) {
 	a, size := w.app, w.size
 	if h := w.hold; h != nil && (h.node == n || w.count == 1) {
-		s.reservations.drop(h)
+		p.reservations.drop(h)
 	}
 	rare := w.rare(n, at)
-	s.grants = append(s.grants, Grant{
+	p.grants = append(p.grants, Grant{
 		App:                 a,
 		Node:                n,
 		Size:                size,
@@ -92,23 +92,23 @@ func (s *Scheduler) grant(w *Ask, n *Node, at places.Distance, reason Reason) {
 		Priority:            w.priority,
 		ExecutionType:       w.execution,
 		Reason:              reason,
-		Waited:              time.Duration(s.now - w.asked),
+		Waited:              time.Duration(p.now - w.asked),
 		AM:                  w.am,
 		Rare:                rare,
 	})
 	n.free.Sub(&size.V)
-	s.nodes.reindex(n)
+	p.nodes.reindex(n)
 	if rare != nil && w.want != nil {
-		s.tags.Count(a, n, w.want.Tags, 1)
+		p.tags.Count(a, n, w.want.Tags, 1)
 	}
-	s.charge(a, size, 1)
+	p.charge(a, size, 1)
 	a.queue.granted++
 	a.queue.near[at]++
-	s.served(w, n, at)
+	p.served(w, n, at)
 	if w.count == 0 {
-		s.forgetIfEmpty(w)
+		p.forgetIfEmpty(w)
 	}
 	if w.am {
-		s.enroll(a)
+		p.enroll(a)
 	}
 }

@@ -23,23 +23,23 @@ func (s *Scheduler) Increase(x *Increase) bool {
 
 // grow books an increase if its node has enough free resources and limits admit it.
 func (xs *increases) grow(x *Increase) bool {
-	s := xs.s
+	p := xs.part
 	more := amounts.Size{V: x.To.V}
 	if x.From != nil {
 		more.V.Sub(&x.From.V)
 	}
 	a := x.App
-	if s.main != nil {
-		a = s.main.appIn(a, s)
+	if p.label != "" {
+		a = p.cluster.appIn(a, p)
 	}
-	if !s.sizes.Fits(&more.V, &x.Node.free) || a.admit(&more, nil).limit != LimitNone {
+	if !p.sizes.Fits(&more.V, &x.Node.free) || a.admit(&more, nil).limit != LimitNone {
 		return false
 	}
 	if x.From == nil {
-		s.Charge(a, x.Node, x.To)
+		p.chargeOn(a, x.Node, x.To)
 		return true
 	}
-	s.Resize(a, x.Node, x.From, x.To)
+	p.resizeOn(a, x.Node, x.From, x.To)
 	return true
 }
 
@@ -60,7 +60,7 @@ func (xs *increases) growOn(n *Node) {
 			continue
 		}
 		xs.waiting--
-		xs.s.grants = append(xs.s.grants, Grant{App: x.App, Node: n, Size: x.To, Increase: x})
+		xs.part.grants = append(xs.part.grants, Grant{App: x.App, Node: n, Size: x.To, Increase: x})
 	}
 	clear(n.increases[len(kept):])
 	n.increases = kept

@@ -22,9 +22,9 @@ import (
 // lend offers idle resources of shared partitions to waiting asks without a label: newly freed ones to all asks,
 // older ones to new asks.
 func (l *lending) lend() {
-	s := l.s
+	p := &l.s.main
 	for _, n := range l.nodes {
-		for s.waiting > 0 && n.roomy() && n.of != s && !n.of.exclusive && l.lendOn(n) {
+		for p.waiting > 0 && n.roomy() && n.Lends() && l.lendOn(n) {
 		}
 	}
 	for _, a := range l.borrowers {
@@ -37,16 +37,16 @@ func (l *lending) lend() {
 
 // lendOn grants one container on n to the first application that can have one there.
 func (l *lending) lendOn(n *Node) bool {
-	s := l.s
+	p := &l.s.main
 	var tried []*Queue
 	for {
 		var next *Queue
 		least := 0.0
-		for _, q := range s.tree.all {
-			if q.leaf == nil || q.users.Len() == 0 || !s.sizes.Fits(&q.least, &n.free) || has(tried, q) {
+		for _, q := range p.tree.all {
+			if q.leaf == nil || q.users.Len() == 0 || !p.sizes.Fits(&q.least, &n.free) || has(tried, q) {
 				continue
 			}
-			used := s.sizes.Dominant(&n.of.counterpart(q).used, &n.of.total)
+			used := p.sizes.Dominant(&n.of.counterpart(q).used, &n.of.total)
 			if next == nil || used < least {
 				next, least = q, used
 			}
@@ -79,13 +79,13 @@ func has(list []*Queue, q *Queue) bool {
 
 // lendTo grants an application's asks idle resources of shared partitions.
 func (l *lending) lendTo(a *App) {
-	s := l.s
+	p := &l.s.main
 	for i := 0; i < len(a.asks) && a.waits; i++ {
 		w := a.asks[i]
 		for w.count > 0 && a.waits {
 			// A new ask may not have been tried yet: try its own partition first.
-			if s.retries.blockedAbove(a) == nil && s.try(w, nil) {
-				s.enroll(a)
+			if p.retries.blockedAbove(a) == nil && p.try(w, nil) {
+				p.enroll(a)
 				continue
 			}
 			n, at, reason := l.seek(w)
@@ -100,14 +100,13 @@ func (l *lending) lendTo(a *App) {
 	}
 }
 
-// admits reports whether the federation's limits on the nodes of partition s permit w a container there; borrowers
+// lendsTo reports whether the federation's limits on the nodes of the partition permit w a container there; borrowers
 // are subject to them.
-func (l *lending) admits(w *Ask) bool {
-	s := l.s
-	if s.leases.NoCaps() {
+func (p *partition) lendsTo(w *Ask) bool {
+	if p.leases.NoCaps() {
 		return true
 	}
-	q := s.counterpart(w.app.queue)
+	q := p.counterpart(w.app.queue)
 	may := q.underCaps(&w.size.V)
 	name := w.app.user.name
 	if cap, has := q.leaf.caps.Of(name); has && may {
@@ -115,9 +114,9 @@ func (l *lending) admits(w *Ask) bool {
 		if u := q.leaf.byName[name]; u != nil {
 			used = u.used
 		}
-		may = cap.Admits(&s.sizes, s.now, &used, &w.size.V)
+		may = cap.Admits(&p.sizes, p.now, &used, &w.size.V)
 	}
-	l.later = l.later || !may
+	p.stinted = p.stinted || !may
 	return may
 }
 
@@ -129,11 +128,11 @@ func (w *Ask) borrows() bool {
 // reach returns the distance of a node of a shared partition from w's places, or ReasonNone if w may not go there
 // now. Places are compared by name: w knows hosts and racks of the default partition.
 func (l *lending) reach(w *Ask, n *Node) (places.Distance, Reason) {
-	s := l.s
-	if !w.borrows() || !s.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) || !s.tags.allows(w, n) {
+	p := &l.s.main
+	if !w.borrows() || !p.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) || !p.tags.allows(w, n) {
 		return 0, ReasonNone
 	}
-	if !n.of.lending.admits(w) {
+	if !n.of.lendsTo(w) {
 		return 0, ReasonNone
 	}
 	if !w.named.Any() {
@@ -157,12 +156,11 @@ func (l *lending) reach(w *Ask, n *Node) (places.Distance, Reason) {
 
 // seek searches the shared partitions, by label, for a node for w.
 func (l *lending) seek(w *Ask) (*Node, places.Distance, Reason) {
-	s := l.s
 	if !w.borrows() {
 		return nil, 0, ReasonNone
 	}
-	for _, p := range s.parts {
-		if p.exclusive || p.active == 0 || !p.lending.admits(w) {
+	for _, p := range l.s.labelled {
+		if p.exclusive || p.active == 0 || !p.lendsTo(w) {
 			continue
 		}
 		for _, x := range w.named.Hosts {
@@ -197,37 +195,37 @@ func (l *lending) seek(w *Ask) (*Node, places.Distance, Reason) {
 
 // grant books the container that w gets on n, in a shared partition.
 func (l *lending) grant(w *Ask, n *Node, at places.Distance, reason Reason) {
-	s := l.s
+	part := &l.s.main
 	a, size, p := w.app, w.size, n.of
 	if h := w.hold; h != nil && w.count == 1 {
-		s.reservations.drop(h)
+		part.reservations.drop(h)
 	}
-	s.grants = append(s.grants, Grant{
+	part.grants = append(part.grants, Grant{
 		App: a, Node: n, Size: size, AllocationRequestID: w.alloc, Priority: w.priority,
-		ExecutionType: w.execution, Reason: reason, Waited: time.Duration(s.now - w.asked),
+		ExecutionType: w.execution, Reason: reason, Waited: time.Duration(part.now - w.asked),
 		Rare: w.rare(n, at),
 	})
 	n.free.Sub(&size.V)
 	p.nodes.reindex(n)
 	if w.want != nil {
-		s.tags.Count(a, n, w.want.Tags, 1)
+		part.tags.Count(a, n, w.want.Tags, 1)
 	}
-	x := s.appIn(a, p)
+	x := l.s.appIn(a, p)
 	p.charge(x, size, 1)
 	x.queue.granted++
 	x.queue.near[at]++
 	if at == places.AtNode {
-		w.named.Lower(&s.places, w.named.Place(n.host.Name()))
+		w.named.Lower(&part.places, w.named.Place(n.host.Name()))
 	}
 	if at <= places.AtRack {
-		w.named.Lower(&s.places, w.named.Place(n.rack.Name()))
+		w.named.Lower(&part.places, w.named.Place(n.rack.Name()))
 	}
-	s.countDown(w)
+	part.countDown(w)
 	if at != places.AtAny {
-		s.delays.end(w)
+		part.delays.end(w)
 	}
 	if w.count == 0 {
-		s.forgetIfEmpty(w)
+		part.forgetIfEmpty(w)
 	}
-	s.enroll(a)
+	part.enroll(a)
 }

@@ -4,15 +4,15 @@ package sched
 
 // mayBorrow records a waiting application of the default partition.
 func (l *lending) mayBorrow(a *App) {
-	if l.shared > 0 && a.waits {
+	if l.shared > 0 && a.main == nil && a.waits {
 		l.borrowers = append(l.borrowers, a)
 	}
 }
 
-// again retries the asks that a cap prevented from borrowing.
-func (l *lending) again() {
-	if l.later {
-		l.later = false
-		l.s.nodes.roomEverywhere()
+// lendAgain retries the asks that a cap prevented from borrowing.
+func (p *partition) lendAgain() {
+	if p.stinted {
+		p.stinted = false
+		p.nodes.roomEverywhere()
 	}
 }

@@ -103,8 +103,8 @@ func (a *App) admitQueues(size *amounts.Size, count int64, own *amounts.Size) ve
 
 // userRefusal is userAdmits for all limits at once, with the limit and its place.
 func (a *App) userRefusal() verdict {
-	s := a.queue.s
-	if s.policy.userAdmits(s, a.user) {
+	p := a.queue.part
+	if p.policy.userAdmits(p, a.user) {
 		return verdict{}
 	}
 	return verdict{LimitUser, a.queue}
@@ -112,37 +112,37 @@ func (a *App) userRefusal() verdict {
 
 // admits reports whether a queue's maximum and cap permit count times need more.
 func (q *Queue) admits(need *amounts.Vec, count int64, own *amounts.Size) bool {
-	s := q.s
-	if s.now >= q.sized().until {
+	p := q.part
+	if p.now >= q.sized().until {
 		return false
 	}
 	if q.heldContainers == 0 {
-		return s.sizes.FitsPlusTimes(&q.used, need, count, &q.most)
+		return p.sizes.FitsPlusTimes(&q.used, need, count, &q.most)
 	}
 	have := q.used
 	have.Add(&q.held)
 	if own != nil {
 		have.Sub(&own.V)
 	}
-	return s.sizes.FitsPlusTimes(&have, need, count, &q.most)
+	return p.sizes.FitsPlusTimes(&have, need, count, &q.most)
 }
 
 // limitNow returns a queue's current limit: its maximum, reduced to the rest under each ancestor's maximum.
 func (q *Queue) limitNow() amounts.Vec {
-	s := q.s
+	p := q.part
 	if q.parent == nil {
-		return s.total
+		return p.total
 	}
 	q.sized()
 	v := q.parent.limitNow()
 	v.Sub(&q.parent.used)
 	v.Add(&q.used)
-	for i := 0; i < s.sizes.N; i++ {
+	for i := 0; i < p.sizes.N; i++ {
 		v.Set(i, max(v.At(i), 0))
 	}
 	v.Min(&q.max)
 	if q.cap != nil {
-		q.cap.Lease.Left(s.now, &v)
+		q.cap.Lease.Left(p.now, &v)
 	}
 	return v
 }
@@ -157,14 +157,14 @@ func (a *App) Headroom() amounts.Vec {
 }
 
 func (a *App) headroom() amounts.Vec {
-	s := a.queue.s
+	p := a.queue.part
 	v, of := a.queue.left(), a.queue.limitNow()
-	if limit, has := s.policy.userLimit(s, a.user); has {
-		if s.sizes.Compare(&limit, &of, &s.total) >= 0 {
+	if limit, has := p.policy.userLimit(p, a.user); has {
+		if p.sizes.Compare(&limit, &of, &p.total) >= 0 {
 			limit = of
 		}
 		limit.Sub(&a.user.used)
-		for i := 0; i < s.sizes.N; i++ {
+		for i := 0; i < p.sizes.N; i++ {
 			v.Set(i, min(v.At(i), limit.At(i)))
 		}
 	}
@@ -172,7 +172,7 @@ func (a *App) headroom() amounts.Vec {
 		limit.Sub(&a.user.used)
 		v.Min(&limit)
 	}
-	for i := 0; i < s.sizes.N; i++ {
+	for i := 0; i < p.sizes.N; i++ {
 		v.Set(i, max(v.At(i), 0))
 	}
 	return v
@@ -181,12 +181,12 @@ func (a *App) headroom() amounts.Vec {
 // left returns the rest under the limits of a queue and its ancestors. Reservations count as used: admission counts
 // them (see admits), and so do Hadoop's queues.
 func (q *Queue) left() amounts.Vec {
-	s := q.s
-	left := s.total
+	p := q.part
+	left := p.total
 	for ; q != nil; q = q.parent {
 		limit := q.sized().max
 		if q.cap != nil {
-			q.cap.Lease.Left(s.now, &limit)
+			q.cap.Lease.Left(p.now, &limit)
 		}
 		limit.Sub(&q.used)
 		limit.Sub(&q.held)

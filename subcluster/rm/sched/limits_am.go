@@ -18,20 +18,20 @@ func (l *Line) mayActivate(a *App, set shareSet) (Limit, *Queue) {
 		a = a.amPart
 	}
 	q := a.queue
-	s := q.s
+	p := q.part
 	all, one := q.amLimit(a.user, set)
 	with := q.leaf.amUsed
 	with.Add(&size.V)
 	// One AM may always start per queue, not per user.
-	if first = first || q.leaf.amUsed.IsZero(); first && s.policy.oneAMAlways {
+	if first = first || q.leaf.amUsed.IsZero(); first && p.policy.oneAMAlways {
 		return LimitNone, nil
 	}
-	if !s.sizes.Fits(&with, &all) {
+	if !p.sizes.Fits(&with, &all) {
 		return LimitAM, q
 	}
 	with = a.user.amUsed
 	with.Add(&size.V)
-	if !s.sizes.Fits(&with, &one) {
+	if !p.sizes.Fits(&with, &one) {
 		return LimitUserAM, q
 	}
 	return LimitNone, nil
@@ -60,7 +60,7 @@ func (l *Line) runningOf(user string) int {
 
 // userMaxApps is the number of applications that a user may run at once; 0 for no limit.
 func (l *Line) userMaxApps(user string) int {
-	spec := l.s.tree.spec
+	spec := l.s.main.tree.spec
 	for _, u := range spec.UserMaxApps {
 		if u.User == user {
 			return u.Max
@@ -74,5 +74,5 @@ func (q *Queue) amLimit(u *user, set shareSet) (all, one amounts.Vec) {
 	if q.maxAM < 0 {
 		return amounts.Unlimited, amounts.Unlimited
 	}
-	return q.s.policy.amLimit(q.s, q, u, set)
+	return q.part.policy.amLimit(q.part, q, u, set)
 }

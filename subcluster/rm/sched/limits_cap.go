@@ -17,7 +17,7 @@ func (q *Queue) underCaps(need *amounts.Vec) bool {
 		}
 		have := q.used
 		have.Add(&q.held)
-		if !q.cap.Lease.Admits(&q.s.sizes, q.s.now, &have, need) {
+		if !q.cap.Lease.Admits(&q.part.sizes, q.part.now, &have, need) {
 			return false
 		}
 	}
@@ -41,15 +41,15 @@ func (u *user) underCap(need *amounts.Vec) bool {
 }
 
 func (u *user) capAdmits(need *amounts.Vec) bool {
-	s := u.q.s
+	p := u.q.part
 	k, has := u.q.leaf.caps.Of(u.name)
-	return !has || k.Admits(&s.sizes, s.now, &u.used, need)
+	return !has || k.Admits(&p.sizes, p.now, &u.used, need)
 }
 
 // cap returns a user's limit by the cap; false if there is none.
 func (u *user) cap() (amounts.Vec, bool) {
 	k, has := u.q.leaf.caps.Of(u.name)
-	if has && k.Expired(u.q.s.now) {
+	if has && k.Expired(u.q.part.now) {
 		return amounts.Vec{}, true
 	}
 	return k.Amount, has

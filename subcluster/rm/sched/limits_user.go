@@ -10,29 +10,29 @@ import (
 
 // userAdmits reports whether a user may get one more container: yes, as long as the use is not above the user's
 // limit. It compares dominant shares, as Hadoop compares whole amounts.
-func (p *capacityPolicy) userAdmits(s *Scheduler, u *user) bool {
-	if l := u.q.sized().leaf; u.weight == 1 && (s.sizes.Fits(&u.used, &l.assured) || u.wellWithin()) {
+func (p *capacityPolicy) userAdmits(part *partition, u *user) bool {
+	if l := u.q.sized().leaf; u.weight == 1 && (part.sizes.Fits(&u.used, &l.assured) || u.wellWithin()) {
 		return true
 	}
 	limit := u.limit()
-	return s.sizes.Compare(&u.used, &limit, &s.total) <= 0
+	return part.sizes.Compare(&u.used, &limit, &part.total) <= 0
 }
 
 // wellWithin reports whether a user of weight 1 is certainly below the limit, by dominant shares alone: below an
 // equal part of the active users' use, and below the leaf's bound. It avoids the computation of the whole limit in a
 // queue above its guarantee.
 func (u *user) wellWithin() bool {
-	s, l := u.q.s, u.q.leaf
+	p, l := u.q.part, u.q.leaf
 	if u.waitingApps == 0 {
 		return false
 	}
-	have, shared := s.sizes.Dominant(&u.used, &s.total), l.usedByActive
-	shared.Add(&s.sizes.Least)
-	return have < l.bound && have < s.sizes.Dominant(&shared, &s.total)/max(l.weights, 1)
+	have, shared := p.sizes.Dominant(&u.used, &p.total), l.usedByActive
+	shared.Add(&p.sizes.Least)
+	return have < l.bound && have < p.sizes.Dominant(&shared, &p.total)/max(l.weights, 1)
 }
 
 // userLimit returns the current limit of one user of a leaf.
-func (p *capacityPolicy) userLimit(s *Scheduler, u *user) (amounts.Vec, bool) {
+func (p *capacityPolicy) userLimit(part *partition, u *user) (amounts.Vec, bool) {
 	return u.limit(), true
 }
 
@@ -44,12 +44,12 @@ func (p *capacityPolicy) userLimit(s *Scheduler, u *user) (amounts.Vec, bool) {
 // it the same way, so a user may have more of a type than an equal part. Amounts are rounded up to steps.
 func (u *user) limit() amounts.Vec {
 	q := u.q.sized()
-	s := q.s
-	l, least, n := q.leaf, &s.sizes.Least, s.sizes.N
+	p := q.part
+	l, least, n := q.leaf, &p.sizes.Least, p.sizes.N
 	of := q.base()
-	base := *s.larger(of, least) // at least one container, so that tiny queues can run something
+	base := *p.larger(of, least) // at least one container, so that tiny queues can run something
 	current := base
-	if used := q.usedByUsers(); s.sizes.Compare(&used, &base, &s.total) >= 0 {
+	if used := q.usedByUsers(); p.sizes.Compare(&used, &base, &p.total) >= 0 {
 		current = used
 		current.Add(least)
 	}
@@ -66,15 +66,15 @@ func (u *user) limit() amounts.Vec {
 	}
 	if l.factor < 0 || of.IsZero() {
 		for i := 0; i < n; i++ {
-			most.Set(i, q.max.At(i)/max(s.sizes.Step.At(i), 1)*max(s.sizes.Step.At(i), 1))
+			most.Set(i, q.max.At(i)/max(p.sizes.Step.At(i), 1)*max(p.sizes.Step.At(i), 1))
 		}
 	}
-	limit := *s.larger(&shared, &part)
-	if s.sizes.Compare(&limit, &most, &s.total) >= 0 {
+	limit := *p.larger(&shared, &part)
+	if p.sizes.Compare(&limit, &most, &p.total) >= 0 {
 		limit = most
 	}
 	for i := 0; i < n; i++ {
-		x, st := limit.At(i), max(s.sizes.Step.At(i), 1)
+		x, st := limit.At(i), max(p.sizes.Step.At(i), 1)
 		x = (x + st - 1) / st * st
 		if u.weight != 1 {
 			x = int64(float64(x)*u.weight+1e-6) / st * st

@@ -4,14 +4,14 @@ package sched
 
 import "slices"
 
-// Line returns the partition's line.
+// Line returns the line of applications.
 func (s *Scheduler) Line() *Line { return &s.line }
 
 // push adds an application to the line of its leaf.
 func (l *Line) push(a *App) {
 	u, leaf := a.user, a.queue.leaf
 	leaf.pendingApps++
-	l.s.retries.watch(a.queue)
+	l.s.main.retries.watch(a.queue)
 	u.pending.Push(a)
 	if u.pendSlot == 0 {
 		leaf.pending.Push(u)
@@ -88,8 +88,8 @@ func (u *user) setInLine() {
 // wanting is the number of users of a leaf that want containers, or the start of their first application.
 func (q *Queue) wanting() int {
 	n := q.leaf.active
-	if main := q.s.main; main != nil {
-		q = main.tree.at(q.path)
+	if q.part.label != "" {
+		q = q.part.cluster.main.tree.at(q.path)
 	}
 	return n + q.leaf.inLine
 }
@@ -105,7 +105,7 @@ func (l *Line) try(q *Queue) {
 // hold records a leaf in which applications stay in line.
 func (l *Line) hold(q *Queue) {
 	if !q.leaf.heldAMs {
-		q.leaf.heldAMs, q.leaf.heldAt = true, l.s.now
+		q.leaf.heldAMs, q.leaf.heldAt = true, l.s.main.now
 		l.held = append(l.held, q)
 	}
 }
@@ -114,6 +114,5 @@ func (l *Line) hold(q *Queue) {
 // limit, which rises when other queues release resources. A user's part of it rises when other users of the queue are
 // satisfied.
 func (l *Line) mayStart() {
-	line := &l.s.whole().line
-	line.heldDue = len(line.held)
+	l.heldDue = len(l.held)
 }

@@ -38,11 +38,11 @@ func (s *Scheduler) Move(a *App, to *Queue) error {
 			"",
 		)
 	}
-	if err := s.movable(a, to); err != nil {
+	if err := s.main.movable(a, to); err != nil {
 		return err
 	}
 	for _, x := range a.parts {
-		p := x.queue.s
+		p := x.queue.part
 		if !p.exclusive {
 			continue // lent containers count towards no maximum
 		}
@@ -50,12 +50,12 @@ func (s *Scheduler) Move(a *App, to *Queue) error {
 			return err
 		}
 	}
-	s.move(a, to)
+	s.line.move(a, to)
 	return nil
 }
 
 // movable rejects a move that would take a queue above its maximum.
-func (s *Scheduler) movable(a *App, to *Queue) error {
+func (part *partition) movable(a *App, to *Queue) error {
 	for p := to; p.parent != nil; p = p.parent {
 		if p.isAbove(a.queue) {
 			break // its use already counts there
@@ -63,7 +63,7 @@ func (s *Scheduler) movable(a *App, to *Queue) error {
 		if (a.containers > 0 || a.main == nil) && p.sized().bounded && !p.admits(&a.used, 1, nil) {
 			return invalid(
 				fmt.Sprintf("Moving %s to queue %s would break the maximum of %s", a.id, to.path, p.path),
-				fmt.Sprintf("it uses %s", s.sizes.Resource(&a.used)),
+				fmt.Sprintf("it uses %s", part.sizes.Resource(&a.used)),
 				"",
 			)
 		}
@@ -71,42 +71,54 @@ func (s *Scheduler) movable(a *App, to *Queue) error {
 	return nil
 }
 
-func (s *Scheduler) move(a *App, to *Queue) {
-	for _, w := range a.asks {
-		s.retries.unblock(w)
-		if w.hold != nil {
-			s.reservations.drop(w.hold)
-		}
-	}
+// move moves an application, with its place in line.
+func (l *Line) move(a *App, to *Queue) {
+	p := &l.s.main
 	activated, inLine := a.activated, a.pendSlot != 0
-	if a.waits {
-		s.setWaits(a, false)
-	}
-	s.line.Deactivate(a)
-	from, user := a.queue, a.user.name
-	s.transfer(a, -1)
-	s.leave(a)
-	s.freed(from)
-	s.retries.touch(from)
-	s.Enter(a, to, user)
+	p.retire(a)
+	l.Deactivate(a)
+	p.move(a, to)
 	for _, x := range a.parts {
-		p := x.queue.s
-		p.move(x, p.counterpart(to))
+		x.queue.part.retire(x)
+		x.queue.part.move(x, x.queue.part.counterpart(to))
 	}
-	s.transfer(a, 1)
-	s.retries.touch(to)
 	switch {
 	case activated:
-		s.line.setRunning(a) // it already runs: the new queue's limits on AMs apply to later ones
-		s.Serve(a)
+		l.setRunning(a) // it already runs: the new queue's limits on AMs apply to later ones
+		l.s.Serve(a)
 	case inLine:
-		s.line.push(a)
+		l.push(a)
 	}
 }
 
+// retire removes an application from the order of service, and its asks from reserved nodes and blocked queues.
+func (p *partition) retire(a *App) {
+	for _, w := range a.asks {
+		p.retries.unblock(w)
+		if w.hold != nil {
+			p.reservations.drop(w.hold)
+		}
+	}
+	if a.waits {
+		p.setWaits(a, false)
+	}
+}
+
+// move moves a retired application to a queue.
+func (p *partition) move(a *App, to *Queue) {
+	from, user := a.queue, a.user.name
+	p.transfer(a, -1)
+	p.leave(a)
+	p.freed(from)
+	p.retries.touch(from)
+	p.enter(a, to, user)
+	p.transfer(a, 1)
+	p.retries.touch(to)
+}
+
 // transfer adds or subtracts all use and asks of an application.
-func (s *Scheduler) transfer(a *App, sign int64) {
-	s.changes.app(a)
+func (p *partition) transfer(a *App, sign int64) {
+	p.changes.app(a)
 	a.user.uses(&a.used, sign)
 	for q := a.queue; q != nil; q = q.parent {
 		q.used.AddTimes(&a.used, sign)

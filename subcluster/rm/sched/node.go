@@ -22,10 +22,10 @@ const (
 
 // AddNode registers a node, empty and Off; its serial numbers start with 0.
 func (s *Scheduler) AddNode(n *Node, id creel.NodeID, rack string) {
-	*n = Node{nodeRest: &nodeRest{id: id, of: s}, serial: int32(len(s.nodes.All()))}
-	s.nodes.Skip()
-	s.nodes.locate(n, rack)
-	for _, p := range s.parts {
+	*n = Node{nodeRest: &nodeRest{id: id, of: &s.main}, serial: int32(len(s.main.nodes.All()))}
+	s.main.nodes.Skip()
+	s.main.nodes.locate(n, rack)
+	for _, p := range s.labelled {
 		p.nodes.Skip()
 	}
 }
@@ -43,9 +43,9 @@ func (ns *nodes) locate(n *Node, rack string) {
 func (s *Scheduler) SetRack(n *Node, name string) { n.of.nodes.setRack(n, name) }
 
 func (ns *nodes) setRack(n *Node, name string) {
-	s := ns.s
+	p := ns.part
 	if r := ns.Named(name); r != n.rack {
-		s.tags.move(n, r.Name())
+		p.tags.move(n, r.Name())
 		ns.Move(n.serial, n.rack, r)
 		n.rack = r
 		ns.reindex(n)
@@ -57,7 +57,7 @@ func (ns *nodes) setRack(n *Node, name string) {
 func (s *Scheduler) SetUse(n *Node, u Use) { n.of.nodes.setUse(n, u) }
 
 func (ns *nodes) setUse(n *Node, u Use) {
-	s := ns.s
+	p := ns.part
 	was := n.use
 	if was == u {
 		return
@@ -68,12 +68,12 @@ func (ns *nodes) setUse(n *Node, u Use) {
 		if u == Off {
 			sign = -1
 		}
-		s.active += int(sign)
-		s.total.AddTimes(&n.total, sign)
-		s.resizeDue = true
+		p.active += int(sign)
+		p.total.AddTimes(&n.total, sign)
+		p.resizeDue = true
 	}
 	if u != Open && n.hold != nil {
-		s.reservations.drop(n.hold)
+		p.reservations.drop(n.hold)
 	}
 	ns.reindex(n)
 	if u == Open {
@@ -85,17 +85,17 @@ func (ns *nodes) setUse(n *Node, u Use) {
 func (s *Scheduler) SetTotal(n *Node, v *amounts.Vec) { n.of.nodes.setTotal(n, v) }
 
 func (ns *nodes) setTotal(n *Node, v *amounts.Vec) {
-	s := ns.s
+	p := ns.part
 	if n.use != Off {
-		s.total.Sub(&n.total)
-		s.total.Add(v)
-		s.resizeDue = true
+		p.total.Sub(&n.total)
+		p.total.Add(v)
+		p.resizeDue = true
 	}
 	n.free.Add(v)
 	n.free.Sub(&n.total)
 	n.total = *v
-	if n.hold != nil && !s.sizes.Fits(&n.hold.size.V, v) {
-		s.reservations.drop(n.hold)
+	if n.hold != nil && !p.sizes.Fits(&n.hold.size.V, v) {
+		p.reservations.drop(n.hold)
 	}
 	ns.reindex(n)
 	ns.roomOn(n)
@@ -106,7 +106,7 @@ func (n *Node) roomy() bool { return n.use == Open && !n.held }
 
 // reindex moves a node to the position of its free resources.
 func (ns *nodes) reindex(n *Node) {
-	ns.s.changes.node(n)
+	ns.part.changes.node(n)
 	ns.Update(n.serial, n.rack, &n.free, n.roomy())
 }
 
@@ -130,11 +130,12 @@ func (ns *nodes) roomEverywhere() {
 // Heartbeat counts a heartbeat of a node with free resources as an opportunity skipped by asks with preferred places;
 // see delay.go.
 func (s *Scheduler) Heartbeat(n *Node) {
-	if len(s.parts) > 0 {
-		s = n.of
+	p := &s.main
+	if len(s.labelled) > 0 {
+		p = n.of
 	}
-	if s.delays.waiting.Len() > 0 && n.roomy() && s.sizes.Fits(&s.sizes.Least, &n.free) {
-		s.delays.opportunity()
+	if p.delays.waiting.Len() > 0 && n.roomy() && p.sizes.Fits(&p.sizes.Least, &n.free) {
+		p.delays.opportunity()
 	}
 }
 
@@ -143,11 +144,11 @@ func (ns *nodes) find(w *Ask) *Node { return ns.findOn(nil, w) }
 
 // findOn is find within a rack; anywhere if it is nil.
 func (ns *nodes) findOn(r *topology.Rack, w *Ask) *Node {
-	s := ns.s
+	p := ns.part
 	need, black := &w.size.V, &w.app.black
 	suits := func(i int32) bool {
 		n := ns.At(i)
-		return s.sizes.Fits(need, &n.free) && !black.bars(n)
+		return p.sizes.Fits(need, &n.free) && !black.bars(n)
 	}
 	if w.want != nil {
 		return ns.findFor(r, w, suits)
@@ -157,9 +158,9 @@ func (ns *nodes) findOn(r *topology.Rack, w *Ask) *Node {
 
 // findFor is findOn for an ask with a constraint.
 func (ns *nodes) findFor(r *topology.Rack, w *Ask, suits func(i int32) bool) *Node {
-	s := ns.s
+	p := ns.part
 	return ns.Find(r, &w.size.V, nodeOrder(w.app.queue.nodes), func(i int32) bool {
-		return suits(i) && s.tags.satisfied(w, ns.At(i))
+		return suits(i) && p.tags.satisfied(w, ns.At(i))
 	})
 }
 

@@ -74,7 +74,7 @@ func (o *ordering) rankOf(c *Queue) rank {
 func (q *Queue) rerank() {
 	if !q.outranked && q.slot != 0 {
 		q.outranked = true
-		q.s.walk.outranked = append(q.s.walk.outranked, q)
+		q.part.walk.outranked = append(q.part.walk.outranked, q)
 	}
 }
 
@@ -118,8 +118,8 @@ func (a *App) rerank() {
 
 // useDominant is the largest share that the application has of any type.
 func useDominant(a *App) float64 {
-	s := a.queue.s
-	return s.sizes.Dominant(&a.used, &s.total)
+	p := a.queue.part
+	return p.sizes.Dominant(&a.used, &p.total)
 }
 
 // weightNow avoids division by a weight of zero: such a queue is served last.

@@ -12,8 +12,8 @@ var drfOrder = &ordering{
 // drfRank is Dominant Resource Fairness between queues: the largest share of any resource over the weight, with
 // FairScheduler's minimum shares compared type by type.
 func drfRank(q *Queue) rank {
-	s := q.sized().s
-	r := rank{ratio: s.sizes.Dominant(&q.used, &s.total) / q.weightNow()}
+	p := q.sized().part
+	r := rank{ratio: p.sizes.Dominant(&q.used, &p.total) / q.weightNow()}
 	if q.minimum.IsZero() {
 		return r
 	}
@@ -24,9 +24,9 @@ func drfRank(q *Queue) rank {
 	r.needed = math.Inf(1)
 	// The dominant resource of the use determines whether the minimum is met.
 	top, best := 0, -1.0
-	for i := 0; i < s.sizes.Check; i++ {
-		if s.total.At(i) > 0 {
-			if s := float64(q.used.At(i)) / float64(s.total.At(i)); s > best {
+	for i := 0; i < p.sizes.Check; i++ {
+		if p.total.At(i) > 0 {
+			if s := float64(q.used.At(i)) / float64(p.total.At(i)); s > best {
 				top, best = i, s
 			}
 		}

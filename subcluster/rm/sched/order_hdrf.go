@@ -31,9 +31,9 @@ var hdrfOrder = &ordering{
 func hdrfRank(q *Queue) rank {
 	v := q.rescaled()
 	share := 0.0
-	for i := 0; i < q.s.sizes.Check; i++ {
-		if q.s.total.At(i) > 0 {
-			share = max(share, v[i]/float64(q.s.total.At(i)))
+	for i := 0; i < q.part.sizes.Check; i++ {
+		if q.part.total.At(i) > 0 {
+			share = max(share, v[i]/float64(q.part.total.At(i)))
 		}
 	}
 	return rank{ratio: share / q.weightNow()}
@@ -41,12 +41,12 @@ func hdrfRank(q *Queue) rank {
 
 func (q *Queue) rescaled() (out [amounts.MaxTypes]float64) {
 	if q.leaf != nil {
-		for i := 0; i < q.s.sizes.N; i++ {
+		for i := 0; i < q.part.sizes.N; i++ {
 			out[i] = float64(q.used.At(i))
 		}
 		return out
 	}
-	s := q.s
+	p := q.part
 	least := math.Inf(1)
 	var parts [][amounts.MaxTypes]float64
 	var shares []float64
@@ -56,9 +56,9 @@ func (q *Queue) rescaled() (out [amounts.MaxTypes]float64) {
 		}
 		v := c.rescaled()
 		share := 0.0
-		for i := 0; i < s.sizes.Check; i++ {
-			if s.total.At(i) > 0 {
-				share = max(share, v[i]/float64(s.total.At(i)))
+		for i := 0; i < p.sizes.Check; i++ {
+			if p.total.At(i) > 0 {
+				share = max(share, v[i]/float64(p.total.At(i)))
 			}
 		}
 		share /= c.weightNow()
@@ -79,9 +79,9 @@ func (q *Queue) rescaled() (out [amounts.MaxTypes]float64) {
 // blocked reports whether nothing below the queue can be served: the cluster has less of some type left than the
 // queue's smallest need.
 func (q *Queue) blocked() bool {
-	left := q.s.total
-	left.Sub(&q.s.tree.root.used)
-	for i := 0; i < q.s.sizes.Check; i++ {
+	left := q.part.total
+	left.Sub(&q.part.tree.root.used)
+	for i := 0; i < q.part.sizes.Check; i++ {
 		if q.least.At(i) < amounts.Unbounded && q.least.At(i) > left.At(i) {
 			return true
 		}

@@ -16,8 +16,8 @@ var priorityUtilizationOrder = &ordering{
 // useRank is CapacityScheduler's used capacity: used over guaranteed, by the
 // calculator's measure (memory, or the dominant share of each).
 func useRank(q *Queue) rank {
-	s := q.sized().s
-	used, have := s.sizes.Dominant(&q.used, &s.total), q.promised
+	p := q.sized().part
+	used, have := p.sizes.Dominant(&q.used, &p.total), q.promised
 	r := rank{}
 	switch {
 	case have > 0 && !math.IsInf(have, 1):

@@ -12,10 +12,9 @@ import (
 )
 
 // A node label makes a partition of the cluster: a node has one label or none, and belongs to one partition. Each
-// partition is a separate Scheduler over its nodes, with the same queues, which have the label's capacities
-// (queues.Partition). The owner calls the default partition's, which calls the others. So a queue's guarantee,
-// maximum, use, demand and AM limit, and a user's limit, are per partition without further code in the decisions.
-// Without labels the only cost is the check that there are none.
+// partition decides over its own nodes and its own copies of the queues, which have the label's capacities
+// (queues.Partition). So a queue's guarantee, maximum, use, demand and AM limit, and a user's limit, are per partition
+// without further code in the decisions. Without labels the only cost is the check that there are none.
 //
 // An application that asks in a partition, or has a container there, has a separate App in it (App.parts), with the
 // partition's queue and user. Numbers of applications, their activation and their priority belong to the default
@@ -36,7 +35,7 @@ func (s *Scheduler) SetPartitions(list []Partition) error {
 		p := s.partition(x.Label)
 		if p == nil {
 			var err error
-			if p, err = s.newPartition(x.Label); err != nil {
+			if p, err = s.addPartition(x.Label); err != nil {
 				return err
 			}
 		}
@@ -46,7 +45,7 @@ func (s *Scheduler) SetPartitions(list []Partition) error {
 		}
 	}
 	s.lending.shared = 0
-	for _, p := range s.parts {
+	for _, p := range s.labelled {
 		if !p.exclusive {
 			s.lending.shared++
 		}
@@ -54,54 +53,72 @@ func (s *Scheduler) SetPartitions(list []Partition) error {
 	return nil
 }
 
-func (s *Scheduler) newPartition(label string) (*Scheduler, error) {
-	p, err := partitionOf(s, label)
+func (s *Scheduler) addPartition(label string) (*partition, error) {
+	p, err := s.partitionOf(label)
 	if err != nil {
 		return nil, err
 	}
 	p.preempt.configure(p.tree.spec.Preemption)
-	s.parts, s.further = append(s.parts, p), true
-	slices.SortFunc(s.parts, func(a, b *Scheduler) int { return strings.Compare(a.label, b.label) })
+	s.labelled = append(s.labelled, p)
+	slices.SortFunc(s.labelled, func(a, b *partition) int { return strings.Compare(a.label, b.label) })
 	return p, nil
 }
 
 // partitionOf makes the partition of a label without adding it, and without deadlines.
-func partitionOf(s *Scheduler, label string) (*Scheduler, error) {
-	spec := s.tree.spec.Partition(label)
+func (s *Scheduler) partitionOf(label string) (*partition, error) {
+	m := &s.main
+	spec := m.tree.spec.Partition(label)
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
-	p := &Scheduler{
-		sizes:        s.sizes, // only the default partition makes new sizes
+	p := &partition{
+		sizes:        m.sizes, // only the default partition makes new sizes
 		label:        label,
 		exclusive:    true,
-		main:         s,
-		reservations: reservations{share: s.reservations.share},
-		nodes:        nodes{portInNames: s.nodes.portInNames},
-		now:          s.now,
-		changes:      s.changes,
-		leases:       s.leases,
-		timers:       s.timers,
-		tags:         Tags{counts: s.tags.counts},
+		reservations: reservations{share: m.reservations.share},
+		nodes:        nodes{portInNames: m.nodes.portInNames},
+		now:          m.now,
+		changes:      m.changes,
+		leases:       m.leases,
+		tags:         Tags{counts: m.tags.counts},
 	}
-	p.init(&spec)
-	if s.preempt.from != nil {
+	p.init(s, &spec)
+	if m.preempt.from != nil {
 		p.preempt.from = partitionContainers{p}
 	}
 	p.tree.plant()
 	p.mirrorMade()
-	for range s.nodes.All() {
+	for range m.nodes.All() {
 		p.nodes.Skip()
 	}
 	return p, nil
 }
 
-// partition returns the partition of a label, nil for none; the partition without a label is s.
-func (s *Scheduler) partition(label string) *Scheduler {
-	if label == "" {
-		return s
+// others returns the partitions of labels for the one without a label, and none for the others.
+func (p *partition) others() []*partition {
+	if p.label != "" {
+		return nil
 	}
-	for _, p := range s.parts {
+	return p.cluster.labelled
+}
+
+// line returns the line of applications for the partition without a label, where they are activated; nil for others.
+func (p *partition) line() *Line {
+	if p.label != "" {
+		return nil
+	}
+	return &p.cluster.line
+}
+
+// ms returns the time of the latest event in ms since the epoch.
+func (p *partition) ms() int64 { return p.now / 1e6 }
+
+// partition returns the partition of a label, nil for none; "" is that of the nodes without a label.
+func (s *Scheduler) partition(label string) *partition {
+	if label == "" {
+		return &s.main
+	}
+	for _, p := range s.labelled {
 		if p.label == label {
 			return p
 		}
@@ -109,29 +126,21 @@ func (s *Scheduler) partition(label string) *Scheduler {
 	return nil
 }
 
-// whole returns the default partition's scheduler, which has all nodes.
-func (s *Scheduler) whole() *Scheduler {
-	if s.main != nil {
-		return s.main
-	}
-	return s
-}
-
 // FindOn returns the queue with exactly this path, in the partition of a label; nil if there is no such queue, or no
 // such label.
 func (t *Tree) FindOn(path creel.QueuePath, label string) *Queue {
-	if p := t.s.partition(label); p != nil {
+	if p := t.part.cluster.partition(label); p != nil {
 		return p.tree.at(path)
 	}
 	return nil
 }
 
 // partitionOr is partition for a label that existed, and may have no nodes now.
-func (s *Scheduler) partitionOr(label string) *Scheduler {
+func (s *Scheduler) partitionOr(label string) *partition {
 	if p := s.partition(label); p != nil {
 		return p
 	}
-	p, err := s.newPartition(label)
+	p, err := s.addPartition(label)
 	if err != nil {
 		panic("partition of queues that were checked: " + err.Error())
 	}
@@ -139,10 +148,10 @@ func (s *Scheduler) partitionOr(label string) *Scheduler {
 }
 
 // Partitioned reports whether any node labels exist.
-func (s *Scheduler) Partitioned() bool { return len(s.parts) > 0 }
+func (s *Scheduler) Partitioned() bool { return len(s.labelled) > 0 }
 
-// appIn returns the App of an application of the default partition s in partition p, and creates it the first time.
-func (s *Scheduler) appIn(a *App, p *Scheduler) *App {
+// appIn returns the App of an application of the default partition in partition p, and creates it the first time.
+func (s *Scheduler) appIn(a *App, p *partition) *App {
 	if x := a.partIn(p); x != nil {
 		return x
 	}
@@ -150,25 +159,25 @@ func (s *Scheduler) appIn(a *App, p *Scheduler) *App {
 		id: a.id, owner: a.owner, priority: a.priority, seq: a.seq, accrued: p.ms(),
 		main: a, open: a.open, activated: a.activated, black: a.black,
 	}
-	p.Enter(x, p.counterpart(a.queue), a.user.name)
+	p.enter(x, p.counterpart(a.queue), a.user.name)
 	a.parts = append(a.parts, x)
 	return x
 }
 
 // on returns the partition of a node and the App that has a's containers there.
-func (s *Scheduler) on(a *App, n *Node) (*Scheduler, *App) {
-	if n.of == s {
-		return s, a
+func (s *Scheduler) on(a *App, n *Node) (*partition, *App) {
+	if n.of == &s.main {
+		return n.of, a
 	}
 	return n.of, s.appIn(a, n.of)
 }
 
 // partitionContainers is preemption's interface to the owner, for one partition.
-type partitionContainers struct{ p *Scheduler }
+type partitionContainers struct{ p *partition }
 
 // Apps calls yield for each application's App in the partition.
 func (k partitionContainers) Apps(yield func(*App) bool) {
-	k.p.main.preempt.from.Apps(func(a *App) bool {
+	k.p.cluster.main.preempt.from.Apps(func(a *App) bool {
 		x := a.partIn(k.p)
 		return x == nil || yield(x)
 	})
@@ -176,11 +185,13 @@ func (k partitionContainers) Apps(yield func(*App) bool) {
 
 // Newest returns the containers in all partitions: a round skips those of others.
 func (k partitionContainers) Newest(x *App, out []Container) []Container {
-	return k.p.main.preempt.from.Newest(x.main, out)
+	return k.p.cluster.main.preempt.from.Newest(x.main, out)
 }
 
 // Weight returns the weight of the whole application.
-func (k partitionContainers) Weight(x *App) float64 { return k.p.main.preempt.from.Weight(x.main) }
+func (k partitionContainers) Weight(x *App) float64 {
+	return k.p.cluster.main.preempt.from.Weight(x.main)
+}
 
 // HeldContainer is a container on a node whose label changes.
 type HeldContainer struct {
@@ -219,7 +230,7 @@ func (s *Scheduler) SetLabel(n *Node, label string, held []HeldContainer) {
 		h := &held[i]
 		p, x := s.on(h.App, n)
 		p.charge(x, h.Size, 1)
-		s.changes.charged(x.queue)
+		p.changes.charged(x.queue)
 	}
 	to.nodes.setUse(n, use)
 }
@@ -228,56 +239,67 @@ func (s *Scheduler) SetLabel(n *Node, label string, held []HeldContainer) {
 func (n *Node) Label() string { return n.of.label }
 
 // Lends reports whether the node may run containers that did not ask for its label.
-func (n *Node) Lends() bool { return n.of.main != nil && !n.of.exclusive }
+func (n *Node) Lends() bool { return n.of.label != "" && !n.of.exclusive }
 
-// partitionsDue lets the other partitions make due decisions, collects their grants, and lends their idle resources.
+// labelledDue lets the other partitions make due decisions, collects their grants, and lends their idle resources.
 // It reports whether the default partition has more decisions to make after it.
-func (s *Scheduler) partitionsDue() bool {
+func (s *Scheduler) labelledDue() bool {
 	for {
-		for _, p := range s.parts {
-			for _, g := range p.Schedule() {
+		for _, p := range s.labelled {
+			p.decide()
+			for _, g := range p.grants {
 				g.App = g.App.whole()
 				if g.Rare == nil {
 					g.Rare = &GrantExtra{}
 				}
 				g.Rare.Label = p.label
-				s.grants = append(s.grants, g)
+				s.main.grants = append(s.main.grants, g)
 			}
+			p.grants = p.grants[:0]
 		}
-		if s.lending.lend(); !slices.ContainsFunc(s.parts, (*Scheduler).due) {
+		if s.lending.lend(); !slices.ContainsFunc(s.labelled, (*partition).due) {
 			break
 		}
 	}
-	return s.due()
+	return s.main.due() || len(s.line.due) > 0
 }
 
-// due reports whether Schedule has a decision to make.
-func (s *Scheduler) due() bool {
-	return s.resizeDue || s.tags.changed || len(s.line.due)+len(s.nodes.dirty)+len(s.retries.due) > 0
+// due reports whether the partition has a decision to make.
+func (p *partition) due() bool {
+	return p.resizeDue || p.tags.changed || len(p.nodes.dirty)+len(p.retries.due) > 0
 }
 
 // init creates the initially empty parts, for a tree of queues.
-func (s *Scheduler) init(spec *queues.Spec) {
-	s.places.Nodes = &s.nodes.Map
-	s.nodes.Init(&s.sizes, func(n *Node) (*amounts.Vec, bool) { return &n.free, n.roomy() })
-	s.delays.init(s)
-	s.preempt.s, s.tags.s, s.lending.s, s.walk.s = s, s, s, s
-	s.nodes.s, s.reservations.s, s.increases.s = s, s, s
-	s.line = Line{s: s, running: map[string]*int{}}
-	s.policy = policyOf(spec)
-	s.tree = newTree(s, spec)
+func (p *partition) init(cluster *Scheduler, spec *queues.Spec) {
+	p.cluster = cluster
+	p.places.Nodes = &p.nodes.Map
+	p.nodes.Init(&p.sizes, func(n *Node) (*amounts.Vec, bool) { return &n.free, n.roomy() })
+	p.delays.init(p)
+	p.preempt.part, p.tags.part, p.walk.part = p, p, p
+	p.nodes.part, p.reservations.part, p.increases.part = p, p, p
+	p.policy = policyOf(spec)
+	p.tree = newTree(p, spec)
+}
+
+// absent returns the partitions of labels that the cluster lacks, for the one without a label; none for the others.
+func (p *partition) absent() []*partition {
+	if p.label != "" {
+		return nil
+	}
+	return p.cluster.absentPartitions()
 }
 
 // absentPartitions returns the partitions of labels that queues list and the cluster lacks, by label.
-func absentPartitions(s *Scheduler) []*Scheduler {
-	if s.main != nil || !s.policy.knowsLabels {
+func (s *Scheduler) absentPartitions() []*partition {
+	spec := s.main.tree.spec
+	if !s.main.policy.knowsLabels {
 		return nil
 	}
-	if s.absents.of != s.tree.spec {
-		s.absents = absentLabels{of: s.tree.spec}
-		for _, label := range s.tree.spec.ListedLabels() {
+	if s.absents.of != spec {
+		s.absents = absentLabels{of: spec}
+		for _, label := range spec.ListedLabels() {
 			// An invalid share is reported when the label is added.
-			if p, err := partitionOf(s, label); err == nil {
+			if p, err := s.partitionOf(label); err == nil {
 				s.absents.parts = append(s.absents.parts, p)
 			}
 		}
@@ -285,6 +307,6 @@ func absentPartitions(s *Scheduler) []*Scheduler {
 	if len(s.absents.parts) == 0 {
 		return nil
 	}
-	known := func(p *Scheduler) bool { return s.partition(p.label) != nil }
+	known := func(p *partition) bool { return s.partition(p.label) != nil }
 	return slices.DeleteFunc(slices.Clone(s.absents.parts), known)
 }

@@ -16,19 +16,29 @@ import (
 // These are the parts of the scheduler, each with its own state. Their methods are in the files that their comments or
 // names say. data.go has what they work on.
 
-// Scheduler allocates containers. It has one owner; see the package documentation for the owner's duties.
+// Scheduler allocates containers in the partitions of a cluster. It has one owner; see the package documentation for
+// the owner's duties. Decisions are made in a partition; the Scheduler has only state and decisions about several.
 type Scheduler struct {
+	main     partition    // of the nodes without a label: the default one
+	labelled []*partition // by label; see partition.go
+	absents  absentLabels
+
+	line    Line
+	lending lending
+	timers  timers
+	seq     int64 // applications so far
+}
+
+// partition has the nodes of one label, or those without a label, and allocates their resources among the queues.
+type partition struct {
 	sizes  amounts.Sizes
 	policy policy
 	now    int64 // ns since epoch, of the latest event
 
-	// Partitions; see partition.go.
-	parts     []*Scheduler // partitions of labels; only the default partition has them
-	main      *Scheduler   // the default partition's; nil in itself
-	label     string
+	cluster   *Scheduler
+	label     string // "" for nodes without one
 	exclusive bool
-	lending   lending
-	absents   absentLabels
+	stinted   bool // a cap prevented borrowing here; see lending
 
 	// Free resources.
 	nodes        nodes
@@ -39,21 +49,17 @@ type Scheduler struct {
 
 	// Demand.
 	tree    Tree
-	line    Line
 	walk    walk
 	delays  delays
 	tags    Tags
 	planned *capacities  // of the federation; nil: configured capacities apply
 	leases  *leases.Book // of all partitions, which share it
-	seq     int64        // applications so far
 	waiting int          // applications with outstanding asks that may be granted containers
 
 	// Work for the cycle.
 	resizeDue bool    // the cluster or a plan changed: see resize
 	retries   retries // where limits loosened
-	timers    *timers // of all partitions, which share them
 	grants    []Grant // of the current cycle
-	further   bool    // there are partitions, or tags.changed; see furtherDue
 
 	preempt Preemption
 
@@ -67,7 +73,7 @@ type Scheduler struct {
 // (tree_add.go, tree_reload.go, tree_made.go). It knows nothing of deadlines and other partitions: reload.go applies
 // each change to these, and sizes the queues after it.
 type Tree struct {
-	s      *Scheduler // of the partition, to which the queues refer
+	part   *partition // of the partition, to which the queues refer
 	spec   *queues.Spec
 	root   *Queue
 	byPath map[creel.QueuePath]*Queue
@@ -81,18 +87,19 @@ type Tree struct {
 }
 
 // Line has the applications that wait for their activation, in each leaf by user and by priority, and the leaves that
-// are due for a try. The default partition's has all applications; the lines of other partitions stay empty.
+// are due for a try. The leaves are those of the partition without a label.
 type Line struct {
 	s       *Scheduler
 	running map[string]*int // activated applications by user
 	due     []*Queue        // leaves with applications that may be activated
 	held    []*Queue        // leaves with applications that limits stopped; the oldest last try first
 	heldDue int             // number of them to try again
+	tries   int             // of these, in the current Schedule
 }
 
 // walk goes through the waiting asks of a partition in the order of service: by queue, user, application and priority.
 type walk struct {
-	s         *Scheduler // the partition
+	part      *partition // the partition
 	outranked []*Queue   // with changed use since the order was last read
 
 	// Set aside by the walk, so that it does not visit them again; reused memory.
@@ -114,21 +121,21 @@ type retries struct {
 // there are gaps.
 type nodes struct {
 	topology.Map[Node]
-	s           *Scheduler // the partition
+	part        *partition // the partition
 	portInNames bool       // asks name a node by host:port, not by host
 	dirty       []*Node    // with more free resources than when last offered
 }
 
 // reservations are the reserved nodes of a partition.
 type reservations struct {
-	s     *Scheduler // the partition
+	part  *partition // the partition
 	share float64    // 0..1 of nodes that may be reserved at once, at least one node
 	count int
 }
 
 // delays are the waits of a partition's asks for their preferred nodes.
 type delays struct {
-	s       *Scheduler // the partition
+	part    *partition // the partition
 	waiting intrusive.Heap[*Ask]
 	count   int64 // skipped opportunities, over all asks
 	serial  int64 // of the last ask that waited
@@ -136,7 +143,7 @@ type delays struct {
 
 // increases try larger sizes of containers on the nodes of a partition.
 type increases struct {
-	s       *Scheduler // the partition
+	part    *partition // the partition
 	waiting int        // for free resources
 }
 
@@ -147,22 +154,20 @@ type timers struct {
 }
 
 // Tags has the scheduling requests of a partition: asks with tags, or with a constraint on the tags and attributes of
-// nodes. Scheduler.Tags returns those of the default partition, which the owner calls.
+// nodes. Scheduler.Tags returns those of the partition without a label, which the owner calls.
 type Tags struct {
-	s       *Scheduler
+	part    *partition
 	counts  *constraints.Tags // and attributes of all nodes, which all partitions share
 	waiting []*Ask            // with a constraint, for a node that satisfies it
 	changed bool              // counts or attributes, since the last try of waiting asks
 }
 
-// lending has the idle resources of shared partitions, and the asks that may borrow them. The default partition lends;
-// of another one only later is used.
+// lending has the idle resources of shared partitions, and the asks that may borrow them.
 type lending struct {
 	s         *Scheduler
 	shared    int     // number of partitions that are not exclusive
 	nodes     []*Node // of shared ones, with resources left by their own asks
 	borrowers []*App  // with new asks, waiting
-	later     bool    // a cap of this partition prevented borrowing
 }
 
 // capacities are the capacities in force.
@@ -176,12 +181,12 @@ type capacities struct {
 // documents and count for the number of applications, and in no decision.
 type absentLabels struct {
 	of    *queues.Spec // the tree that parts belong to
-	parts []*Scheduler
+	parts []*partition
 }
 
 // Preemption takes containers back for those that wait below their share: preempt.go says how.
 type Preemption struct {
-	s      *Scheduler
+	part   *partition
 	on     bool
 	cfg    queues.Preemption
 	from   Containers // nil: never on

@@ -27,7 +27,7 @@ func (k *walk) order() {
 
 // head is the first ask in tree order, nil for none.
 func (k *walk) head() *Ask {
-	q := k.s.tree.root
+	q := k.part.tree.root
 	for q.leaf == nil {
 		if q.ready.Len() == 0 {
 			return nil
@@ -49,7 +49,7 @@ func (k *walk) head() *Ask {
 // are set aside for the walk and put back after it. A child stopped only by its own limit is parked until the limit
 // loosens, so that it costs nothing meanwhile.
 func (k *walk) pick(q *Queue, n *Node) bool {
-	s := k.s
+	p := k.part
 	if q.leaf != nil {
 		return k.pickLeaf(q, n)
 	}
@@ -57,11 +57,11 @@ func (k *walk) pick(q *Queue, n *Node) bool {
 	if q.ordering.relative {
 		q.rankChildren()
 	}
-	inOrder := n == nil || s.retries.blocked > 0 && q.anyBlocked() // check each child, because it may end the walk
+	inOrder := n == nil || p.retries.blocked > 0 && q.anyBlocked() // check each child, because it may end the walk
 	for q.ready.Len() > 0 {
 		// 1. Which child is next? Skip children whose smallest need does not fit.
 		c := q.ready.Top()
-		if !inOrder && !s.sizes.Fits(&c.least, &n.free) {
+		if !inOrder && !p.sizes.Fits(&c.least, &n.free) {
 			if c = k.firstFor(q, n); c == nil {
 				break // the others need more than n has
 			}
@@ -69,17 +69,17 @@ func (k *walk) pick(q *Queue, n *Node) bool {
 		// 2. Does the child's maximum admit anything?
 		if c.sized().bounded && !c.admits(&c.least, 1, nil) {
 			q.ready.Remove(c)
-			s.retries.park(c)
+			p.retries.park(c)
 			continue
 		}
 		// 3. Can a descendant have a container?
-		if n == nil || s.sizes.Fits(&c.least, &n.free) {
+		if n == nil || p.sizes.Fits(&c.least, &n.free) {
 			if found = k.pick(c, n); found {
 				break
 			}
 		}
 		// 4. May later children be tried?
-		if ended = s.retries.endsAt(q, c); ended {
+		if ended = p.retries.endsAt(q, c); ended {
 			break
 		}
 		if c.slot != 0 { // else it left, or was parked by the recursion
@@ -131,7 +131,7 @@ func (k *walk) firstFor(q *Queue, n *Node) *Queue {
 			if best != nil && !h.Less(c, best) {
 				return // neither does any entry below it
 			}
-			if k.s.sizes.Fits(&c.least, &n.free) {
+			if k.part.sizes.Fits(&c.least, &n.free) {
 				best = c
 				return
 			}
@@ -164,7 +164,7 @@ func (q *Queue) back() {
 
 // pickLeaf is pick for a leaf: by user, then by application, then by ask.
 func (k *walk) pickLeaf(q *Queue, n *Node) bool {
-	s := k.s
+	p := k.part
 	asideU, asideA, found, ended := len(k.users), len(k.apps), false, false
 	least := amounts.Unlimited
 	byLimit := true // only limits of users stopped applications
@@ -173,8 +173,8 @@ func (k *walk) pickLeaf(q *Queue, n *Node) bool {
 		u := q.users.Top()
 		for !found && !ended && u.apps.Len() > 0 {
 			a := u.apps.Top()
-			if !s.policy.userAdmits(s, u) || !u.underCap(&s.sizes.Least) {
-				s.retries.stopUser(a)
+			if !p.policy.userAdmits(p, u) || !u.underCap(&p.sizes.Least) {
+				p.retries.stopUser(a)
 				break
 			}
 			byLimit = false
@@ -206,7 +206,7 @@ func (k *walk) pickLeaf(q *Queue, n *Node) bool {
 	q.least = least
 	if byLimit && q.parent != nil && q.slot != 0 && q.users.Len() > 0 {
 		q.parent.ready.Remove(q)
-		s.retries.park(q)
+		p.retries.park(q)
 	}
 	return false
 }
@@ -214,17 +214,17 @@ func (k *walk) pickLeaf(q *Queue, n *Node) bool {
 // pickAsk grants one container for the first ask of an application that can have one. ended reports that an ask waits
 // for the maximum of a queue. Then no later ask may be tried.
 func (k *walk) pickAsk(a *App, n *Node) (found, ended bool) {
-	s := k.s
+	p := k.part
 	for _, w := range a.asks {
-		if w.stops != nil && s.retries.recheck(w.stops) {
+		if w.stops != nil && p.retries.recheck(w.stops) {
 			return false, true
 		}
-		if w.count <= 0 || w.size == nil || n != nil && !s.sizes.Fits(&w.size.V, &n.free) {
+		if w.count <= 0 || w.size == nil || n != nil && !p.sizes.Fits(&w.size.V, &n.free) {
 			continue
 		}
-		if s.give(w, n) {
+		if p.give(w, n) {
 			if w.count == 0 || a.slot == 0 { // else it waits as before
-				s.enroll(a)
+				p.enroll(a)
 			}
 			return true, false
 		}

@@ -9,9 +9,9 @@ import (
 // nodeFor returns the node for one container of w, its distance from the named places, and the reason: n if w may use
 // it now, any node if n is nil. It returns nil if there is none.
 func (ns *nodes) nodeFor(w *Ask, n *Node) (*Node, places.Distance, Reason) {
-	s := ns.s
+	p := ns.part
 	if n != nil {
-		if !s.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) {
+		if !p.sizes.Fits(&w.size.V, &n.free) || w.app.black.bars(n) {
 			return nil, 0, ReasonNone
 		}
 		at, reason := ns.reach(w, n)
@@ -21,7 +21,7 @@ func (ns *nodes) nodeFor(w *Ask, n *Node) (*Node, places.Distance, Reason) {
 		return n, at, reason
 	}
 	h := w.hold
-	if h != nil && s.sizes.Fits(&w.size.V, &h.node.free) && h.node.use == Open && s.tags.allows(w, h.node) {
+	if h != nil && p.sizes.Fits(&w.size.V, &h.node.free) && h.node.use == Open && p.tags.allows(w, h.node) {
 		return h.node, h.at, FromReservation
 	}
 	return ns.seek(w)
@@ -30,7 +30,7 @@ func (ns *nodes) nodeFor(w *Ask, n *Node) (*Node, places.Distance, Reason) {
 // seek searches the whole cluster for a node: listed hosts, then listed racks, then anywhere, as far as delay
 // scheduling and relaxed locality permit.
 func (ns *nodes) seek(w *Ask) (*Node, places.Distance, Reason) {
-	s := ns.s
+	part := ns.part
 	if !w.named.Any() {
 		if w.strict {
 			return nil, 0, ReasonNone
@@ -39,25 +39,25 @@ func (ns *nodes) seek(w *Ask) (*Node, places.Distance, Reason) {
 	}
 	for _, p := range w.named.Hosts {
 		if p.Host == nil {
-			if s.places.Resolve(p); p.Host == nil {
+			if part.places.Resolve(p); p.Host == nil {
 				continue
 			}
 		}
 		for _, n := range p.Host.Nodes() {
-			if n.roomy() && s.sizes.Fits(&w.size.V, &n.free) && !w.app.black.bars(n) && w.rackAsked(n) {
+			if n.roomy() && part.sizes.Fits(&w.size.V, &n.free) && !w.app.black.bars(n) && w.rackAsked(n) {
 				return n, places.AtNode, NodeLocal
 			}
 		}
 	}
 	if len(w.named.Hosts) > 0 {
-		s.delays.start(w)
+		part.delays.start(w)
 	}
 	for _, p := range w.named.Racks {
 		if p.Strict || w.level < places.AtRack && len(w.named.Hosts) > 0 {
 			continue
 		}
 		if p.Rack == nil {
-			if s.places.Resolve(p); p.Rack == nil {
+			if part.places.Resolve(p); p.Rack == nil {
 				continue
 			}
 		}
@@ -68,7 +68,7 @@ func (ns *nodes) seek(w *Ask) (*Node, places.Distance, Reason) {
 	if w.strict {
 		return nil, 0, ReasonNone
 	}
-	s.delays.start(w)
+	part.delays.start(w)
 	if w.level < places.AtAny {
 		return nil, 0, ReasonNone
 	}
@@ -77,8 +77,8 @@ func (ns *nodes) seek(w *Ask) (*Node, places.Distance, Reason) {
 
 // reach returns the distance of n from w's places, or ReasonNone if w may not use it now.
 func (ns *nodes) reach(w *Ask, n *Node) (places.Distance, Reason) {
-	s := ns.s
-	if !s.tags.allows(w, n) {
+	part := ns.part
+	if !part.tags.allows(w, n) {
 		return 0, ReasonNone
 	}
 	if w.hold != nil && w.hold.node == n {
@@ -94,7 +94,7 @@ func (ns *nodes) reach(w *Ask, n *Node) (places.Distance, Reason) {
 		return places.AtNode, NodeLocal
 	}
 	if len(w.named.Hosts) > 0 {
-		s.delays.start(w)
+		part.delays.start(w)
 	}
 	if p := w.named.OnRack(n.rack); p != nil && !p.Strict && (w.level >= places.AtRack || len(w.named.Hosts) == 0) {
 		return places.AtRack, w.rackReason()
@@ -102,7 +102,7 @@ func (ns *nodes) reach(w *Ask, n *Node) (places.Distance, Reason) {
 	if w.strict {
 		return 0, ReasonNone
 	}
-	s.delays.start(w)
+	part.delays.start(w)
 	if w.level < places.AtAny {
 		return 0, ReasonNone
 	}

@@ -31,34 +31,36 @@ type Capacity struct {
 // named, such as newly created ones, divide the rest of their siblings, up to their configured capacity. If siblings
 // have more than their parent, SetCapacities returns an error and changes nothing. Schedule is due.
 func (s *Scheduler) SetCapacities(c Capacities) error {
-	if c.Label != "" {
-		p := s.partition(c.Label)
-		if p == nil {
-			return nil // no node here has, or had, the label
-		}
-		c.Label = ""
-		return p.SetCapacities(c)
+	p := s.partition(c.Label)
+	if p == nil {
+		return nil // no node here has, or had, the label
 	}
-	if err := s.checkCapacities(&c); err != nil {
+	c.Label = ""
+	return p.setCapacities(c)
+}
+
+// setCapacities is SetCapacities for one partition.
+func (part *partition) setCapacities(c Capacities) error {
+	if err := part.checkCapacities(&c); err != nil {
 		return err
 	}
-	was := s.planned
+	was := part.planned
 	if was != nil {
-		s.timers.stop(&was.ends)
+		part.cluster.timers.stop(&was.ends)
 	}
-	s.planned = nil
-	if len(c.Queues) > 0 && c.Until.UnixNano() > s.now {
+	part.planned = nil
+	if len(c.Queues) > 0 && c.Until.UnixNano() > part.now {
 		p := &capacities{Capacities: c, byPath: make(map[creel.QueuePath]float64, len(c.Queues))}
 		for _, q := range c.Queues {
 			p.byPath[q.Queue] = q.Share
 		}
-		p.ends = s.timers.start(c.Until.UnixNano(), func() {
-			s.planned, s.resizeDue = nil, true
+		p.ends = part.cluster.timers.start(c.Until.UnixNano(), func() {
+			part.planned, part.resizeDue = nil, true
 		})
-		s.planned = p
+		part.planned = p
 	}
-	if !was.same(s.planned) { // a longer lease of the same amounts has no effect
-		s.resize()
+	if !was.same(part.planned) { // a longer lease of the same amounts has no effect
+		part.resize()
 	}
 	return nil
 }
@@ -81,12 +83,12 @@ func (p *capacities) same(other *capacities) bool {
 // rounding is the tolerance for sums of shares.
 const rounding = 1e-6
 
-func (s *Scheduler) checkCapacities(c *Capacities) error {
+func (p *partition) checkCapacities(c *Capacities) error {
 	refuse := func(why string, args ...any) error {
 		return invalid("the plan's queue capacities were rejected", fmt.Sprintf(why, args...),
 			"run a rebalancer of the same version; until then the configured capacities apply")
 	}
-	if len(c.Queues) > 0 && !s.policy.guarantees {
+	if len(c.Queues) > 0 && !p.policy.guarantees {
 		return refuse("FairScheduler has weights, and guarantees no parts of a cluster")
 	}
 	shares, sums := make(map[creel.QueuePath]float64, len(c.Queues)), map[creel.QueuePath]float64{}
@@ -108,9 +110,9 @@ func (s *Scheduler) checkCapacities(c *Capacities) error {
 
 // byPlan computes a queue's entitlement; its parent's is already known.
 func (q *Queue) byPlan() {
-	s := q.s
+	part := q.part
 	q.entitled, q.planShare = q.guaranteed, q.absCap
-	p := s.planned
+	p := part.planned
 	if p == nil || q.parent == nil {
 		return
 	}
@@ -127,17 +129,17 @@ func (q *Queue) byPlan() {
 		share = min(q.absCap, max(0, left)/float64(max(others, 1)))
 	}
 	q.planShare, q.entitled = share, amounts.Vec{}
-	for i := 0; i < s.sizes.N; i++ {
-		q.entitled.Set(i, int64(float64(s.total.At(i))*share+1e-6))
+	for i := 0; i < part.sizes.N; i++ {
+		q.entitled.Set(i, int64(float64(part.total.At(i))*share+1e-6))
 	}
 }
 
 // base returns the amount that limits of users and AMs are fractions of.
 func (q *Queue) base() *amounts.Vec {
-	if q.s.planned == nil {
+	if q.part.planned == nil {
 		return &q.guaranteed
 	}
-	return q.s.larger(&q.guaranteed, &q.entitled)
+	return q.part.larger(&q.guaranteed, &q.entitled)
 }
 
 // PlannedView is the part of a plan in force for a queue.
@@ -151,13 +153,13 @@ type PlannedView struct {
 
 // Planned returns the part of a plan in force for a queue, nil without a plan.
 func (q *Queue) Planned() *PlannedView {
-	s := q.s
-	if q.sized(); s.planned == nil || q.parent == nil {
+	p := q.part
+	if q.sized(); p.planned == nil || q.parent == nil {
 		return nil
 	}
 	return &PlannedView{
-		Label: s.label,
-		Share: q.planShare, Amount: s.sizes.Resource(&q.entitled), Version: s.planned.Version, Until: s.planned.Until,
+		Label: p.label,
+		Share: q.planShare, Amount: p.sizes.Resource(&q.entitled), Version: p.planned.Version, Until: p.planned.Until,
 	}
 }
 
@@ -190,11 +192,12 @@ type ConfiguredQueue struct {
 // Configured lists the queues below the root on the nodes of a label, parents before children. The list is empty for
 // an unknown label, or if the scheduler guarantees no parts of a cluster.
 func (s *Scheduler) Configured(label string) []ConfiguredQueue {
-	if s = s.partition(label); s == nil || !s.policy.guarantees {
+	p := s.partition(label)
+	if p == nil || !p.policy.guarantees {
 		return nil
 	}
-	out := make([]ConfiguredQueue, 0, len(s.tree.all))
-	for _, q := range s.tree.all {
+	out := make([]ConfiguredQueue, 0, len(p.tree.all))
+	for _, q := range p.tree.all {
 		if q.sized(); q.parent != nil {
 			out = append(out, ConfiguredQueue{q.path, q.leaf != nil, q.absCap, q.absMax})
 		}

@@ -37,9 +37,9 @@ type traits struct {
 // divider divides the cluster among the queues.
 type divider interface {
 	// size sets guaranteed, max and their fractions. The parent is sized before; the root has everything.
-	size(s *Scheduler, q *Queue)
-	promise(s *Scheduler, q *Queue) float64       // the queue's part of the cluster
-	measure(s *Scheduler, v *amounts.Vec) float64 // an amount as a reported part of the cluster
+	size(p *partition, q *Queue)
+	promise(p *partition, q *Queue) float64       // the queue's part of the cluster
+	measure(p *partition, v *amounts.Vec) float64 // an amount as a reported part of the cluster
 }
 
 // planter decides about the shape of the tree: orders, and queues created on demand.
@@ -52,10 +52,10 @@ type planter interface {
 
 // limiter has the limits of users, of AMs and of numbers of applications.
 type limiter interface {
-	userAdmits(s *Scheduler, u *user) bool               // the user may get one more container
-	userLimit(s *Scheduler, u *user) (amounts.Vec, bool) // the user's current limit; false: no limit
+	userAdmits(p *partition, u *user) bool               // the user may get one more container
+	userLimit(p *partition, u *user) (amounts.Vec, bool) // the user's current limit; false: no limit
 	// amLimit returns the limits of all AMs of a leaf, and of one user's AMs; if u is nil, of a user with weight 1.
-	amLimit(s *Scheduler, q *Queue, u *user, set shareSet) (all, one amounts.Vec)
+	amLimit(p *partition, q *Queue, u *user, set shareSet) (all, one amounts.Vec)
 	maxApps(q *Queue, all int) int // a leaf's part of the limit on all applications
 	maxUserApps(q *Queue) int      // one user's part of leafState.maxApps
 }
@@ -68,12 +68,12 @@ type preempter interface {
 // server orders applications and relaxes the places of their asks.
 type server interface {
 	priority(p int32) int32              // of an application that requests this one
-	patience(s *Scheduler, w *Ask) int64 // opportunities to skip before the ask may use the next level
+	patience(p *partition, w *Ask) int64 // opportunities to skip before the ask may use the next level
 }
 
 // reporter completes views of queues.
 type reporter interface {
-	report(s *Scheduler, q *Queue, v *QueueView)
+	report(p *partition, q *Queue, v *QueueView)
 	// countedAs reports whether a leaf's view counts an application as running or as pending.
 	countedAs(a *App) (running, pending bool)
 }
@@ -89,14 +89,14 @@ func policyOf(spec *queues.Spec) policy {
 }
 
 // MakesUndeclared reports whether a submission may create its queue without a placement rule.
-func (s *Scheduler) MakesUndeclared() bool { return s.policy.makesUndeclared }
+func (s *Scheduler) MakesUndeclared() bool { return s.main.policy.makesUndeclared }
 
 // KnowsLabels reports whether node labels make partitions: under FairScheduler they do not.
-func (s *Scheduler) KnowsLabels() bool { return s.policy.knowsLabels }
+func (s *Scheduler) KnowsLabels() bool { return s.main.policy.knowsLabels }
 
 // ByPartition reports whether applications' use is reported by partition.
-func (s *Scheduler) ByPartition() bool { return s.policy.byPartition }
+func (s *Scheduler) ByPartition() bool { return s.main.policy.byPartition }
 
 // KeepsConstraints reports whether Hadoop's handler named scheduler serves scheduling
 // requests: under FairScheduler only its placement-processor does.
-func (s *Scheduler) KeepsConstraints() bool { return s.policy.keepsConstraints }
+func (s *Scheduler) KeepsConstraints() bool { return s.main.policy.keepsConstraints }

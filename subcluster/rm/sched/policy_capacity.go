@@ -3,6 +3,8 @@
 package sched
 
 import (
+	"slices"
+
 	"math"
 
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -34,24 +36,22 @@ func (p *capacityPolicy) defaultOrder(q *Queue) queues.Policy {
 	return queues.Utilization
 }
 
-func (p *capacityPolicy) measure(s *Scheduler, v *amounts.Vec) float64 {
-	return s.sizes.Dominant(v, &s.total)
+func (p *capacityPolicy) measure(part *partition, v *amounts.Vec) float64 {
+	return part.sizes.Dominant(v, &part.total)
 }
 
 func (p *capacityPolicy) maxApps(q *Queue, all int) int {
-	if p.spec.Vectors && q.s.total.IsZero() {
+	if p.spec.Vectors && q.part.total.IsZero() {
 		return all // no share is known yet
 	}
 	part := q.absCap // the largest over all partitions
-	for _, parts := range [][]*Scheduler{q.s.parts, absentPartitions(q.s)} {
-		for _, p := range parts {
-			if c := p.tree.at(q.path); c != nil {
-				part = max(part, c.sized().absCap)
-			}
+	for _, p := range slices.Concat(q.part.others(), q.part.absent()) {
+		if c := p.tree.at(q.path); c != nil {
+			part = max(part, c.sized().absCap)
 		}
 	}
 	most := int(float32(all) * float32(part)) // Hadoop multiplies so: 16.65 % of 10000 are 1665
-	if q.dynamic || q.s.total.IsZero() && q.absCap == 0 && q.spec.Capacity.Unit == queues.Absolute {
+	if q.dynamic || q.part.total.IsZero() && q.absCap == 0 && q.spec.Capacity.Unit == queues.Absolute {
 		// Without nodes an amount has no share: accept applications, which wait for nodes.
 		most = max(most, 1)
 	}
@@ -83,8 +83,8 @@ func (p *capacityPolicy) priority(want int32) int32 {
 }
 
 // patience is counted in nodes' heartbeats: node-locality-delay for the rack, and more for anywhere.
-func (p *capacityPolicy) patience(s *Scheduler, w *Ask) int64 {
-	nodes := float64(s.active)
+func (p *capacityPolicy) patience(part *partition, w *Ask) int64 {
+	nodes := float64(part.active)
 	toRack := min(float64(p.spec.NodeLocalityDelay), nodes)
 	var toAny float64
 	if extra := p.spec.RackLocalityAdditionalDelay; extra >= 0 {
@@ -110,11 +110,11 @@ func (p *capacityPolicy) patience(s *Scheduler, w *Ask) int64 {
 	return int64(math.Floor(beyond)) + 1
 }
 
-func (p *capacityPolicy) promise(s *Scheduler, q *Queue) float64 {
-	return s.sizes.Dominant(&q.sized().guaranteed, &s.total)
+func (p *capacityPolicy) promise(part *partition, q *Queue) float64 {
+	return part.sizes.Dominant(&q.sized().guaranteed, &part.total)
 }
 
-func (p *capacityPolicy) report(*Scheduler, *Queue, *QueueView) {}
+func (p *capacityPolicy) report(*partition, *Queue, *QueueView) {}
 
 func (p *capacityPolicy) countedAs(a *App) (running, pending bool) { return a.activated, a.InLine() }
 
@@ -129,12 +129,12 @@ func (q *Queue) portion(of *amounts.Vec, abs, f float64) amounts.Vec {
 	if f == 1 {
 		return *of
 	}
-	s := q.s
+	p := q.part
 	if q.spec.Capacity.Unit != queues.Absolute && q.spec.MaxCapacity.Unit != queues.Absolute {
-		of, f = &s.total, product(abs, f)
+		of, f = &p.total, product(abs, f)
 	}
 	var v amounts.Vec
-	for i := 0; i < s.sizes.N; i++ {
+	for i := 0; i < p.sizes.N; i++ {
 		v.Set(i, int64(float64(of.At(i))*f))
 	}
 	return v
@@ -154,7 +154,7 @@ func partByType(sizes *amounts.Sizes, of *amounts.Vec, types []queues.TypePercen
 }
 
 // size computes a queue's part of its parent.
-func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
+func (p *capacityPolicy) size(part *partition, c *Queue) {
 	if c.parent == nil {
 		return // the root has everything
 	}
@@ -173,27 +173,28 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 		}
 		c.guaranteed = q.portion(&q.guaranteed, q.absCap, c.capFrac)
 	case queues.Absolute:
-		c.guaranteed = s.sizes.Vec(a.Resource)
+		c.guaranteed = part.sizes.Vec(a.Resource)
 		// If the guarantees exceed the total, by the calculator's measure, each queue gets its proportional part of
 		// each type.
-		if s.sizes.Dominant(&q.guaranteed, &s.total) < s.sizes.Dominant(&q.fixed, &s.total) {
-			for i := 0; i < s.sizes.N; i++ {
+		if part.sizes.Dominant(&q.guaranteed, &part.total) < part.sizes.Dominant(&q.fixed, &part.total) {
+			for i := 0; i < part.sizes.N; i++ {
 				if sum := q.fixed.At(i); sum > 0 {
 					c.guaranteed.Set(i, int64(float64(c.guaranteed.At(i))*float64(q.guaranteed.At(i))/float64(sum)))
 				}
 			}
 		}
-		c.capFrac = finite(s.sizes.Dominant(&c.guaranteed, &s.total) / s.sizes.Dominant(&q.guaranteed, &s.total))
+		of := part.sizes.Dominant(&q.guaranteed, &part.total)
+		c.capFrac = finite(part.sizes.Dominant(&c.guaranteed, &part.total) / of)
 	case queues.PerType:
-		c.guaranteed = partByType(&s.sizes, &q.guaranteed, a.Types)
-		c.capFrac = s.sizes.Dominant(&c.guaranteed, &q.guaranteed)
+		c.guaranteed = partByType(&part.sizes, &q.guaranteed, a.Types)
+		c.capFrac = part.sizes.Dominant(&c.guaranteed, &q.guaranteed)
 	default:
 		c.capFrac = percentage(a.Value)
 		c.guaranteed = q.portion(&q.guaranteed, q.absCap, c.capFrac)
 	}
 	c.absCap = product(q.absCap, c.capFrac)
 	if a.Unit == queues.Absolute {
-		c.absCap = finite(s.sizes.Dominant(&c.guaranteed, &s.total))
+		c.absCap = finite(part.sizes.Dominant(&c.guaranteed, &part.total))
 	}
 	b := &c.spec.MaxCapacity
 	c.bounded = true
@@ -203,23 +204,23 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 		c.max = q.portion(&q.max, q.absMax, c.maxFrac)
 		c.bounded = b.Value < 100
 	case queues.Absolute:
-		c.max = s.sizes.Vec(b.Resource)
-		for i := 0; i < s.sizes.N; i++ {
+		c.max = part.sizes.Vec(b.Resource)
+		for i := 0; i < part.sizes.N; i++ {
 			if c.max.At(i) == 0 {
 				c.max.Set(i, q.max.At(i))
 			}
 		}
 		c.max.Min(&q.max)
-		c.maxFrac = finite(s.sizes.Dominant(&c.max, &s.total) / s.sizes.Dominant(&q.max, &s.total))
+		c.maxFrac = finite(part.sizes.Dominant(&c.max, &part.total) / part.sizes.Dominant(&q.max, &part.total))
 	case queues.PerType:
-		c.max = partByType(&s.sizes, &q.max, b.Types)
-		c.maxFrac = finite(s.sizes.Dominant(&c.max, &q.max))
+		c.max = partByType(&part.sizes, &q.max, b.Types)
+		c.maxFrac = finite(part.sizes.Dominant(&c.max, &q.max))
 	default:
 		c.max, c.maxFrac, c.bounded = q.max, 1, false
 	}
 	c.absMax = product(q.absMax, c.maxFrac)
 	if b.Unit == queues.Absolute {
-		c.absMax = finite(s.sizes.Dominant(&c.max, &s.total))
+		c.absMax = finite(part.sizes.Dominant(&c.max, &part.total))
 	}
 }
 
@@ -227,32 +228,32 @@ func (p *capacityPolicy) size(s *Scheduler, c *Queue) {
 // guarantee. On the nodes of a label it is always a share of the guarantee. One user's part is the same share of the
 // user's part of the guarantee: the minimum percent, or an equal part for each active user, times the user limit
 // factor. So one user cannot take the queue's excess over its guarantee.
-func (p *capacityPolicy) amLimit(s *Scheduler, q *Queue, u *user, _ shareSet) (all, one amounts.Vec) {
+func (p *capacityPolicy) amLimit(part *partition, q *Queue, u *user, _ shareSet) (all, one amounts.Vec) {
 	promised := *q.sized().base()
 	base := promised
-	if s.main == nil {
+	if part.label == "" {
 		limit := q.limitNow()
-		for i := 0; i < s.sizes.N; i++ { // Hadoop rounds its current limit to whole steps
-			if st := s.sizes.Step.At(i); st > 1 {
+		for i := 0; i < part.sizes.N; i++ { // Hadoop rounds its current limit to whole steps
+			if st := part.sizes.Step.At(i); st > 1 {
 				limit.Set(i, limit.At(i)/st*st)
 			}
 		}
-		if s.sizes.Fits(&promised, &limit) {
+		if part.sizes.Fits(&promised, &limit) {
 			base = limit
 		}
 	}
 	share := written(q.maxAM)
-	all = scaleUp(&base, share, &s.sizes.Step, s.sizes.N)
-	part, f := 1.0, q.factor()
+	all = scaleUp(&base, share, &part.sizes.Step, part.sizes.N)
+	fraction, f := 1.0, q.factor()
 	if f >= 0 {
-		part = max(q.leaf.percent, 1/float64(max(q.wanting(), 1)))
+		fraction = max(q.leaf.percent, 1/float64(max(q.wanting(), 1)))
 		if u != nil {
-			part = min(part*u.weight, 1)
+			fraction = min(fraction*u.weight, 1)
 		}
-		part *= f
+		fraction *= f
 	}
-	one = scaleUp(&promised, share*part, &s.sizes.Step, s.sizes.N)
-	if s.sizes.Dominant(&one, &s.total) > s.sizes.Dominant(&all, &s.total) {
+	one = scaleUp(&promised, share*fraction, &part.sizes.Step, part.sizes.N)
+	if part.sizes.Dominant(&one, &part.total) > part.sizes.Dominant(&all, &part.total) {
 		one = all
 	}
 	return all, one

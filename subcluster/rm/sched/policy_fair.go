@@ -35,14 +35,14 @@ func (p *fairPolicy) template(above *queues.Queue, _ int) *queues.AutoCreate {
 
 func (p *fairPolicy) keepsMade(*queues.Queue) bool { return true }
 
-func (p *fairPolicy) userAdmits(*Scheduler, *user) bool { return true }
+func (p *fairPolicy) userAdmits(*partition, *user) bool { return true }
 
-func (p *fairPolicy) userLimit(*Scheduler, *user) (amounts.Vec, bool) { return amounts.Vec{}, false }
+func (p *fairPolicy) userLimit(*partition, *user) (amounts.Vec, bool) { return amounts.Vec{}, false }
 
 func (p *fairPolicy) priority(int32) int32 { return 0 }
 
 // patience is a fraction of the number of nodes.
-func (p *fairPolicy) patience(s *Scheduler, w *Ask) int64 {
+func (p *fairPolicy) patience(part *partition, w *Ask) int64 {
 	t := p.spec.NodeLocalityThreshold
 	if w.level == places.AtRack {
 		t = max(p.spec.NodeLocalityThreshold, 0) + p.spec.RackLocalityThreshold
@@ -50,21 +50,21 @@ func (p *fairPolicy) patience(s *Scheduler, w *Ask) int64 {
 			return 0
 		}
 	}
-	return int64(math.Ceil(max(t, 0) * float64(s.active)))
+	return int64(math.Ceil(max(t, 0) * float64(part.active)))
 }
 
 // amLimit returns a share of the queue's fair share, or, for a type with fair share 0, of the free resources within
 // the queue's maximum. It does not round to steps.
-func (p *fairPolicy) amLimit(s *Scheduler, q *Queue, _ *user, set shareSet) (all, one amounts.Vec) {
-	s.tree.refreshShares(set)
+func (p *fairPolicy) amLimit(part *partition, q *Queue, _ *user, set shareSet) (all, one amounts.Vec) {
+	part.tree.refreshShares(set)
 	base := q.sized().dividedAmong(q.shares[set].share)
-	root := s.tree.root
-	for i := 0; i < s.sizes.N; i++ {
+	root := part.tree.root
+	for i := 0; i < part.sizes.N; i++ {
 		if base.At(i) == 0 {
-			base.Set(i, min(max(s.total.At(i)-root.used.At(i), 0), q.max.At(i)))
+			base.Set(i, min(max(part.total.At(i)-root.used.At(i), 0), q.max.At(i)))
 		}
 	}
-	return scaleUp(&base, written(q.maxAM), &amounts.Vec{}, s.sizes.N), amounts.Unlimited
+	return scaleUp(&base, written(q.maxAM), &amounts.Vec{}, part.sizes.N), amounts.Unlimited
 }
 
 // dividedAmong returns the part of a share that the parent's policy divides: the fair policy divides only memory.
@@ -76,12 +76,12 @@ func (q *Queue) dividedAmong(share amounts.Vec) amounts.Vec {
 }
 
 // measure returns the share of memory, whatever the queues' policy.
-func (p *fairPolicy) measure(s *Scheduler, v *amounts.Vec) float64 {
-	return float64(v.Memory) / float64(max(s.total.Memory, 1))
+func (p *fairPolicy) measure(part *partition, v *amounts.Vec) float64 {
+	return float64(v.Memory) / float64(max(part.total.Memory, 1))
 }
 
 // demand returns a queue's use and waiting asks, within its maximum and its descendants'.
-func (p *fairPolicy) demand(s *Scheduler, q *Queue) amounts.Vec {
+func (p *fairPolicy) demand(part *partition, q *Queue) amounts.Vec {
 	var v amounts.Vec
 	if q.leaf != nil {
 		v = q.used
@@ -89,7 +89,7 @@ func (p *fairPolicy) demand(s *Scheduler, q *Queue) amounts.Vec {
 		v.Add(&q.inLine)
 	}
 	for _, c := range q.children {
-		below := p.demand(s, c)
+		below := p.demand(part, c)
 		v.Add(&below)
 	}
 	if q.sized().bounded {
@@ -99,21 +99,21 @@ func (p *fairPolicy) demand(s *Scheduler, q *Queue) amounts.Vec {
 }
 
 // promise is the queue's fair share of memory.
-func (p *fairPolicy) promise(s *Scheduler, q *Queue) float64 {
-	s.tree.refreshShares(inViews)
-	return float64(q.shares[inViews].share.Memory) / float64(max(s.total.Memory, 1))
+func (p *fairPolicy) promise(part *partition, q *Queue) float64 {
+	part.tree.refreshShares(inViews)
+	return float64(q.shares[inViews].share.Memory) / float64(max(part.total.Memory, 1))
 }
 
 // report sets fair shares as guarantees, and counts as active the applications that have had a container.
-func (p *fairPolicy) report(s *Scheduler, q *Queue, v *QueueView) {
-	v.Guaranteed, v.Minimum = v.FairShare, s.sizes.Resource(&q.minimum)
+func (p *fairPolicy) report(part *partition, q *Queue, v *QueueView) {
+	v.Guaranteed, v.Minimum = v.FairShare, part.sizes.Resource(&q.minimum)
 	told := func(share amounts.Vec) creel.Resource {
 		share = q.dividedAmong(share)
-		return s.sizes.Resource(&share)
+		return part.sizes.Resource(&share)
 	}
 	v.FairShare, v.SteadyShare = told(q.shares[inViews].share), told(q.shares[inViews].steady)
-	demand := p.demand(s, q)
-	v.Demand = s.sizes.Resource(&demand)
+	demand := p.demand(part, q)
+	v.Demand = part.sizes.Resource(&demand)
 	if l := q.leaf; l != nil {
 		v.ActiveApps, v.PendingApps = l.begun, int32(l.apps)-l.begun
 	}
@@ -125,12 +125,12 @@ func (p *fairPolicy) countedAs(a *App) (running, pending bool) { return a.begun,
 func fraction(of int64, percent float64) int64 { return int64(float64(of) * (percent / 100)) }
 
 // size sets the bounds of a queue. Current shares are computed on request (fairshare.go).
-func (p *fairPolicy) size(s *Scheduler, c *Queue) {
+func (p *fairPolicy) size(part *partition, c *Queue) {
 	amount := func(a *queues.Amount, none amounts.Vec) (amounts.Vec, bool) {
 		switch a.Unit {
 		case queues.Absolute:
-			v := s.sizes.Vec(a.Resource)
-			for i := 2; i < s.sizes.N; i++ {
+			v := part.sizes.Vec(a.Resource)
+			for i := 2; i < part.sizes.N; i++ {
 				if v.At(i) == 0 {
 					v.Set(i, none.At(i))
 				}
@@ -138,15 +138,15 @@ func (p *fairPolicy) size(s *Scheduler, c *Queue) {
 			return v, true
 		case queues.Percent:
 			v := none
-			for i := 0; i < s.sizes.N; i++ {
-				v.Set(i, fraction(s.total.At(i), a.Value))
+			for i := 0; i < part.sizes.N; i++ {
+				v.Set(i, fraction(part.total.At(i), a.Value))
 			}
 			return v, true
 		case queues.PerType:
-			v := s.total
+			v := part.total
 			for _, tp := range a.Types {
-				if i := slices.Index(s.sizes.Names[:s.sizes.N], tp.Type); i >= 0 {
-					v.Set(i, fraction(s.total.At(i), tp.Percent))
+				if i := slices.Index(part.sizes.Names[:part.sizes.N], tp.Type); i >= 0 {
+					v.Set(i, fraction(part.total.At(i), tp.Percent))
 				}
 			}
 			return v, true
@@ -155,14 +155,14 @@ func (p *fairPolicy) size(s *Scheduler, c *Queue) {
 	}
 	c.minimum, _ = amount(&c.spec.Minimum, amounts.Vec{})
 	c.max, c.bounded = amount(&c.spec.MaxCapacity, amounts.Unlimited)
-	for i := 0; i < s.sizes.N; i++ {
+	for i := 0; i < part.sizes.N; i++ {
 		c.max.Set(i, max(c.max.At(i), c.minimum.At(i)))
 	}
 	if c.parent == nil {
-		c.max.Min(&s.total)
+		c.max.Min(&part.total)
 	}
 	c.maxFrac, c.absMax = 1, 1
 	if c.bounded {
-		c.absMax = min(1, finite(s.sizes.Dominant(&c.max, &s.total)))
+		c.absMax = min(1, finite(part.sizes.Dominant(&c.max, &part.total)))
 	}
 }

@@ -29,7 +29,7 @@ import (
 // state only for held nodes.
 
 // Preemption returns the preemption of all partitions.
-func (s *Scheduler) Preemption() *Preemption { return &s.preempt }
+func (s *Scheduler) Preemption() *Preemption { return &s.main.preempt }
 
 // Containers is the owner's side of preemption: the scheduler records containers only as amounts.
 type Containers interface {
@@ -124,7 +124,7 @@ func (p *Preemption) wait(by Rule) time.Duration {
 // before anything else changes; the slice is overwritten later.
 func (p *Preemption) Orders() []Order {
 	out := p.ownOrders()
-	for _, part := range p.s.parts {
+	for _, part := range p.part.others() {
 		out = append(out, part.preempt.ownOrders()...)
 	}
 	return out
@@ -140,7 +140,7 @@ func (p *Preemption) order(k OrderKind, v *Victim) { p.orders = append(p.orders,
 
 // round is the state of one round.
 type round struct {
-	s         *Scheduler
+	part      *partition
 	p         *Preemption
 	needs     []need // in the order of service
 	budgets   map[*Queue]*budget
@@ -195,7 +195,7 @@ type budget struct {
 
 func (p *Preemption) newRound() *round {
 	return &round{
-		s: p.s, p: p, budgets: map[*Queue]*budget{}, claimed: map[*Ask]int32{},
+		part: p.part, p: p, budgets: map[*Queue]*budget{}, claimed: map[*Ask]int32{},
 		byUser: map[*user]*amounts.Vec{}, chosen: map[any]bool{},
 		loss: map[*App]*amounts.Vec{}, userLoss: map[*user]*amounts.Vec{},
 	}
@@ -234,8 +234,8 @@ func (r *round) needOf(q *Queue, rule Rule) *need {
 }
 
 // due reports whether one more container of a size is within the shortage: every type in the size must be short.
-func (n *need) due(s *Scheduler, size *amounts.Vec) bool {
-	for i := 0; i < s.sizes.Check; i++ {
+func (n *need) due(p *partition, size *amounts.Vec) bool {
+	for i := 0; i < p.sizes.Check; i++ {
 		if size.At(i) > 0 && n.rest.At(i) <= 0 {
 			return false
 		}
@@ -245,8 +245,8 @@ func (n *need) due(s *Scheduler, size *amounts.Vec) bool {
 
 // takes reports whether a rule may ever take a container of a size from the budget. soon reports whether it may in this
 // round.
-func (b *budget) takes(s *Scheduler, size *amounts.Vec, rule Rule) (may, soon bool) {
-	for i := 0; i < s.sizes.Check; i++ {
+func (b *budget) takes(p *partition, size *amounts.Vec, rule Rule) (may, soon bool) {
+	for i := 0; i < p.sizes.Check; i++ {
 		x := size.At(i)
 		if b.least>>i&1 != 0 && x > b.hard.At(i) {
 			return false, false
@@ -283,7 +283,7 @@ func (r *round) takeAll(victims []*Victim, rule Rule) bool {
 		b := r.budgets[v.App.queue]
 		may := false
 		if b != nil && v.App.inQueue {
-			may, _ = b.takes(r.s, &v.Size.V, rule)
+			may, _ = b.takes(r.part, &v.Size.V, rule)
 		}
 		if !may {
 			for _, u := range victims[:i] {
@@ -311,7 +311,7 @@ func (p *Preemption) Settings() (queues.Preemption, bool) {
 
 // Negotiates reports whether AMs may release other containers in place of the victims. Rounds compare amounts, so such
 // a release pardons the victims.
-func (p *Preemption) Negotiates() bool { return p.s.policy.within }
+func (p *Preemption) Negotiates() bool { return p.part.policy.within }
 
 // ForQueue returns the queue that gets the victim's resources.
 func (v *Victim) ForQueue() creel.QueuePath { return v.claim.queue.path }

@@ -9,16 +9,16 @@ import (
 )
 
 // SetBudgets replaces all budgets of preemption. A budget may be for a label that does not exist yet.
-func (p *Preemption) SetBudgets(list []leases.PreemptionBudget) { p.s.leases.SetBudgets(list) }
+func (p *Preemption) SetBudgets(list []leases.PreemptionBudget) { p.part.leases.SetBudgets(list) }
 
 // budgetsOf calls yield for the budgets in force of a queue and its ancestors, in this partition.
 func (p *Preemption) budgetsOf(q *Queue, yield func(*leases.Budget) bool) {
-	s := p.s
-	if s.leases.NoBudgets() {
+	part := p.part
+	if part.leases.NoBudgets() {
 		return
 	}
 	for ; q != nil; q = q.parent {
-		if b := s.leases.Budget(q.path, s.label, s.now); b != nil && !yield(b) {
+		if b := part.leases.Budget(q.path, part.label, part.now); b != nil && !yield(b) {
 			return
 		}
 	}
@@ -28,7 +28,7 @@ func (p *Preemption) budgetsOf(q *Queue, yield func(*leases.Budget) bool) {
 func (r *round) withinBudgets(q *Queue, v *amounts.Vec) bool {
 	ok := true
 	r.p.budgetsOf(q, func(b *leases.Budget) bool {
-		ok = b.Admits(&r.s.sizes, r.s.now, r.planned[b.Spent], v)
+		ok = b.Admits(&r.part.sizes, r.part.now, r.planned[b.Spent], v)
 		return ok
 	})
 	return ok
@@ -56,10 +56,10 @@ func (r *round) spend(c *claim) {
 // waits. Of several budgets in force it takes the one with the least memory left. It returns false without a budget.
 func (p *Preemption) BudgetLeft(a *App) (of leases.PreemptionBudget, left creel.Resource, has bool) {
 	q := a.waitsIn()
-	s := q.s
-	s.preempt.budgetsOf(q, func(b *leases.Budget) bool {
-		rest := b.Left(&s.sizes, s.now)
-		if is := s.sizes.Resource(&rest); !has || is.MemoryMB < left.MemoryMB {
+	part := q.part
+	part.preempt.budgetsOf(q, func(b *leases.Budget) bool {
+		rest := b.Left(&part.sizes, part.now)
+		if is := part.sizes.Resource(&rest); !has || is.MemoryMB < left.MemoryMB {
 			of, left, has = b.PreemptionBudget, is, true
 		}
 		return true

@@ -26,20 +26,20 @@ type ideal struct {
 
 // shortfall computes the leaves' shortages and excess relative to their ideal.
 func (p *capacityPolicy) shortfall(r *round) {
-	s, cfg := r.s, &r.p.cfg
+	part, cfg := r.part, &r.p.cfg
 	r.bounded = true
-	total, _ := s.whole().Total()
-	for i := 0; i < s.sizes.Check; i++ {
+	total, _ := part.cluster.Total()
+	for i := 0; i < part.sizes.Check; i++ {
 		r.allowed.Set(i, int64(cfg.PerRound*float64(total.At(i))))
 	}
-	s.whole().preempt.takenElsewhere(s, &r.taken)
-	r.p.last = RoundResult{At: s.now, Allowed: r.allowed}
+	part.cluster.main.preempt.takenElsewhere(part, &r.taken)
+	r.p.last = RoundResult{At: part.now, Allowed: r.allowed}
 	if !r.anyBelow() {
 		return // no use exceeds the ideal
 	}
-	root := r.idealOf(s.tree.root)
-	root.share = s.total
-	root.assign(s.sizes.Check)
+	root := r.idealOf(part.tree.root)
+	root.share = part.total
+	root.assign(part.sizes.Check)
 	var leaves []*ideal
 	var walk func(x *ideal)
 	walk = func(x *ideal) {
@@ -54,7 +54,7 @@ func (p *capacityPolicy) shortfall(r *round) {
 	var due amounts.Vec
 	for _, x := range leaves {
 		r.needsOf(x)
-		b := x.excess(s, cfg.IgnoredOver) // a queue short of one type may have excess of another
+		b := x.excess(part, cfg.IgnoredOver) // a queue short of one type may have excess of another
 		if b == nil {
 			continue
 		}
@@ -62,18 +62,18 @@ func (p *capacityPolicy) shortfall(r *round) {
 		r.over, r.budgets[x.q] = append(r.over, b), b
 		due.Add(&b.even)
 	}
-	// A round takes only a part of the due amount. Of that it takes the configured fraction (Termination), because
+	// A round takes only a fraction of the due amount. Of that it takes the configured fraction (Termination), because
 	// other containers end by themselves.
-	part := 1.0
-	for i := 0; i < s.sizes.Check; i++ {
+	fraction := 1.0
+	for i := 0; i < part.sizes.Check; i++ {
 		if d := due.At(i); d > 0 {
-			part = min(part, float64(r.allowed.At(i))/float64(d))
+			fraction = min(fraction, float64(r.allowed.At(i))/float64(d))
 		}
 	}
 	for _, b := range r.over {
-		for i := 0; i < s.sizes.Check; i++ {
+		for i := 0; i < part.sizes.Check; i++ {
 			if b.types>>i&1 != 0 {
-				b.soft.Set(i, int64(math.Ceil(float64(b.even.At(i))*part*cfg.Termination)))
+				b.soft.Set(i, int64(math.Ceil(float64(b.even.At(i))*fraction*cfg.Termination)))
 			}
 		}
 	}
@@ -82,8 +82,8 @@ func (p *capacityPolicy) shortfall(r *round) {
 }
 
 // takenElsewhere adds the amounts under notice in all partitions but one: a round's limit applies to the cluster.
-func (p *Preemption) takenElsewhere(but *Scheduler, sum *amounts.Vec) {
-	for _, part := range append([]*Scheduler{p.s}, p.s.parts...) {
+func (p *Preemption) takenElsewhere(but *partition, sum *amounts.Vec) {
+	for _, part := range append([]*partition{p.part}, p.part.others()...) {
 		if part == but {
 			continue
 		}
@@ -97,9 +97,9 @@ func (p *Preemption) takenElsewhere(but *Scheduler, sum *amounts.Vec) {
 
 // anyBelow reports whether a leaf with asks is below its guarantee of some type or, with balancing, has asks at all.
 func (r *round) anyBelow() bool {
-	s, balance := r.s, r.p.cfg.Balance
-	for _, q := range s.tree.all {
-		if q.pendingCount > 0 && q.leaf != nil && (balance || !s.sizes.Fits(&q.sized().entitled, &q.used)) {
+	p, balance := r.part, r.p.cfg.Balance
+	for _, q := range p.tree.all {
+		if q.pendingCount > 0 && q.leaf != nil && (balance || !p.sizes.Fits(&q.sized().entitled, &q.used)) {
 			return true
 		}
 	}
@@ -108,11 +108,11 @@ func (r *round) anyBelow() bool {
 
 // needsOf records a leaf's shortage: up to its guarantee, and beyond it with balancing.
 func (r *round) needsOf(x *ideal) {
-	s := r.s
+	p := r.part
 	var own, all amounts.Vec
 	types := uint32(0)
 	beyond := r.p.cfg.Balance && x.q.pendingCount > 0
-	for i := 0; i < s.sizes.Check; i++ {
+	for i := 0; i < p.sizes.Check; i++ {
 		all.Set(i, max(0, x.share.At(i)-x.used.At(i)))
 		own.Set(i, min(all.At(i), max(0, x.q.entitled.At(i)-x.used.At(i))))
 		if own.At(i) > 0 {
@@ -146,7 +146,7 @@ func (r *round) sortQueues() {
 
 // idealOf collects the use and demand of a queue and its descendants.
 func (r *round) idealOf(q *Queue) *ideal {
-	s := r.s
+	p := r.part
 	q.sized()
 	x := &ideal{q: q, used: q.used}
 	if q.leaf != nil {
@@ -159,7 +159,7 @@ func (r *round) idealOf(q *Queue) *ideal {
 			}
 		}
 		if !q.spec.PreemptionDisabled {
-			x.spare = s.sizes.Above(&q.used, &q.entitled)
+			x.spare = p.sizes.Above(&q.used, &q.entitled)
 		}
 	}
 	for _, c := range q.children {
@@ -173,12 +173,12 @@ func (r *round) idealOf(q *Queue) *ideal {
 		x.reach.Add(&k.reach)
 	}
 	// A parent may lose as much as its children together, even if other children are protected.
-	over := s.sizes.Above(&q.used, &q.entitled)
+	over := p.sizes.Above(&q.used, &q.entitled)
 	x.spare.Min(&over)
-	x.untouched = s.sizes.Above(&over, &x.spare)
+	x.untouched = p.sizes.Above(&over, &x.spare)
 	most := q.max
 	if q.cap != nil {
-		q.cap.Lease.Left(s.now, &most)
+		q.cap.Lease.Left(p.now, &most)
 	}
 	most.Max(&q.used) // its maximum may have shrunk
 	x.want.Min(&most)
@@ -207,7 +207,7 @@ func (q *Queue) wanted() amounts.Vec {
 			want.Add(&a.pending)
 		}
 		if limit, has := u.potential(); has {
-			limit = q.s.sizes.Above(&limit, &u.used)
+			limit = q.part.sizes.Above(&limit, &u.used)
 			want.Min(&limit)
 		}
 		sum.Add(&want)
@@ -218,19 +218,19 @@ func (q *Queue) wanted() amounts.Vec {
 // potential returns the limit that a user may reach. User limits grow with the leaf's use, up to this part of its
 // guarantee at least; with balancing, of its maximum.
 func (u *user) potential() (amounts.Vec, bool) {
-	s := u.q.s
-	limit, has := s.policy.userLimit(s, u)
+	p := u.q.part
+	limit, has := p.policy.userLimit(p, u)
 	if !has {
 		return limit, false
 	}
 	q := u.q.sized()
 	own := q.base()
 	base := own
-	if s.tree.spec.Preemption.Balance {
+	if p.tree.spec.Preemption.Balance {
 		base = &q.max
 	}
 	part := max(q.leaf.percent, u.weight/max(q.leaf.weights, u.weight)) * u.weight
-	for i := 0; i < s.sizes.N; i++ {
+	for i := 0; i < p.sizes.N; i++ {
 		to := float64(base.At(i)) * part
 		if f := q.leaf.factor; f >= 0 {
 			to = min(to, float64(own.At(i))*f*u.weight)
@@ -249,7 +249,7 @@ func (u *user) mayHave(claimed *amounts.Vec) bool {
 	if !has {
 		return true
 	}
-	for i := 0; i < u.q.s.sizes.Check; i++ {
+	for i := 0; i < u.q.part.sizes.Check; i++ {
 		have := u.used.At(i)
 		if claimed != nil {
 			have += claimed.At(i)
@@ -380,33 +380,33 @@ func rise(
 // types in excess it loses nothing of its guarantee. If its largest guaranteed type is not in excess, it also keeps the
 // guarantees of other types. Otherwise these are ignored, as in Hadoop. If they counted, a queue with few vcores and
 // much memory would deny another queue its memory for good.
-func (x *ideal) excess(s *Scheduler, ignored float64) *budget {
+func (x *ideal) excess(p *partition, ignored float64) *budget {
 	g := &x.q.entitled
 	if x.q.spec.PreemptionDisabled {
 		return nil
 	}
 	zone := *g
-	for i := 0; i < s.sizes.N; i++ {
+	for i := 0; i < p.sizes.N; i++ {
 		zone.Set(i, int64(float64(g.At(i))*(1+ignored)))
 	}
-	if s.sizes.Dominant(&x.used, &s.total) <= s.sizes.Dominant(&zone, &s.total) {
+	if p.sizes.Dominant(&x.used, &p.total) <= p.sizes.Dominant(&zone, &p.total) {
 		return nil
 	}
 	b := &budget{queue: x.q}
 	keeps := false
-	for i := 0; i < s.sizes.Check; i++ {
+	for i := 0; i < p.sizes.Check; i++ {
 		if v := x.used.At(i) - max(x.share.At(i), g.At(i)); v > 0 {
 			b.hard.Set(i, x.used.At(i)-g.At(i))
 			b.even.Set(i, v)
 			b.types |= 1 << i
 			// The guarantee is rounded to whole units of each type.
-			keeps = keeps || float64(g.At(i)+1) >= s.sizes.Dominant(g, &s.total)*float64(s.total.At(i))
+			keeps = keeps || float64(g.At(i)+1) >= p.sizes.Dominant(g, &p.total)*float64(p.total.At(i))
 		}
 	}
 	if b.types == 0 {
 		return nil
 	}
-	for i := 0; i < s.sizes.Check && !keeps; i++ {
+	for i := 0; i < p.sizes.Check && !keeps; i++ {
 		if v := x.used.At(i) - g.At(i); v >= 0 && b.types>>i&1 == 0 {
 			b.hard.Set(i, v)
 			b.least |= 1 << i
@@ -414,8 +414,8 @@ func (x *ideal) excess(s *Scheduler, ignored float64) *budget {
 	}
 	// AMs are kept up to the AM share of the queue's guarantee.
 	if l := x.q.leaf; x.q.maxAM >= 0 {
-		keep := scaleUp(g, x.q.maxAM, &amounts.Vec{}, s.sizes.N)
-		b.ams = s.sizes.Above(&l.amUsed, &keep)
+		keep := scaleUp(g, x.q.maxAM, &amounts.Vec{}, p.sizes.N)
+		b.ams = p.sizes.Above(&l.amUsed, &keep)
 	}
 	return b
 }

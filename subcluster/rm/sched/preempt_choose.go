@@ -81,10 +81,10 @@ func (r *round) addContainers(list []candidate, a *App, b *budget) []candidate {
 	for i := range found {
 		c := &found[i]
 		n := c.Node
-		if n.of != r.s || n.use != Open || len(n.kept) > 0 || r.chosen[c.Owner] {
+		if n.of != r.part || n.use != Open || len(n.kept) > 0 || r.chosen[c.Owner] {
 			continue
 		}
-		if may, _ := b.takes(r.s, &c.Size.V, RuleGuarantee); may {
+		if may, _ := b.takes(r.part, &c.Size.V, RuleGuarantee); may {
 			list = append(list, candidate{Container: *c, app: a, budget: b, choice: r.weigh(c, a, weight)})
 			r.lent = r.lent || c.Lent
 		}
@@ -196,17 +196,17 @@ func (ch *chooser) leftover(r *round, n *need, w *Ask, want int32) int32 {
 	if w.want != nil {
 		return want
 	}
-	s, from := r.s, 0
+	p, from := r.part, 0
 	if !w.picky() {
 		from = ch.offered[w.size]
 		defer func() { ch.offered[w.size] = from }()
 	}
 	for ; from < len(ch.cleared); from++ {
 		node := ch.cleared[from]
-		if s.sizes.Fits(&w.size.V, &node.free) || !r.mayUse(w, node) {
+		if p.sizes.Fits(&w.size.V, &node.free) || !r.mayUse(w, node) {
 			continue
 		}
-		for free := ch.room(node); s.sizes.Fits(&w.size.V, free); want-- {
+		for free := ch.room(node); p.sizes.Fits(&w.size.V, free); want-- {
 			if want == 0 || !r.mayClaim(n, w) {
 				return want
 			}
@@ -232,7 +232,7 @@ func (ch *chooser) claim(r *round, n *need, w *Ask, want int32) *claim {
 
 // single takes one container that frees enough: an AM only if ams permits it.
 func (ch *chooser) single(r *round, n *need, w *Ask, want int32, ams bool) *claim {
-	s := r.s
+	p := r.part
 	from := 0
 	if keep := !w.picky() && !ams && n.rule != RuleBalance; keep {
 		of := r.keyOf(n, w)
@@ -245,14 +245,14 @@ func (ch *chooser) single(r *round, n *need, w *Ask, want int32, ams bool) *clai
 			!ams && k.budget.queue.losesLeast() {
 			continue
 		}
-		if _, soon := k.budget.takes(s, &k.Size.V, n.rule); !soon {
+		if _, soon := k.budget.takes(p, &k.Size.V, n.rule); !soon {
 			continue
 		}
-		if ams && !s.sizes.Fits(&k.Size.V, &k.budget.ams) {
+		if ams && !p.sizes.Fits(&k.Size.V, &k.budget.ams) {
 			continue
 		}
 		free := ch.room(k.Node)
-		if !s.sizes.FitsPlus(&amounts.Vec{}, &w.size.V, plus(free, &k.Size.V)) || s.sizes.Fits(&w.size.V, free) {
+		if !p.sizes.FitsPlus(&amounts.Vec{}, &w.size.V, plus(free, &k.Size.V)) || p.sizes.Fits(&w.size.V, free) {
 			continue
 		}
 		if !r.mayTake(&k.Size.V) {
@@ -277,7 +277,7 @@ func plus(a, b *amounts.Vec) *amounts.Vec {
 
 // take books chosen containers of one node for as many of an ask as fit then.
 func (ch *chooser) take(r *round, n *need, w *Ask, want int32, node *Node, chosen []*candidate) *claim {
-	s, free := r.s, ch.room(node)
+	p, free := r.part, ch.room(node)
 	for _, k := range chosen {
 		k.choice.taken = true
 		k.choice.of = int32(len(chosen))
@@ -289,7 +289,7 @@ func (ch *chooser) take(r *round, n *need, w *Ask, want int32, node *Node, chose
 	}
 	count := int32(0)
 	rest := need{rest: n.rest}
-	for count < want && s.sizes.Fits(&w.size.V, free) && rest.due(s, &w.size.V) {
+	for count < want && p.sizes.Fits(&w.size.V, free) && rest.due(p, &w.size.V) {
 		free.Sub(&w.size.V)
 		rest.rest.Sub(&w.size.V)
 		count++
@@ -444,9 +444,9 @@ func (ch *chooser) groupByNode() {
 // clear returns the containers of a node that must end so that an ask fits. It also returns their cost for each
 // container of the ask that fits then, up to want. It returns nil if the ask cannot fit, or fits already.
 func (ch *chooser) clear(n *need, w *Ask, node *Node, want int32) ([]*candidate, cost) {
-	s, need := ch.r.s, &w.size.V
+	p, need := ch.r.part, &w.size.V
 	free := *ch.room(node)
-	if s.sizes.Fits(need, &free) {
+	if p.sizes.Fits(need, &free) {
 		return nil, cost{}
 	}
 	able := ch.scratch[:0]
@@ -455,33 +455,33 @@ func (ch *chooser) clear(n *need, w *Ask, node *Node, want int32) ([]*candidate,
 		if k.choice.taken || n.spares(k, w) {
 			continue
 		}
-		if _, soon := k.budget.takes(s, &k.Size.V, n.rule); soon {
+		if _, soon := k.budget.takes(p, &k.Size.V, n.rule); soon {
 			able = append(able, k)
 		}
 	}
 	ch.scratch = able
 	list := able[:0:0]
 	for _, k := range able {
-		if may, _ := k.budget.takes(s, &k.Size.V, n.rule); !may {
+		if may, _ := k.budget.takes(p, &k.Size.V, n.rule); !may {
 			continue
 		}
 		k.budget.reckon(&k.Size.V, 1)
 		free.Add(&k.Size.V)
 		list = append(list, k)
-		if s.sizes.Fits(need, &free) {
+		if p.sizes.Fits(need, &free) {
 			break
 		}
 	}
 	for _, k := range list {
 		k.budget.reckon(&k.Size.V, -1)
 	}
-	fits := s.sizes.Fits(need, &free)
+	fits := p.sizes.Fits(need, &free)
 	if fits {
 		// Containers that are no longer needed are spared, those with the highest loss first.
 		for i := len(list) - 1; i >= 0 && len(list) > 1; i-- {
 			without := free
 			without.Sub(&list[i].Size.V)
-			if s.sizes.Fits(need, &without) {
+			if p.sizes.Fits(need, &without) {
 				free = without
 				list = slices.Delete(list, i, i+1)
 			}

@@ -58,7 +58,7 @@ func (r *round) claimFor(n *need, ch *chooser) {
 // mayClaim reports whether one more container of an ask is within the shortage and its user's limit.
 func (r *round) mayClaim(n *need, w *Ask) bool {
 	u := w.app.user
-	return n.due(r.s, &w.size.V) && (n.rule == RuleAppPriority || u.mayHave(r.byUser[u]))
+	return n.due(r.part, &w.size.V) && (n.rule == RuleAppPriority || u.mayHave(r.byUser[u]))
 }
 
 // waitingApps returns the waiting applications of a leaf, in the order of service.
@@ -84,16 +84,16 @@ func (l *leafState) waitingApps() []*App {
 
 // book makes a claim on chosen victims. Their budgets are charged already.
 func (r *round) book(n *need, w *Ask, node *Node, count int32, chosen []*candidate) *claim {
-	s := r.s
+	p := r.part
 	c := &claim{
 		queue: n.queue, app: w.app, ask: w, size: w.size, node: node, count: count, rule: n.rule,
-		until: s.now + int64(r.p.wait(n.rule)),
+		until: p.now + int64(r.p.wait(n.rule)),
 	}
 	for _, k := range chosen {
 		r.chosen[k.Owner] = true
 		c.victims = append(c.victims, &Victim{
 			App: k.app, Node: node, Size: k.Size, Owner: k.Owner, Created: k.Created, AM: k.AM,
-			For: w.app, Rule: n.rule, Since: s.now, By: c.until, claim: c, choice: k.choice,
+			For: w.app, Rule: n.rule, Since: p.now, By: c.until, claim: c, choice: k.choice,
 		})
 	}
 	r.serve(n, &w.size.V, count)
@@ -109,7 +109,7 @@ func (r *round) mayTake(v *amounts.Vec) bool {
 	if !r.withinBudgets(r.serves, v) {
 		return false
 	}
-	return !r.bounded || r.taken.IsZero() || r.s.sizes.FitsPlus(&r.taken, v, &r.allowed)
+	return !r.bounded || r.taken.IsZero() || r.part.sizes.FitsPlus(&r.taken, v, &r.allowed)
 }
 
 // mayUse reports whether a node may be cleared for an ask. The node must suit the ask. It must not be reserved for
@@ -120,7 +120,7 @@ func (r *round) mayUse(w *Ask, n *Node) bool {
 
 // mayGo reports whether an ask could ever be placed on a node, by its requested and excluded places.
 func (w *Ask) mayGo(n *Node) bool {
-	if w.app.black.bars(n) || !w.app.queue.s.tags.allows(w, n) {
+	if w.app.black.bars(n) || !w.app.queue.part.tags.allows(w, n) {
 		return false
 	}
 	if !w.strict {

@@ -142,7 +142,7 @@ func (x *exchange) may(was *amounts.Vec) bool {
 	if !r.withinBudgets(r.serves, &sum) {
 		return false
 	}
-	return !r.bounded || r.s.sizes.Fits(&sum, was) || r.s.sizes.FitsPlus(&r.taken, &sum, &r.allowed)
+	return !r.bounded || r.part.sizes.Fits(&sum, was) || r.part.sizes.FitsPlus(&r.taken, &sum, &r.allowed)
 }
 
 // look searches for a better solution than the claims.
@@ -180,14 +180,14 @@ func (x *exchange) look(claims []*claim) {
 // offered returns a node's offers without dominated ones. A dominated offer costs more, ends more and frees no more
 // than another.
 func (x *exchange) offered(node *Node) []offer {
-	ch, s := x.ch, x.ch.r.s
+	ch, p := x.ch, x.ch.r.part
 	var able []*candidate
 	for _, i := range ch.byNode[node] {
 		k := &ch.list[i]
 		if k.choice.taken || x.n.spares(k, x.w) || !k.choice.least {
 			continue
 		}
-		if _, soon := k.budget.takes(s, &k.Size.V, x.n.rule); soon {
+		if _, soon := k.budget.takes(p, &k.Size.V, x.n.rule); soon {
 			able = append(able, k)
 		}
 	}
@@ -202,7 +202,7 @@ func (x *exchange) offered(node *Node) []offer {
 			if steps++; steps > leastSteps || !price.less(x.price) {
 				return // the following offers cost more
 			}
-			if may, _ := k.budget.takes(s, &k.Size.V, x.n.rule); !may {
+			if may, _ := k.budget.takes(p, &k.Size.V, x.n.rule); !may {
 				continue
 			}
 			k.budget.reckon(&k.Size.V, 1)
@@ -210,7 +210,7 @@ func (x *exchange) offered(node *Node) []offer {
 			room, all := *plus(&free, &k.Size.V), *plus(&sum, &k.Size.V)
 			fit := ch.fit(x.w, room, x.serves)
 			if fit > 0 {
-				out = keepOffer(out, s.sizes.Check, offer{list: now, fit: fit, cost: price, sum: all})
+				out = keepOffer(out, p.sizes.Check, offer{list: now, fit: fit, cost: price, sum: all})
 			}
 			if fit < x.serves {
 				try(i+1, room, all, price)
@@ -235,7 +235,7 @@ func (x *exchange) offered(node *Node) []offer {
 
 // fit returns how many containers of the ask fit, at most most.
 func (ch *chooser) fit(w *Ask, free amounts.Vec, most int32) (n int32) {
-	for ; n < most && ch.r.s.sizes.Fits(&w.size.V, &free); n++ {
+	for ; n < most && ch.r.part.sizes.Fits(&w.size.V, &free); n++ {
 		free.Sub(&w.size.V)
 	}
 	return n
@@ -300,13 +300,13 @@ func (x *exchange) choose(i int, left int32, so cost) {
 	if x.ch.steps++; x.ch.steps > exchangeSteps || i == len(x.nodes) || !so.plus(x.bound[i][left]).less(x.price) {
 		return
 	}
-	s := x.ch.r.s
+	p := x.ch.r.part
 	for j := range x.offers[i] {
 		o := &x.offers[i][j]
 		may := true
 		taken := 0
 		for _, k := range o.list {
-			if _, may = k.budget.takes(s, &k.Size.V, x.n.rule); !may {
+			if _, may = k.budget.takes(p, &k.Size.V, x.n.rule); !may {
 				break
 			}
 			k.budget.reckon(&k.Size.V, 1)

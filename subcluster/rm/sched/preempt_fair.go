@@ -16,15 +16,15 @@ type shortage struct{ minimum, fair int64 }
 // shortfall finds the leaves below their minimum or fair share for longer than their timeouts. It also finds those
 // above their fair share. It applies while the cluster's use is above the threshold.
 func (p *fairPolicy) shortfall(r *round) {
-	s, cfg := r.s, &r.p.cfg
+	part, cfg := r.part, &r.p.cfg
 	set := inDecisions
 	if r.dry {
 		set = inViews // a query changes no decision
 	}
-	s.tree.refreshShares(set)
-	full := s.sizes.Dominant(&s.tree.root.used, &s.total) > cfg.Utilization
+	part.tree.refreshShares(set)
+	full := part.sizes.Dominant(&part.tree.root.used, &part.total) > cfg.Utilization
 	var due amounts.Vec
-	for _, q := range s.tree.all {
+	for _, q := range part.tree.all {
 		if q.leaf == nil || q.removed {
 			continue
 		}
@@ -43,7 +43,7 @@ func (p *fairPolicy) shortfall(r *round) {
 			continue
 		}
 		b := &budget{queue: q}
-		for i := 0; i < s.sizes.Check; i++ {
+		for i := 0; i < part.sizes.Check; i++ {
 			if v := q.used.At(i) - share.At(i); v > 0 {
 				b.hard.Set(i, v)
 				b.types |= 1 << i
@@ -55,13 +55,13 @@ func (p *fairPolicy) shortfall(r *round) {
 			due.Add(&b.hard)
 		}
 	}
-	r.p.last = RoundResult{At: s.now, Due: due, Allowed: due}
+	r.p.last = RoundResult{At: part.now, Due: due, Allowed: due}
 	r.sortQueues()
 }
 
 // starving records the start of a leaf's shortage. It returns the amount that the leaf may take now; no rule for none.
 func (r *round) starving(q *Queue, share *amounts.Vec) need {
-	s := r.s
+	p := r.part
 	h := r.p.short[q]
 	if h == nil {
 		h = &shortage{}
@@ -71,7 +71,7 @@ func (r *round) starving(q *Queue, share *amounts.Vec) need {
 	want.Add(&q.used)
 	minTime, fairTime, at := q.timeouts()
 	var fair amounts.Vec
-	for i := 0; i < s.sizes.Check; i++ {
+	for i := 0; i < p.sizes.Check; i++ {
 		fair.Set(i, int64(float64(share.At(i))*at))
 	}
 	least := q.minimum
@@ -83,20 +83,20 @@ func (r *round) starving(q *Queue, share *amounts.Vec) need {
 		rule  Rule
 	}{{&fair, &h.fair, fairTime, RuleFairShare}, {&least, &h.minimum, minTime, RuleMinShare}} {
 		rule.due.Min(&want)
-		lacks := s.sizes.Above(rule.due, &q.used)
+		lacks := p.sizes.Above(rule.due, &q.used)
 		if lacks.IsZero() {
 			*rule.since = 0
 			continue
 		}
 		if *rule.since == 0 {
-			*rule.since = s.now
+			*rule.since = p.now
 		}
-		for i := 0; i < s.sizes.Check; i++ {
+		for i := 0; i < p.sizes.Check; i++ {
 			if rule.due.At(i) == 0 { // none of this type is promised, so it blocks nothing
 				lacks.Set(i, max(0, want.At(i)-q.used.At(i)))
 			}
 		}
-		if s.now-*rule.since >= int64(rule.time) || r.dry && rule.time < math.MaxInt64 {
+		if p.now-*rule.since >= int64(rule.time) || r.dry && rule.time < math.MaxInt64 {
 			n.rest.Max(&lacks)
 			n.rule = rule.rule
 		}

@@ -12,11 +12,11 @@ import (
 
 // within takes containers back between users and applications of one leaf, if intra-queue preemption is on.
 func (r *round) within() {
-	s, cfg := r.s, &r.p.cfg
-	if !cfg.IntraQueue || !s.policy.within {
+	p, cfg := r.part, &r.p.cfg
+	if !cfg.IntraQueue || !p.policy.within {
 		return
 	}
-	for _, q := range s.tree.all {
+	for _, q := range p.tree.all {
 		if q.leaf != nil && !q.removed && q.pendingCount > 0 && q.users.Len() > 0 && r.looksWithin(q) {
 			r.withinLeaf(q)
 		}
@@ -28,15 +28,15 @@ func (r *round) looksWithin(q *Queue) bool {
 	if q.keepsWithin() {
 		return false
 	}
-	s, cfg := r.s, &r.p.cfg
+	p, cfg := r.part, &r.p.cfg
 	g := &q.sized().guaranteed
-	return s.sizes.Dominant(&q.used, &s.total) >= cfg.IntraFrom*s.sizes.Dominant(g, &s.total)
+	return p.sizes.Dominant(&q.used, &p.total) >= cfg.IntraFrom*p.sizes.Dominant(g, &p.total)
 }
 
 // withinLeaf serves the waiting applications, in the order of service, from applications of lower priority, or of
 // users above the user limit.
 func (r *round) withinLeaf(q *Queue) {
-	s, cfg := r.s, &r.p.cfg
+	p, cfg := r.part, &r.p.cfg
 	var under amounts.Vec
 	for _, c := range r.p.claims {
 		if c.queue == q && (c.rule == RuleUserLimit || c.rule == RuleAppPriority) {
@@ -46,7 +46,7 @@ func (r *round) withinLeaf(q *Queue) {
 		}
 	}
 	var rest amounts.Vec // rest of the limit under notice within the leaf
-	for i := 0; i < s.sizes.Check; i++ {
+	for i := 0; i < p.sizes.Check; i++ {
 		rest.Set(i, int64(cfg.IntraMost*float64(q.guaranteed.At(i)))-under.At(i))
 	}
 	first, second := RuleUserLimit, RuleAppPriority
@@ -62,7 +62,7 @@ func (r *round) withinLeaf(q *Queue) {
 
 // withinFor serves one application by one rule.
 func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec) {
-	s, cfg := r.s, &r.p.cfg
+	p, cfg := r.part, &r.p.cfg
 	var budgets []*budget
 	var losers []*App
 	byUser := map[*user]*budget{}
@@ -98,14 +98,14 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 	}
 	n := need{queue: q, app: a, rule: rule, rest: a.pending}
 	if rule == RuleUserLimit {
-		limit, _ := s.policy.userLimit(s, a.user)
-		n.rest = s.sizes.Above(&limit, &a.user.used)
+		limit, _ := p.policy.userLimit(p, a.user)
+		n.rest = p.sizes.Above(&limit, &a.user.used)
 	}
 	// The limit is the leaf's, for all its losing applications together. If nothing is under notice one container may
 	// exceed it; otherwise a small leaf would never lose anything.
 	bound := *rest
 	if under.IsZero() {
-		for i := 0; i < s.sizes.Check; i++ {
+		for i := 0; i < p.sizes.Check; i++ {
 			bound.Set(i, max(bound.At(i), 1))
 		}
 	}
@@ -122,14 +122,14 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 
 // usesBesideAMs returns a user's share of the cluster without AMs.
 func (u *user) usesBesideAMs() float64 {
-	s := u.q.s
-	v := s.sizes.Above(&u.used, &u.amUsed)
-	return s.sizes.Dominant(&v, &s.total)
+	p := u.q.part
+	v := p.sizes.Above(&u.used, &u.amUsed)
+	return p.sizes.Dominant(&v, &p.total)
 }
 
 // loses returns the amount that an application may lose to another of its leaf by a rule, nil for nothing.
 func (r *round) loses(x, a *App, rule Rule, byUser map[*user]*budget) *budget {
-	s := r.s
+	p := r.part
 	b := &budget{queue: x.queue}
 	switch {
 	case rule == RuleUserLimit && x.user == a.user,
@@ -137,17 +137,17 @@ func (r *round) loses(x, a *App, rule Rule, byUser map[*user]*budget) *budget {
 		x.user != a.user && !a.user.mayHave(nil):
 		return nil
 	case rule == RuleAppPriority && r.p.cfg.IntraFirst == queues.IntraPriorityFirst:
-		b.hard = s.sizes.Above(&x.used, sumOf(r.loss, x))
+		b.hard = p.sizes.Above(&x.used, sumOf(r.loss, x))
 	default: // with user limits first, no user falls below the limit for a priority either
 		if of := byUser[x.user]; of != nil {
 			return of
 		}
-		limit, _ := s.policy.userLimit(s, x.user)
+		limit, _ := p.policy.userLimit(p, x.user)
 		limit.Add(sumOf(r.userLoss, x.user))
-		b.hard = s.sizes.Above(&x.user.used, &limit)
+		b.hard = p.sizes.Above(&x.user.used, &limit)
 		byUser[x.user] = b
 	}
-	for i := 0; i < s.sizes.Check; i++ {
+	for i := 0; i < p.sizes.Check; i++ {
 		if b.hard.At(i) > 0 {
 			b.types |= 1 << i
 		}
@@ -160,7 +160,7 @@ func (r *round) loses(x, a *App, rule Rule, byUser map[*user]*budget) *budget {
 
 // stillWithin reports whether a claim within a leaf still follows from its rule.
 func (r *round) stillWithin(c *claim) bool {
-	s := r.s
+	p := r.part
 	if !r.p.cfg.IntraQueue || !r.looksWithin(c.queue) {
 		return false
 	}
@@ -173,7 +173,7 @@ func (r *round) stillWithin(c *claim) bool {
 		if b == nil {
 			return false
 		}
-		if may, _ := b.takes(s, &v.Size.V, c.rule); !may {
+		if may, _ := b.takes(p, &v.Size.V, c.rule); !may {
 			return false
 		}
 		b.take(&v.Size.V, 1)

@@ -22,7 +22,7 @@ func (c *claim) valid() bool {
 func (p *Preemption) Lost(v *Victim) {
 	v.Owner = nil
 	c := v.claim
-	p = &c.queue.s.preempt
+	p = &c.queue.part.preempt
 	for i, x := range c.victims {
 		if x == v {
 			c.victims = append(c.victims[:i], c.victims[i+1:]...)
@@ -36,41 +36,41 @@ func (p *Preemption) Lost(v *Victim) {
 
 // keep reserves free resources on a claim's node for the claim, up to its size.
 func (p *Preemption) keep(c *claim) {
-	s := p.s
-	c.keepUntil = s.now + p.interval()
+	part := p.part
+	c.keepUntil = part.now + p.interval()
 	if !c.freed {
 		c.freed = true
 		c.node.kept = append(c.node.kept, c)
 		c.node.held = true
-		s.nodes.reindex(c.node)
+		part.nodes.reindex(c.node)
 	}
-	s.nodes.roomOn(c.node)
+	part.nodes.roomOn(c.node)
 }
 
 // serveKept grants the reserved resources of a node to their claims.
 func (p *Preemption) serveKept(n *Node) {
-	s := p.s
+	part := p.part
 	for i := 0; i < len(n.kept); i++ {
 		c := n.kept[i]
 		a, w, relaxed := c.app, c.ask, false
-		for c.count > 0 && a.stillAsks(w) && s.sizes.Fits(&w.size.V, &n.free) {
+		for c.count > 0 && a.stillAsks(w) && part.sizes.Fits(&w.size.V, &n.free) {
 			if !w.strict && w.named.Any() {
-				s.delays.end(w)
+				part.delays.end(w)
 				w.level, relaxed = places.AtAny, true // this room is reserved for the ask, near or not
 			}
-			if !s.try(w, n) {
+			if !part.try(w, n) {
 				break
 			}
 			c.count--
 		}
 		if relaxed && a.stillAsks(w) {
-			s.delays.end(w) // on other nodes its locality delay starts again
-			s.retries.add(a.queue)
+			part.delays.end(w) // on other nodes its locality delay starts again
+			part.retries.add(a.queue)
 		}
-		s.enroll(a)
+		part.enroll(a)
 		if c.count > 0 && len(c.victims) == 0 && !a.stillAsks(w) && !c.queue.removed {
-			s.walk.order()
-			for c.count > 0 && c.queue.hasReady() && s.walk.pick(c.queue, n) {
+			part.walk.order()
+			for c.count > 0 && c.queue.hasReady() && part.walk.pick(c.queue, n) {
 				c.count--
 			}
 			c.count = 0
@@ -97,8 +97,8 @@ func (p *Preemption) unkeep(c *claim) {
 		}
 	}
 	n.held = n.hold != nil || len(n.kept) > 0
-	p.s.nodes.reindex(n)
-	p.s.nodes.roomOn(n)
+	p.part.nodes.reindex(n)
+	p.part.nodes.roomOn(n)
 }
 
 // dropClaims drops the claims for which gone returns true. It calls gone once for each claim, oldest first.

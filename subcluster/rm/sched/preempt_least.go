@@ -32,13 +32,13 @@ func (r *round) weigh(c *Container, a *App, weight float64) choice {
 	if !r.leastWork {
 		return k
 	}
-	s, wait := r.s, r.p.cfg.Wait.Milliseconds()
-	age := max(s.ms()-c.Created, 0)
+	p, wait := r.part, r.p.cfg.Wait.Milliseconds()
+	age := max(p.ms()-c.Created, 0)
 	k.least = a.queue.losesLeast()
 	if t := a.queue.leaf.runtimes; t != nil && !c.AM {
 		k.stays = float32(t.Stays(age, wait))
 	}
-	k.loss = float64(age+max(wait, 1)) * s.sizes.Dominant(&c.Size.V, &s.total) * weight * float64(k.stays)
+	k.loss = float64(age+max(wait, 1)) * p.sizes.Dominant(&c.Size.V, &p.total) * weight * float64(k.stays)
 	return k
 }
 
@@ -111,7 +111,7 @@ func (ch *chooser) serves(w *Ask, node *Node, list []*candidate, want int32) flo
 	for _, k := range list {
 		free.Add(&k.Size.V)
 	}
-	for ; n < want && ch.r.s.sizes.Fits(&w.size.V, &free); n++ {
+	for ; n < want && ch.r.part.sizes.Fits(&w.size.V, &free); n++ {
 		free.Sub(&w.size.V)
 	}
 	return float64(max(n, 1))
@@ -119,8 +119,8 @@ func (ch *chooser) serves(w *Ask, node *Node, list []*candidate, want int32) flo
 
 // search tries sets with and without each container, from one on.
 func (ch *chooser) search(from int, free amounts.Vec, so cost) {
-	l, s := &ch.least, ch.r.s
-	if s.sizes.Fits(l.need, &free) {
+	l, p := &ch.least, ch.r.part
+	if p.sizes.Fits(l.need, &free) {
 		if !l.found || so.less(l.price) {
 			l.best, l.price, l.found = append(l.best[:0:0], l.now...), so, true
 		}
@@ -132,10 +132,10 @@ func (ch *chooser) search(from int, free amounts.Vec, so cost) {
 		if l.steps++; l.steps > leastSteps || l.found && !price.less(l.price) {
 			return
 		}
-		if !s.sizes.Fits(l.need, plus(&free, &l.rest[i])) {
+		if !p.sizes.Fits(l.need, plus(&free, &l.rest[i])) {
 			return
 		}
-		if may, _ := k.budget.takes(s, &k.Size.V, l.n.rule); !may {
+		if may, _ := k.budget.takes(p, &k.Size.V, l.n.rule); !may {
 			continue
 		}
 		k.budget.reckon(&k.Size.V, 1)
@@ -152,7 +152,7 @@ func (p *Preemption) Learns() bool { return p.on }
 // Ended records that a container of an application on a node ended by itself after ms milliseconds. Estimates for its
 // queue use it.
 func (p *Preemption) Ended(a *App, n *Node, ms int64) {
-	if n.of != p.s {
+	if n.of != p.part {
 		if a = a.partIn(n.of); a == nil {
 			return
 		}

@@ -20,7 +20,7 @@ type Plan struct {
 // FairScheduler's timeouts counted as expired. It changes nothing: a round only reads, until its claims are booked.
 func (p *Preemption) Plan(q *Queue) Plan {
 	out := p.plan(q)
-	for _, part := range p.s.parts {
+	for _, part := range p.part.others() {
 		if c := part.tree.at(q.path); c != nil {
 			of := part.preempt.plan(c)
 			out.Victims = slices.Insert(out.Victims, out.Under, of.Victims[:of.Under]...)
@@ -34,9 +34,9 @@ func (p *Preemption) Plan(q *Queue) Plan {
 // plan is Plan for one partition.
 func (p *Preemption) plan(q *Queue) Plan {
 	var out Plan
-	s, now := p.s, p
+	part, now := p.part, p
 	p = &Preemption{
-		s: s, cfg: s.tree.spec.Preemption, from: now.from, short: map[*Queue]*shortage{},
+		part: part, cfg: part.tree.spec.Preemption, from: now.from, short: map[*Queue]*shortage{},
 	}
 	if now.on {
 		out.On = true
@@ -50,7 +50,7 @@ func (p *Preemption) plan(q *Queue) Plan {
 	}
 	r := p.newRound()
 	r.dry = true
-	s.policy.shortfall(r)
+	part.policy.shortfall(r)
 	for _, c := range p.claims {
 		if len(c.victims) > 0 && r.takeAll(c.victims, c.rule) {
 			if n := r.needOf(c.queue, c.rule); n != nil {
@@ -90,16 +90,16 @@ func (q *Queue) under(of *Queue) bool {
 // it lacks. It returns false if the round will do nothing for it. It also returns false with FairScheduler, where
 // timeouts decide.
 func (p *Preemption) NextRound(q *Queue) (at int64, lacks creel.Resource, has bool) {
-	s := p.s
-	if !p.on || p.cfg.ObserveOnly || !s.policy.within {
+	part := p.part
+	if !p.on || p.cfg.ObserveOnly || !part.policy.within {
 		return 0, lacks, false
 	}
-	v := s.sizes.Above(&q.sized().entitled, &q.used)
+	v := part.sizes.Above(&q.sized().entitled, &q.used)
 	v.Min(&q.pending)
-	for i := s.sizes.Check; i < s.sizes.N; i++ {
+	for i := part.sizes.Check; i < part.sizes.N; i++ {
 		v.Set(i, 0)
 	}
-	return max(p.timer.at, s.now), s.sizes.Resource(&v), !v.IsZero()
+	return max(p.timer.at, part.now), part.sizes.Resource(&v), !v.IsZero()
 }
 
 // Over returns the excess of the losing queue: over its guarantee, or with FairScheduler over its fair share at the
@@ -107,11 +107,11 @@ func (p *Preemption) NextRound(q *Queue) (at int64, lacks creel.Resource, has bo
 func (v *Victim) Over() creel.Resource {
 	q := v.App.queue
 	own := &q.entitled
-	if !q.s.policy.within {
+	if !q.part.policy.within {
 		own = &q.shares[inDecisions].share
 	}
-	over := q.s.sizes.Above(&q.used, own)
-	return q.s.sizes.Resource(&over)
+	over := q.part.sizes.Above(&q.used, own)
+	return q.part.sizes.Resource(&over)
 }
 
 // Within reports whether the victim is taken between users and applications of one queue.
@@ -124,7 +124,7 @@ func (p *Preemption) TakenFor(a *App) []*Victim {
 		if x.queue == nil {
 			continue
 		}
-		for _, c := range x.queue.s.preempt.claims {
+		for _, c := range x.queue.part.preempt.claims {
 			if c.app == x {
 				out = append(out, c.victims...)
 			}

@@ -19,8 +19,8 @@ import (
 
 // yieldReservations drops reservations whose room can serve asks in need now.
 func (r *round) yieldReservations() {
-	s := r.s
-	if s.reservations.count == 0 {
+	p := r.part
+	if p.reservations.count == 0 {
 		return
 	}
 	for i := range r.needs {
@@ -52,7 +52,7 @@ func (r *round) yields(h *reservation) bool {
 	if n == nil {
 		return true
 	}
-	for i := 0; i < r.s.sizes.Check; i++ {
+	for i := 0; i < r.part.sizes.Check; i++ {
 		if h.size.V.At(i) > 0 && n.types>>i&1 == 0 {
 			return true
 		}
@@ -63,10 +63,10 @@ func (r *round) yields(h *reservation) bool {
 // reservedBelow returns a reservation of a queue that is not below its guarantee, on a node that would fit w. It
 // picks the queue that uses most of its guarantee; nil for none.
 func (r *round) reservedBelow(w *Ask) *reservation {
-	s := r.s
+	p := r.part
 	var best *reservation
 	most := 0.0
-	for _, q := range s.tree.all {
+	for _, q := range p.tree.all {
 		if q.leaf == nil || q.heldContainers == 0 {
 			continue
 		}
@@ -78,7 +78,7 @@ func (r *round) reservedBelow(w *Ask) *reservation {
 			for _, a := range u.apps.Items {
 				for _, x := range a.asks {
 					h := x.hold
-					if h == nil || !r.yields(h) || !s.sizes.Fits(&w.size.V, &h.node.free) || !w.mayGo(h.node) {
+					if h == nil || !r.yields(h) || !p.sizes.Fits(&w.size.V, &h.node.free) || !w.mayGo(h.node) {
 						continue
 					}
 					if best == nil || use > most || h.node.serial < best.node.serial {
@@ -93,18 +93,18 @@ func (r *round) reservedBelow(w *Ask) *reservation {
 
 // yield drops the reservation of a node and reserves its room for an ask in need.
 func (r *round) yield(n *need, w *Ask, node *Node) {
-	s := r.s
-	s.reservations.drop(node.hold)
-	c := &claim{queue: n.queue, app: w.app, ask: w, size: w.size, node: node, rule: n.rule, until: s.now}
+	p := r.part
+	p.reservations.drop(node.hold)
+	c := &claim{queue: n.queue, app: w.app, ask: w, size: w.size, node: node, rule: n.rule, until: p.now}
 	free := node.free
-	for c.count < w.count-r.claimed[w] && s.sizes.Fits(&w.size.V, &free) && n.due(s, &w.size.V) {
+	for c.count < w.count-r.claimed[w] && p.sizes.Fits(&w.size.V, &free) && n.due(p, &w.size.V) {
 		free.Sub(&w.size.V)
 		r.serve(n, &w.size.V, 1)
 		c.count++
 	}
 	r.count(c, 1)
 	r.p.claims = append(r.p.claims, c)
-	s.preempt.keep(c)
+	p.preempt.keep(c)
 }
 
 // claimReserved makes claims on nodes reserved by asks in need. Nodes that need the least preemption come first.

@@ -6,13 +6,13 @@ import "github.com/creelrm/creel/subcluster/rm/queues"
 
 // configure applies the queue specification's settings.
 func (p *Preemption) configure(cfg queues.Preemption) {
-	s := p.s
-	for _, part := range s.parts {
-		part.preempt.configure(cfg)
+	part := p.part
+	for _, other := range part.others() {
+		other.preempt.configure(cfg)
 	}
 	was := p.on
 	p.on = cfg.On && p.from != nil
-	s.timers.stop(&p.timer)
+	part.cluster.timers.stop(&p.timer)
 	if !p.on {
 		p.dropClaims(func(*claim) bool { return true })
 		p.short, p.last, p.memory = nil, RoundResult{}, chooserMemory{}
@@ -22,20 +22,20 @@ func (p *Preemption) configure(cfg queues.Preemption) {
 		p.short = map[*Queue]*shortage{}
 	}
 	p.cfg = cfg
-	p.timer = s.timers.start(s.now+p.interval(), p.round)
+	p.timer = part.cluster.timers.start(part.now+p.interval(), p.round)
 }
 
 // round runs at the deadline.
 func (p *Preemption) round() {
-	s := p.s
-	p.timer = s.timers.start(s.now+p.interval(), p.round)
-	if s.waiting == 0 && len(p.claims) == 0 {
+	part := p.part
+	p.timer = part.cluster.timers.start(part.now+p.interval(), p.round)
+	if part.waiting == 0 && len(p.claims) == 0 {
 		clear(p.short)
-		p.last = RoundResult{At: s.now}
+		p.last = RoundResult{At: part.now}
 		return
 	}
 	r := p.newRound()
-	s.policy.shortfall(r)
+	part.policy.shortfall(r)
 	r.review()
 	if r.dry = p.cfg.ObserveOnly; !r.dry {
 		r.yieldReservations()
@@ -54,19 +54,19 @@ func (p *Preemption) round() {
 
 // review drops the claims that are no longer needed, and counts the others. In doubt it drops the youngest first.
 func (r *round) review() {
-	s := r.s
+	p := r.part
 	r.p.dropClaims(func(c *claim) bool {
 		if !c.valid() {
 			return true
 		}
 		if len(c.victims) == 0 {
-			return c.keepUntil <= s.now // freed resources stay reserved until then
+			return c.keepUntil <= p.now // freed resources stay reserved until then
 		}
 		if c.rule == RuleUserLimit || c.rule == RuleAppPriority {
 			return !r.stillWithin(c)
 		}
 		n := r.needOf(c.queue, c.rule)
-		if n == nil || !n.due(s, &c.size.V) || !r.takeAll(c.victims, c.rule) {
+		if n == nil || !n.due(p, &c.size.V) || !r.takeAll(c.victims, c.rule) {
 			return true
 		}
 		r.serve(n, &c.size.V, c.count)
@@ -91,7 +91,7 @@ func (r *round) notify() {
 // kill kills the victims of expired claims.
 func (r *round) kill() {
 	for _, c := range r.p.claims {
-		if c.until > r.s.now {
+		if c.until > r.part.now {
 			continue
 		}
 		for _, v := range c.victims {

@@ -14,7 +14,7 @@ func (p *Preemption) appendState(b []byte) []byte {
 		}
 		b = append(b, '\n')
 	}
-	for _, q := range p.s.tree.all {
+	for _, q := range p.part.tree.all {
 		if h := p.short[q]; h != nil {
 			b = fmt.Appendf(b, "short %s minimum=%d fair=%d\n", q.path, h.minimum, h.fair)
 		}
@@ -28,7 +28,7 @@ func (p *Preemption) Victims() int {
 	for _, c := range p.claims {
 		n += len(c.victims)
 	}
-	for _, part := range p.s.parts {
+	for _, part := range p.part.others() {
 		n += part.preempt.Victims()
 	}
 	return n
@@ -37,7 +37,7 @@ func (p *Preemption) Victims() int {
 // preemption checks that each victim belongs to its claim, its node and a live container. It also checks that each node
 // is held for exactly its freed claims.
 func (c *Audit) preemption() {
-	p := &c.s.preempt
+	p := &c.part.preempt
 	if !p.on {
 		return
 	}
@@ -52,7 +52,7 @@ func (c *Audit) preemption() {
 			}
 		}
 	}
-	for _, n := range c.s.nodes.All() {
+	for _, n := range c.part.nodes.All() {
 		if n != nil && kept[n] != len(n.kept) {
 			c.fail("node %s: kept for %d claims, should be %d", n.id, len(n.kept), kept[n])
 		}

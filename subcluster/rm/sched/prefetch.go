@@ -34,21 +34,23 @@ func (s *Scheduler) PrefetchApp(a *App, priority int32) {
 			sum += int64(p.Count)
 		}
 	}
-	s.prefetched += int32(sum)
+	s.main.prefetched += int32(sum)
 }
 
 // PrefetchNode reads a node's index entry and free memory, before a grant or a release.
 func (s *Scheduler) PrefetchNode(n *Node) int32 {
-	return s.nodes.Prefetch(n.serial)
+	return s.main.nodes.Prefetch(n.serial)
 }
 
 // PrefetchNeighbours reads the nodes before and after a node in the index, which change when it moves. Call
 // PrefetchNode before it.
-func (s *Scheduler) PrefetchNeighbours(n *Node) int32 { return s.nodes.PrefetchNeighbours(n.serial) }
+func (s *Scheduler) PrefetchNeighbours(n *Node) int32 {
+	return s.main.nodes.PrefetchNeighbours(n.serial)
+}
 
 // prefetchNodes reads the memory that grants for w will change: nodes of its named hosts, or the first nodes of a
 // search through the cluster.
-func (s *Scheduler) prefetchNodes(w *Ask) {
+func (part *partition) prefetchNodes(w *Ask) {
 	if w.count < 2 || w.size == nil {
 		return
 	}
@@ -62,14 +64,14 @@ func (s *Scheduler) prefetchNodes(w *Ask) {
 			}
 		}
 	} else {
-		k = s.nodes.Ahead(&w.size.V, nodeOrder(w.app.queue.nodes), list[:min(int(w.count), Prefetched)])
+		k = part.nodes.Ahead(&w.size.V, nodeOrder(w.app.queue.nodes), list[:min(int(w.count), Prefetched)])
 	}
 	sum := int32(0)
 	for _, i := range list[:k] {
-		sum += int32(s.nodes.At(i).free.Memory)
+		sum += int32(part.nodes.At(i).free.Memory)
 	}
 	for _, i := range list[:k] {
-		sum += s.nodes.PrefetchNeighbours(i)
+		sum += part.nodes.PrefetchNeighbours(i)
 	}
-	s.prefetched = sum
+	part.prefetched = sum
 }

@@ -28,29 +28,29 @@ func (q *Queue) reorder() {
 
 // sized updates a queue's amounts, after its ancestors'.
 func (q *Queue) sized() *Queue {
-	if q.version != q.s.tree.version {
+	if q.version != q.part.tree.version {
 		q.resize()
 	}
 	return q
 }
 
 func (q *Queue) resize() {
-	s := q.s
-	q.version = s.tree.version
+	p := q.part
+	q.version = p.tree.version
 	if q.parent == nil {
-		q.guaranteed, q.max, q.absCap, q.absMax, q.capFrac, q.maxFrac = s.total, s.total, 1, 1, 1, 1
+		q.guaranteed, q.max, q.absCap, q.absMax, q.capFrac, q.maxFrac = p.total, p.total, 1, 1, 1, 1
 	} else {
 		q.parent.sized()
 	}
-	s.policy.size(s, q)
-	if q.cap = s.leases.Cap(q.path, s.label); q.cap != nil {
+	p.policy.size(p, q)
+	if q.cap = p.leases.Cap(q.path, p.label); q.cap != nil {
 		q.bounded = true
 	}
 	q.limit()
 	q.byPlan()
-	q.promised = s.sizes.Dominant(&q.entitled, &s.total)
+	q.promised = p.sizes.Dominant(&q.entitled, &p.total)
 	if q.leaf != nil {
-		q.leaf.caps = s.leases.Users(q.path, s.label)
+		q.leaf.caps = p.leases.Users(q.path, p.label)
 		q.sizeLeaf()
 	}
 }
@@ -62,8 +62,8 @@ func (q *Queue) Max() (amounts.Vec, bool) {
 }
 
 // larger returns the amount with the larger dominant share.
-func (s *Scheduler) larger(a, b *amounts.Vec) *amounts.Vec {
-	if s.sizes.Compare(a, b, &s.total) >= 0 {
+func (p *partition) larger(a, b *amounts.Vec) *amounts.Vec {
+	if p.sizes.Compare(a, b, &p.total) >= 0 {
 		return a
 	}
 	return b
@@ -77,7 +77,7 @@ func (q *Queue) sum() {
 		case queues.Weight:
 			q.weights += c.weight
 		case queues.Absolute:
-			v := q.s.sizes.Vec(c.spec.Capacity.Resource)
+			v := q.part.sizes.Vec(c.spec.Capacity.Resource)
 			q.fixed.Add(&v)
 		}
 	}
@@ -92,34 +92,34 @@ func finite(f float64) float64 {
 
 // sizeLeaf sets a leaf's limits on applications.
 func (q *Queue) sizeLeaf() {
-	s, l := q.s, q.leaf
+	p, l := q.part, q.leaf
 	l.measureUsers()
 	base := q.base()
-	l.assured = *s.larger(base, &s.sizes.Least)
+	l.assured = *p.larger(base, &p.sizes.Least)
 	l.percent, l.factor = q.minUserPercent()/100, q.factor()
-	if l.bound = s.sizes.Dominant(&l.assured, &s.total) * l.factor; l.factor < 0 || base.IsZero() {
-		l.bound = s.sizes.Dominant(&q.max, &s.total)
+	if l.bound = p.sizes.Dominant(&l.assured, &p.total) * l.factor; l.factor < 0 || base.IsZero() {
+		l.bound = p.sizes.Dominant(&q.max, &p.total)
 	}
-	step := s.sizes.Step
+	step := p.sizes.Step
 	step.Max(&amounts.Vec{Memory: 1, VCores: 1})
-	l.bound -= s.sizes.Dominant(&step, &s.total)
+	l.bound -= p.sizes.Dominant(&step, &p.total)
 	part := l.percent
 	if l.factor >= 0 {
 		part = min(part, l.factor)
 	} else {
 		l.assured.Min(&q.max)
 	}
-	for i := 0; i < s.sizes.N; i++ {
+	for i := 0; i < p.sizes.N; i++ {
 		l.assured.Set(i, int64(float64(l.assured.At(i))*part))
 	}
 	l.maxApps = -1
-	if all := s.tree.spec.MaxApplications; q.spec.MaxApps > 0 {
+	if all := p.tree.spec.MaxApplications; q.spec.MaxApps > 0 {
 		l.maxApps = q.spec.MaxApps
 	} else if all > 0 {
-		all = min(all, cmp.Or(s.tree.spec.MaxQueueApps, all))
-		l.maxApps = s.policy.maxApps(q, all)
+		all = min(all, cmp.Or(p.tree.spec.MaxQueueApps, all))
+		l.maxApps = p.policy.maxApps(q, all)
 	}
-	l.maxUserApps = s.policy.maxUserApps(q)
+	l.maxUserApps = p.policy.maxUserApps(q)
 }
 
 // written returns a share as configured. A configured zero is stored as a billionth, to distinguish it from an absent

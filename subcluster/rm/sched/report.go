@@ -92,15 +92,15 @@ type PartitionUse struct {
 // UseByPartition returns one entry for each label that the application has asked for or used, first the default
 // partition; nil if it never named one.
 func (e Explainer) UseByPartition(a *App) []PartitionUse {
-	s := e.s
+	p := e.part
 	if len(a.parts) == 0 {
 		return nil
 	}
 	out := make([]PartitionUse, 0, 1+len(a.parts))
 	for _, x := range append([]*App{a}, a.parts...) {
 		out = append(out, PartitionUse{
-			Label: x.label(), Used: s.sizes.Resource(&x.used), Reserved: s.sizes.Resource(&x.held),
-			Pending: s.sizes.Resource(&x.pending), AMUsed: s.sizes.Resource(&x.amUsed),
+			Label: x.label(), Used: p.sizes.Resource(&x.used), Reserved: p.sizes.Resource(&x.held),
+			Pending: p.sizes.Resource(&x.pending), AMUsed: p.sizes.Resource(&x.amUsed),
 		})
 	}
 	return out
@@ -123,15 +123,15 @@ type UserView struct {
 
 // usedCapacity is use over guarantee, or over a smallest container if that is larger, by the calculator's measure.
 func (e Explainer) usedCapacity(q *Queue) float64 {
-	s := e.s
-	have := max(s.sizes.Dominant(&q.guaranteed, &s.total), s.sizes.Dominant(&s.sizes.Least, &s.total))
-	return finite(s.sizes.Dominant(&q.used, &s.total) / have)
+	p := e.part
+	have := max(p.sizes.Dominant(&q.guaranteed, &p.total), p.sizes.Dominant(&p.sizes.Least, &p.total))
+	return finite(p.sizes.Dominant(&q.used, &p.total) / have)
 }
 
 // View returns the current view of a queue.
 func (e Explainer) View(q *Queue) QueueView {
-	s := e.s
-	s.tree.refreshShares(inViews)
+	p := e.part
+	p.tree.refreshShares(inViews)
 	q.sized()
 	demand := q.used
 	demand.Add(&q.pending)
@@ -140,28 +140,28 @@ func (e Explainer) View(q *Queue) QueueView {
 		Path:                q.path,
 		Leaf:                q.leaf != nil,
 		Dynamic:             q.dynamic,
-		Makes:               s.policy.template(q.spec, 1) != nil,
+		Makes:               p.policy.template(q.spec, 1) != nil,
 		State:               q.state,
 		Spec:                *q.spec,
-		Guaranteed:          s.sizes.Resource(&q.guaranteed),
+		Guaranteed:          p.sizes.Resource(&q.guaranteed),
 		Planned:             q.Planned(),
 		Max:                 e.inCluster(q.max),
-		Used:                s.sizes.Resource(&q.used),
-		Reserved:            s.sizes.Resource(&q.held),
-		Pending:             s.sizes.Resource(&q.pending),
-		Demand:              s.sizes.Resource(&demand),
-		FairShare:           s.sizes.Resource(&q.shares[inViews].share),
-		SteadyShare:         s.sizes.Resource(&q.shares[inViews].steady),
+		Used:                p.sizes.Resource(&q.used),
+		Reserved:            p.sizes.Resource(&q.held),
+		Pending:             p.sizes.Resource(&q.pending),
+		Demand:              p.sizes.Resource(&demand),
+		FairShare:           p.sizes.Resource(&q.shares[inViews].share),
+		SteadyShare:         p.sizes.Resource(&q.shares[inViews].steady),
 		Capacity:            q.capFrac,
 		MaxCapacity:         q.maxFrac,
 		AbsCapacity:         q.absCap,
 		AbsMaxCapacity:      q.absMax,
 		UsedCapacity:        e.usedCapacity(q),
-		AbsUsed:             finite(s.sizes.Dominant(&q.used, &s.total)),
+		AbsUsed:             finite(p.sizes.Dominant(&q.used, &p.total)),
 		Containers:          q.containers,
 		ReservedContainers:  q.heldContainers,
 		PendingContainers:   clampInt32(q.pendingCount),
-		MaxAllocation:       s.sizes.Resource(&q.largest),
+		MaxAllocation:       p.sizes.Resource(&q.largest),
 		MinUserPercent:      written(q.minUserPercent()),
 		UserFactor:          written(q.factor()),
 		MaxAMPercent:        written(q.maxAM),
@@ -172,10 +172,10 @@ func (e Explainer) View(q *Queue) QueueView {
 		NodeLocal:           counts.near[places.AtNode],
 		RackLocal:           counts.near[places.AtRack],
 		OffSwitch:           counts.near[places.AtAny],
-		InLine:              s.sizes.Resource(&q.inLine),
+		InLine:              p.sizes.Resource(&q.inLine),
 		InLineContainers:    q.inLineCount,
-		Vectors:             s.tree.spec.Vectors,
-		MemoryOnly:          s.sizes.Check == 1,
+		Vectors:             p.tree.spec.Vectors,
+		MemoryOnly:          p.sizes.Check == 1,
 	}
 	e.preempted(q, &v)
 	v.PendingApps = v.Apps - v.ActiveApps
@@ -183,7 +183,7 @@ func (e Explainer) View(q *Queue) QueueView {
 	if q.parent != nil {
 		v.Parent = q.parent.path
 	}
-	if q.spec.Capacity.Unit == queues.Weight && !s.tree.spec.Vectors {
+	if q.spec.Capacity.Unit == queues.Weight && !p.tree.spec.Vectors {
 		v.NormalizedWeight = q.capFrac
 	}
 	for _, c := range q.children {
@@ -192,10 +192,10 @@ func (e Explainer) View(q *Queue) QueueView {
 	if q.leaf != nil {
 		e.leaf(q, &v)
 	}
-	s.policy.report(s, q, &v)
+	p.policy.report(p, q, &v)
 	v.AllContainers = q.containers
 	v.Labels = []string{queues.AnyLabel}
-	if s.main == nil && s.policy.knowsLabels {
+	if p.label == "" && p.policy.knowsLabels {
 		v.Labels, v.DefaultLabel = q.Labels(), q.DefaultLabel()
 	}
 	e.partitions(q, &v)
@@ -204,16 +204,16 @@ func (e Explainer) View(q *Queue) QueueView {
 
 // inCluster returns a limit, reduced to the cluster's size.
 func (e Explainer) inCluster(v amounts.Vec) creel.Resource {
-	v.Min(&e.s.total)
-	return e.s.sizes.Resource(&v)
+	v.Min(&e.part.total)
+	return e.part.sizes.Resource(&v)
 }
 
 // leaf adds the limits and users of a leaf.
 func (e Explainer) leaf(q *Queue, v *QueueView) {
-	s, l := e.s, q.leaf
+	p, l := e.part, q.leaf
 	all, one := q.amLimit(nil, inViews)
 	v.MaxApps, v.MaxAppsPerUser = l.maxApps, l.maxUserApps
-	v.AMLimit, v.UserAMLimit, v.AMUsed = e.inCluster(all), e.inCluster(one), s.sizes.Resource(&l.amUsed)
+	v.AMLimit, v.UserAMLimit, v.AMUsed = e.inCluster(all), e.inCluster(one), p.sizes.Resource(&l.amUsed)
 	v.PendingApps = int32(l.pendingApps)
 	for _, u := range l.userList {
 		v.Users = append(v.Users, e.user(u))
@@ -222,10 +222,10 @@ func (e Explainer) leaf(q *Queue, v *QueueView) {
 }
 
 func (e Explainer) user(u *user) UserView {
-	s, q := e.s, u.q
-	limit, _ := s.policy.userLimit(s, u)
+	part, q := e.part, u.q
+	limit, _ := part.policy.userLimit(part, u)
 	used, wants := u.used, u.waitingApps > 0
-	for _, p := range s.parts { // of all partitions
+	for _, p := range part.others() { // of all partitions
 		if c := p.tree.at(q.path); c != nil && c.leaf.byName[u.name] != nil {
 			there := c.leaf.byName[u.name]
 			used.Add(&there.used)
@@ -235,10 +235,10 @@ func (e Explainer) user(u *user) UserView {
 	_, ofAMs := q.amLimit(u, inViews)
 	return UserView{
 		Name:    u.name,
-		Used:    s.sizes.Resource(&used),
-		Here:    s.sizes.Resource(&u.used),
-		AMUsed:  s.sizes.Resource(&u.amUsed),
-		Limit:   s.sizes.Resource(&limit),
+		Used:    part.sizes.Resource(&used),
+		Here:    part.sizes.Resource(&u.used),
+		AMUsed:  part.sizes.Resource(&u.amUsed),
+		Limit:   part.sizes.Resource(&limit),
 		AMLimit: e.inCluster(ofAMs),
 		Active:  wants || u.running > 0 && u.pending.Len() > 0,
 		Pending: int32(u.pending.Len()),
@@ -249,20 +249,20 @@ func (e Explainer) user(u *user) UserView {
 
 // partitions adds the parts of a queue on the nodes of labels.
 func (e Explainer) partitions(q *Queue, v *QueueView) {
-	s := e.s
-	viewOf := func(p *Scheduler, part *Queue) PartitionView {
+	at := e.part
+	viewOf := func(p *partition, part *Queue) PartitionView {
 		return PartitionView{
-			Label: p.label, Accessible: queues.Accesses(v.Labels, p.label), QueueView: p.Explain().View(part),
+			Label: p.label, Accessible: queues.Accesses(v.Labels, p.label), QueueView: p.explain().View(part),
 		}
 	}
-	for _, p := range s.parts {
+	for _, p := range at.others() {
 		if c := p.tree.at(q.path); c != nil {
 			v.Partitions = append(v.Partitions, viewOf(p, c))
 			v.AllContainers += c.containers
 		}
 	}
-	for _, p := range absentPartitions(s) {
-		if q.parent == nil && !slices.Contains(s.tree.spec.LabelNames(), p.label) {
+	for _, p := range at.absent() {
+		if q.parent == nil && !slices.Contains(at.tree.spec.LabelNames(), p.label) {
 			continue // no queue has a share of it
 		}
 		v.Absent = append(v.Absent, viewOf(p, p.counterpart(q)))
@@ -271,23 +271,23 @@ func (e Explainer) partitions(q *Queue, v *QueueView) {
 
 // preempted adds whether preemption applies to a queue, and the amounts that the queue lost to it.
 func (e Explainer) preempted(q *Queue, v *QueueView) {
-	s, p := e.s, &e.s.preempt
+	part, p := e.part, &e.part.preempt
 	v.PreemptionDisabled = !p.on || q.spec.PreemptionDisabled
 	v.IntraPreemptionDisabled = !p.on || !p.cfg.IntraQueue || q.keepsWithin()
 	seconds := q.Lost.OverTime
-	for i := 0; i < s.sizes.N; i++ {
+	for i := 0; i < part.sizes.N; i++ {
 		seconds.Set(i, seconds.At(i)/1000)
 	}
-	v.PreemptedSeconds = s.sizes.Resource(&seconds)
+	v.PreemptedSeconds = part.sizes.Resource(&seconds)
 	v.ContainersPreempted = q.Lost.Containers
-	v.Preempted = s.sizes.Resource(&q.Lost.Amount)
+	v.Preempted = part.sizes.Resource(&q.Lost.Amount)
 }
 
 // Shares returns an application's use in percent of its queue's guarantee, and of the cluster.
 func (e Explainer) Shares(a *App) (ofQueue, ofCluster float64) {
-	s := e.s
-	used := s.policy.measure(s, &a.used)
-	if promise := s.policy.promise(s, a.queue); promise > 0 {
+	p := e.part
+	used := p.policy.measure(p, &a.used)
+	if promise := p.policy.promise(p, a.queue); promise > 0 {
 		ofQueue = finite(100 * used / promise)
 	}
 	return ofQueue, finite(100 * used)
@@ -308,16 +308,16 @@ type Totals struct {
 
 // Totals returns the totals of the scheduler.
 func (e Explainer) Totals() Totals {
-	s := e.s
-	root := s.tree.root
-	left := s.total
+	part := e.part
+	root := part.tree.root
+	left := part.total
 	left.Sub(&root.used)
 	left.Sub(&root.held)
-	for i := 0; i < s.sizes.N; i++ {
+	for i := 0; i < part.sizes.N; i++ {
 		left.Set(i, max(left.At(i), 0))
 	}
 	t := Totals{
-		Total:             s.total,
+		Total:             part.total,
 		Used:              root.used,
 		Reserved:          root.held,
 		Available:         left,
@@ -325,16 +325,16 @@ func (e Explainer) Totals() Totals {
 		InLine:            root.inLine,
 		InLineContainers:  root.inLineCount,
 		PendingContainers: clampInt32(root.pendingCount),
-		ReservedNodes:     s.reservations.count,
+		ReservedNodes:     part.reservations.count,
 		Activated:         root.running,
 	}
-	for _, q := range s.tree.all {
+	for _, q := range part.tree.all {
 		if q.leaf != nil {
 			t.Waiting += q.leaf.pendingApps
 		}
 	}
 	t.AllTotal, t.AllUsed, t.AllReserved = t.Total, t.Used, t.Reserved
-	for _, p := range s.parts {
+	for _, p := range part.others() {
 		t.AllTotal.Add(&p.total)
 		t.AllUsed.Add(&p.tree.root.used)
 		t.AllReserved.Add(&p.tree.root.held)

@@ -9,13 +9,13 @@ import (
 
 // forHead reserves n for the first ask in order if it needs more than n has.
 func (r *reservations) forHead(n *Node) bool {
-	s := r.s
-	if s.tree.spec.ReservationsOff || s.waiting == 0 {
+	p := r.part
+	if p.tree.spec.ReservationsOff || p.waiting == 0 {
 		return false
 	}
-	s.walk.order()
-	w := s.walk.head()
-	if w == nil || w.size == nil || s.sizes.Fits(&w.size.V, &n.free) {
+	p.walk.order()
+	w := p.walk.head()
+	if w == nil || w.size == nil || p.sizes.Fits(&w.size.V, &n.free) {
 		return false
 	}
 	if w.hold != nil {
@@ -25,15 +25,15 @@ func (r *reservations) forHead(n *Node) bool {
 	} else if r.count >= r.most() {
 		return false
 	}
-	if !s.sizes.Fits(&w.size.V, &n.total) || w.app.black.bars(n) {
+	if !p.sizes.Fits(&w.size.V, &n.total) || w.app.black.bars(n) {
 		return false
 	}
-	at, reason := s.nodes.reach(w, n)
+	at, reason := p.nodes.reach(w, n)
 	if reason == ReasonNone {
 		return false
 	}
 	if v := w.app.admit(w.size, w.own()); v.limit != LimitNone {
-		s.retries.stop(w, v)
+		p.retries.stop(w, v)
 		return false
 	}
 	if w.hold != nil {
@@ -45,13 +45,13 @@ func (r *reservations) forHead(n *Node) bool {
 
 // most is the number of nodes that may be reserved at once.
 func (r *reservations) most() int {
-	return max(1, int(r.share*float64(r.s.active)))
+	return max(1, int(r.share*float64(r.part.active)))
 }
 
 // lacks is the missing fraction of the size on a node.
 func (r *reservations) lacks(size *amounts.Size, n *Node) float64 {
 	worst := 0.0
-	for i := 0; i < r.s.sizes.Check; i++ {
+	for i := 0; i < r.part.sizes.Check; i++ {
 		if d := size.V.At(i) - n.free.At(i); d > 0 {
 			worst = max(worst, float64(d)/float64(size.V.At(i)))
 		}
@@ -61,17 +61,17 @@ func (r *reservations) lacks(size *amounts.Size, n *Node) float64 {
 
 // fulfil grants a reserved node to its reservation if it fits now, and reports whether the node is free for others.
 func (r *reservations) fulfil(n *Node) bool {
-	s := r.s
+	p := r.part
 	if len(n.kept) > 0 {
-		s.preempt.serveKept(n)
+		p.preempt.serveKept(n)
 	}
 	h := n.hold
 	if h == nil {
 		return !n.held
 	}
-	if s.sizes.Fits(&h.size.V, &n.free) {
-		if w, a := h.ask, h.ask.app; s.try(w, n) {
-			s.enroll(a)
+	if p.sizes.Fits(&h.size.V, &n.free) {
+		if w, a := h.ask, h.ask.app; p.try(w, n) {
+			p.enroll(a)
 		}
 	}
 	return !n.held
@@ -83,7 +83,7 @@ func (r *reservations) add(w *Ask, n *Node, at places.Distance) {
 	w.hold, n.hold, n.held = h, h, true
 	r.count++
 	r.charge(w.app, h.size, 1)
-	r.s.nodes.reindex(n)
+	r.part.nodes.reindex(n)
 }
 
 // drop ends a reservation. The node's resources are offered to all asks again.
@@ -91,13 +91,13 @@ func (r *reservations) drop(h *reservation) {
 	h.ask.hold, h.node.hold, h.node.held = nil, nil, len(h.node.kept) > 0
 	r.count--
 	r.charge(h.ask.app, h.size, -1)
-	r.s.nodes.reindex(h.node)
-	r.s.nodes.roomOn(h.node)
+	r.part.nodes.reindex(h.node)
+	r.part.nodes.roomOn(h.node)
 }
 
 // charge adds (sign 1) or subtracts (-1) a reserved size, from the application up to the root.
 func (r *reservations) charge(a *App, size *amounts.Size, sign int64) {
-	r.s.changes.app(a)
+	r.part.changes.app(a)
 	a.held.AddTimes(&size.V, sign)
 	a.heldContainers += int32(sign)
 	for q := a.queue; q != nil; q = q.parent {
@@ -105,6 +105,6 @@ func (r *reservations) charge(a *App, size *amounts.Size, sign int64) {
 		q.heldContainers += int32(sign)
 	}
 	if sign < 0 {
-		r.s.freed(a.queue)
+		r.part.freed(a.queue)
 	}
 }

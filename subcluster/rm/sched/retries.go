@@ -119,7 +119,7 @@ func (r *retries) stopUser(a *App) {
 
 // block records that w, first in order below q, waits for q's maximum.
 func (r *retries) block(q *Queue, w *Ask) {
-	if !q.s.policy.holdsTheLine || !q.s.sizes.Fits(&w.size.V, &q.sized().max) {
+	if !q.part.policy.holdsTheLine || !q.part.sizes.Fits(&w.size.V, &q.sized().max) {
 		return
 	}
 	if w.stops == q {
@@ -165,13 +165,13 @@ func (r *retries) recheck(q *Queue) bool {
 
 // waitsFor reports whether q's maximum, and no other reason, stops w.
 func (w *Ask) waitsFor(q *Queue) bool {
-	a, s := w.app, q.s
+	a, p := w.app, q.part
 	if w.count <= 0 || w.size == nil || !a.waits || !q.isAbove(a.queue) ||
-		!s.sizes.Fits(&w.size.V, &q.sized().max) {
+		!p.sizes.Fits(&w.size.V, &q.sized().max) {
 		return false
 	}
 	v := a.admitQueues(w.size, 1, w.own())
-	return v.limit == LimitQueue && v.where == q && s.policy.userAdmits(s, a.user) && a.user.underCap(&w.size.V)
+	return v.limit == LimitQueue && v.where == q && p.policy.userAdmits(p, a.user) && a.user.underCap(&w.size.V)
 }
 
 // blockedAbove returns the topmost blocked queue, from the application's leaf up; nil for none.

@@ -146,7 +146,7 @@ func TestStopAtMaximumBlocksLaterAsks(t *testing.T) {
 	f.s.Schedule()
 	w := f.ask(f.x, 4096)
 	f.s.Enroll(w.app)
-	r := &f.s.retries
+	r := &f.s.main.retries
 	f.s.Serve(w.app)
 	if f.a.blocker != w || w.stops != f.a || r.blocked != 1 {
 		t.Fatalf("ask blocks %v, %d queues blocked; want root.a", w.stops, r.blocked)
@@ -175,7 +175,7 @@ func TestAskAboveWholeMaximumBlocksNothing(t *testing.T) {
 	if !f.a.limited {
 		t.Error("maximum of root.a did not stop the ask")
 	}
-	if w.stops != nil || f.s.retries.blocked != 0 {
+	if w.stops != nil || f.s.main.retries.blocked != 0 {
 		t.Errorf("ask blocks %v", w.stops)
 	}
 }

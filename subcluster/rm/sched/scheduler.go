@@ -39,28 +39,29 @@ func New(cfg *Config) (*Scheduler, error) {
 	if err := cfg.Queues.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Scheduler{
+	s := &Scheduler{main: partition{
 		sizes:        sizes,
 		reservations: reservations{share: cfg.ReservedNodes},
 		nodes:        nodes{portInNames: cfg.PortInNames},
-		timers:       newTimers(),
 		tags:         Tags{counts: &constraints.Tags{}},
-	}
-	s.leases = leases.NewBook(&s.sizes)
-	spec := cfg.Queues
-	s.init(&spec)
-	s.tree.plant()
-	s.preempt.from = cfg.Containers
-	s.preempt.configure(spec.Preemption)
+	}}
+	s.timers.init()
+	s.line, s.lending.s = Line{s: s, running: map[string]*int{}}, s
+	p, spec := &s.main, cfg.Queues
+	p.leases = leases.NewBook(&p.sizes)
+	p.init(s, &spec)
+	p.tree.plant()
+	p.preempt.from = cfg.Containers
+	p.preempt.configure(spec.Preemption)
 	return s, nil
 }
 
 // At sets the time of the following calls, in ns since the epoch. Time does not run backwards: an earlier time counts
 // as the latest seen.
 func (s *Scheduler) At(now int64) {
-	s.now = max(s.now, now)
-	for _, p := range s.parts {
-		p.now = s.now
+	s.main.now = max(s.main.now, now)
+	for _, p := range s.labelled {
+		p.now = s.main.now
 	}
 }
 
@@ -68,17 +69,15 @@ func (s *Scheduler) At(now int64) {
 func (s *Scheduler) NextDeadline() int64 { return s.timers.next() }
 
 // Tick runs the deadlines reached by the time of At. Schedule is due after it.
-func (s *Scheduler) Tick() { s.timers.run(s.now) }
-
-func (s *Scheduler) ms() int64 { return s.now / 1e6 }
+func (s *Scheduler) Tick() { s.timers.run(s.main.now) }
 
 // Sizes are the container sizes in use and the rules for new ones.
-func (s *Scheduler) Sizes() *amounts.Sizes { return &s.sizes }
+func (s *Scheduler) Sizes() *amounts.Sizes { return &s.main.sizes }
 
 // Total returns the sum and number of the nodes that run containers.
 func (s *Scheduler) Total() (amounts.Vec, int) {
-	total, active := s.total, s.active
-	for _, p := range s.parts {
+	total, active := s.main.total, s.main.active
+	for _, p := range s.labelled {
 		total.Add(&p.total)
 		active += p.active
 	}
@@ -88,8 +87,8 @@ func (s *Scheduler) Total() (amounts.Vec, int) {
 // Waiting is the number of applications that ask for containers and may get some; one that does in two partitions
 // counts twice.
 func (s *Scheduler) Waiting() int {
-	waiting := s.waiting
-	for _, p := range s.parts {
+	waiting := s.main.waiting
+	for _, p := range s.labelled {
 		waiting += p.waiting
 	}
 	return waiting

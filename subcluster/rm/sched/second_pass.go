@@ -56,7 +56,7 @@ func (p *SecondPass) pick(q *Queue) bool {
 		if more := p.queues[c]; more != nil {
 			lent.Add(more)
 		}
-		share[c] = q.s.sizes.Dominant(&lent, &q.s.total) / max(q.s.policy.promise(q.s, c), 1e-9)
+		share[c] = q.part.sizes.Dominant(&lent, &q.part.total) / max(q.part.policy.promise(q.part, c), 1e-9)
 	}
 	slices.SortStableFunc(children, func(a, b *Queue) int { return cmp.Compare(share[a], share[b]) })
 	return slices.ContainsFunc(children, p.pick)
@@ -96,16 +96,16 @@ func (p *SecondPass) admits(w *Ask) bool {
 	if w.count <= 0 || w.size == nil || w.am || w.enforced || w.want != nil || w.execution != creel.Guaranteed {
 		return false
 	}
-	sizes := &w.app.queue.s.sizes
+	sizes := &w.app.queue.part.sizes
 	return sizes.Fits(&w.size.V, &p.Room) && sizes.Fits(&w.size.V, &p.Node.total) && w.reaches(p.Node)
 }
 
 // grant lends an ask a container.
 func (p *SecondPass) grant(w *Ask) {
 	a, n, size := w.app, p.Node, w.size
-	s := a.queue.s
+	part := a.queue.part
 	if h := w.hold; h != nil && (h.node == n || w.count == 1) {
-		s.reservations.drop(h)
+		part.reservations.drop(h)
 	}
 	at, reason := places.AtAny, OffSwitch
 	switch {
@@ -115,15 +115,15 @@ func (p *SecondPass) grant(w *Ask) {
 		at, reason = places.AtRack, RackLocal
 	}
 	rare := w.rare(n, at)
-	if s.main != nil {
+	if part.label != "" {
 		if rare == nil {
 			rare = &GrantExtra{}
 		}
-		rare.Label = s.label
+		rare.Label = part.label
 	}
 	p.grants = append(p.grants, Grant{
 		App: a.whole(), Node: n, Size: size, AllocationRequestID: w.alloc, Priority: w.priority,
-		ExecutionType: creel.Opportunistic, Reason: reason, Waited: time.Duration(s.now - w.asked), Rare: rare,
+		ExecutionType: creel.Opportunistic, Reason: reason, Waited: time.Duration(part.now - w.asked), Rare: rare,
 	})
 	p.Room.Sub(&size.V)
 	for q := a.queue; q != nil; q = q.parent {
@@ -132,9 +132,9 @@ func (p *SecondPass) grant(w *Ask) {
 		}
 		p.queues[q].Add(&size.V)
 	}
-	s.served(w, n, at)
+	part.served(w, n, at)
 	if w.count == 0 {
-		s.forgetIfEmpty(w)
+		part.forgetIfEmpty(w)
 	}
-	s.enroll(a)
+	part.enroll(a)
 }

@@ -10,28 +10,37 @@ import (
 // AppendState appends, as text and in a fixed order, all state of nodes and queues that determines the scheduler's
 // future. Two schedulers with the same calls at the same times write the same bytes.
 func (s *Scheduler) AppendState(b []byte) []byte {
+	b = s.main.appendState(b)
+	for _, p := range s.labelled {
+		b = fmt.Appendf(b, "partition %s exclusive=%v\n", p.label, p.exclusive)
+		b = p.appendState(b)
+	}
+	return b
+}
+
+func (p *partition) appendState(b []byte) []byte {
 	b = fmt.Appendf(
 		b,
 		"cluster total=%v active=%d reserved=%d waiting=%d opps=%d growing=%d\n",
-		s.total,
-		s.active,
-		s.reservations.count,
-		s.waiting,
-		s.delays.count,
-		s.increases.waiting,
+		p.total,
+		p.active,
+		p.reservations.count,
+		p.waiting,
+		p.delays.count,
+		p.increases.waiting,
 	)
-	for _, n := range s.nodes.All() {
+	for _, n := range p.nodes.All() {
 		if n == nil {
 			continue
 		}
 		b = fmt.Appendf(b, "room %s rack=%s use=%d total=%v free=%v", n.id, n.rack.Name(), n.use, n.total, n.free)
-		if mask, cell, in := s.nodes.Cell(n.serial); in {
+		if mask, cell, in := p.nodes.Cell(n.serial); in {
 			b = fmt.Appendf(b, " cell=%d/%d", mask, cell)
 		}
 		if n.hold != nil {
 			b = fmt.Appendf(b, " held=%s:%d", n.hold.ask.app.id, n.hold.ask.priority)
 		}
-		for _, k := range s.tags.On(n) {
+		for _, k := range p.tags.On(n) {
 			b = fmt.Appendf(b, " %s=%d", k.Tag, k.Count)
 		}
 		for _, c := range n.kept {
@@ -39,8 +48,8 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 		}
 		b = append(b, '\n')
 	}
-	b = s.preempt.appendState(b)
-	for _, q := range s.tree.all {
+	b = p.preempt.appendState(b)
+	for _, q := range p.tree.all {
 		q.sized()
 		b = fmt.Appendf(
 			b,
@@ -91,15 +100,11 @@ func (s *Scheduler) AppendState(b []byte) []byte {
 			b = append(b, '\n')
 		}
 	}
-	for _, p := range s.parts {
-		b = fmt.Appendf(b, "partition %s exclusive=%v\n", p.label, p.exclusive)
-		b = p.AppendState(b)
-	}
 	return b
 }
 
-// AppendApp appends the same for one application.
-func (s *Scheduler) AppendApp(b []byte, a *App) []byte {
+// AppendState appends the same for one application.
+func (a *App) AppendState(b []byte) []byte {
 	b = fmt.Appendf(
 		b,
 		"  priority=%d open=%v activated=%v used=%v held=%v pending=%v/%d containers=%d seconds=%v\n",
@@ -139,8 +144,8 @@ func (s *Scheduler) AppendApp(b []byte, a *App) []byte {
 		b = append(b, '\n')
 	}
 	for _, x := range a.parts {
-		b = fmt.Appendf(b, "  in partition %s\n", x.queue.s.label)
-		b = x.queue.s.AppendApp(b, x)
+		b = fmt.Appendf(b, "  in partition %s\n", x.queue.part.label)
+		b = x.AppendState(b)
 	}
 	return b
 }

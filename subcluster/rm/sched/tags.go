@@ -16,7 +16,7 @@ import (
 // constraints has the counts, and decides which nodes a constraint admits.
 
 // Tags returns the scheduling requests and the tags of nodes.
-func (s *Scheduler) Tags() *Tags { return &s.tags }
+func (s *Scheduler) Tags() *Tags { return &s.main.tags }
 
 // place returns the node as constraints see it.
 func (n *Node) place() constraints.Node {
@@ -51,24 +51,24 @@ func (a *App) SetTags(tags []string) { a.tagged.Tags = tags }
 
 // change records that constraints may be satisfied on further nodes.
 func (t *Tags) change() {
-	s := t.s.whole()
-	s.tags.changed, s.further = len(s.tags.waiting) > 0, true
-	for _, p := range s.parts {
-		p.tags.changed, p.further = len(p.tags.waiting) > 0, true
+	s := t.part.cluster
+	s.main.tags.changed = len(s.main.tags.waiting) > 0
+	for _, p := range s.labelled {
+		p.tags.changed = len(p.tags.waiting) > 0
 	}
 }
 
 // retry retries the asks that wait for a node which satisfies them. It cancels a reservation on a node
 // that no longer satisfies its constraint.
 func (t *Tags) retry() {
-	s := t.s
+	p := t.part
 	for _, w := range t.waiting {
 		if w.hold != nil && !t.allows(w, w.hold.node) {
-			s.reservations.drop(w.hold)
+			p.reservations.drop(w.hold)
 		}
 		if w.count > 0 && w.app.waits {
-			s.retries.add(w.app.queue)
-			s.lending.mayBorrow(w.app)
+			p.retries.add(w.app.queue)
+			p.cluster.lending.mayBorrow(w.app)
 		}
 	}
 }
@@ -95,10 +95,10 @@ func (t *Tags) On(n *Node) []constraints.TagCount { return t.counts.On(n.serial)
 // absolute if more is false, else in addition. It returns the number outstanding afterwards. r's label is that of
 // want, and its place is anywhere. Scheduler.Serve is due after the last Place of a call.
 func (t *Tags) Place(a *App, r *Request, want *constraints.Want, v *amounts.Vec, more bool) int32 {
-	s := t.s
-	if want.Label != "" && s.main == nil {
-		p := s.partitionOr(want.Label)
-		return p.tags.Place(s.appIn(a, p), r, want, v, more)
+	part := t.part
+	if want.Label != "" && part.label == "" {
+		p := part.cluster.partitionOr(want.Label)
+		return p.tags.Place(part.cluster.appIn(a, p), r, want, v, more)
 	}
 	w := a.wanting(r, want)
 	count := r.Count
@@ -114,13 +114,13 @@ func (t *Tags) Place(a *App, r *Request, want *constraints.Want, v *amounts.Vec,
 	w.want = want
 	size := w.size
 	if r.Count > 0 || size == nil {
-		size = s.sizeOf(*v)
+		size = part.sizeOf(*v)
 	}
-	s.setCount(w, count, size)
+	part.setCount(w, count, size)
 	if w.hold != nil && (w.count == 0 || w.hold.size != w.size) {
-		s.reservations.drop(w.hold)
+		part.reservations.drop(w.hold)
 	}
-	s.forgetIfEmpty(w)
+	part.forgetIfEmpty(w)
 	return count
 }
 
@@ -171,22 +171,22 @@ func (a *App) Wants() int {
 // Serve tries one scheduling request of an application, as Scheduler.Serve tries all asks, so that each of many is
 // placed before the next is considered. Schedule is due before the first, and Scheduler.Serve after the last.
 func (t *Tags) Serve(a *App, r *Request, want *constraints.Want) {
-	s := t.s
-	if p := s.partition(want.Label); p != nil && p != s {
+	part := t.part
+	if p := part.cluster.partition(want.Label); p != nil && p != part {
 		if a = a.partIn(p); a == nil {
 			return
 		}
-		s = p
+		part = p
 	}
 	if !a.waits {
-		s.enroll(a) // its user counts as active while limits are checked
+		part.enroll(a) // its user counts as active while limits are checked
 	}
-	if !a.waits || s.retries.blockedAbove(a) != nil {
+	if !a.waits || part.retries.blockedAbove(a) != nil {
 		return
 	}
 	if w := a.wanting(r, want); w != nil {
-		s.prefetchNodes(w)
-		s.serve(w)
+		part.prefetchNodes(w)
+		part.serve(w)
 	}
 }
 
@@ -199,31 +199,31 @@ func (t *Tags) Wanting(a *App, r *Request, want *constraints.Want) int32 {
 }
 
 // find finds the ask that Wanting counts, and its partition.
-func (t *Tags) find(a *App, r *Request, want *constraints.Want) (*Scheduler, *Ask) {
-	s := t.s
-	if p := s.partition(want.Label); p != nil && p != s {
+func (t *Tags) find(a *App, r *Request, want *constraints.Want) (*partition, *Ask) {
+	part := t.part
+	if p := part.cluster.partition(want.Label); p != nil && p != part {
 		if a = a.partIn(p); a == nil {
 			return p, nil
 		}
-		s = p
+		part = p
 	}
-	return s, a.wanting(r, want)
+	return part, a.wanting(r, want)
 }
 
 // Refused reports whether the constraint excludes every node with enough free resources for a container of this key
 // and tags. It checks all nodes.
 func (t *Tags) Refused(a *App, r *Request, want *constraints.Want) bool {
-	s, w := t.find(a, r, want)
+	p, w := t.find(a, r, want)
 	if w == nil {
 		return false
 	}
-	for _, n := range s.nodes.All() {
-		if n != nil && n.use == Open && s.sizes.Fits(&w.size.V, &n.free) && t.allows(w, n) {
+	for _, n := range p.nodes.All() {
+		if n != nil && n.use == Open && p.sizes.Fits(&w.size.V, &n.free) && t.allows(w, n) {
 			return false
 		}
 	}
-	if s.lending.shared > 0 {
-		n, _, _ := s.lending.seek(w)
+	if lending := &p.cluster.lending; lending.shared > 0 {
+		n, _, _ := lending.seek(w)
 		return n == nil
 	}
 	return true

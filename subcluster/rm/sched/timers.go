@@ -2,11 +2,9 @@
 
 package sched
 
-func newTimers() *timers {
-	t := &timers{}
+func (t *timers) init() {
 	t.heap.Less = func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }
 	t.heap.Slot = func(t *timer) *int32 { return &t.slot }
-	return t
 }
 
 // start adds a deadline, in ns since the epoch, at which fire runs.

@@ -44,3 +44,9 @@ func TestTimersFireDeadlinesStartedWhileRunning(t *testing.T) {
 		t.Errorf("fired %d times, want 1", fired)
 	}
 }
+
+func newTimers() *timers {
+	t := &timers{}
+	t.init()
+	return t
+}

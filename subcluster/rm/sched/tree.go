@@ -9,8 +9,8 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// Tree returns the queues of the partition.
-func (s *Scheduler) Tree() *Tree { return &s.tree }
+// Tree returns the queues of the partition without a label.
+func (s *Scheduler) Tree() *Tree { return &s.main.tree }
 
 // Find returns the queue of a path, or of a unique leaf name; nil for none.
 func (t *Tree) Find(name string) *Queue {

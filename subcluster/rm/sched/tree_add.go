@@ -10,8 +10,8 @@ import (
 )
 
 // newTree makes the tree of a specification, without queues.
-func newTree(s *Scheduler, spec *queues.Spec) Tree {
-	return Tree{s: s, spec: spec, byPath: map[creel.QueuePath]*Queue{}, names: map[string]*Queue{}, version: 1}
+func newTree(p *partition, spec *queues.Spec) Tree {
+	return Tree{part: p, spec: spec, byPath: map[creel.QueuePath]*Queue{}, names: map[string]*Queue{}, version: 1}
 }
 
 // plant adds the specified queues to a new tree.
@@ -19,7 +19,7 @@ func (t *Tree) plant() { t.root = t.add(&t.spec.Root, nil) }
 
 // add makes a queue and its descendants. The caller adds it to the parent's children.
 func (t *Tree) add(spec *queues.Queue, parent *Queue) *Queue {
-	q := &Queue{s: t.s, spec: spec, name: spec.Name, parent: parent, least: amounts.Unlimited}
+	q := &Queue{part: t.part, spec: spec, name: spec.Name, parent: parent, least: amounts.Unlimited}
 	q.path = creel.QueuePath(spec.Name)
 	if parent != nil {
 		q.path = parent.path.Child(spec.Name)
@@ -69,7 +69,7 @@ func (q *Queue) becomeLeaf() {
 
 // configure applies the specification, with inheritance.
 func (q *Queue) configure() {
-	spec, s := q.spec, q.s
+	spec, p := q.spec, q.part
 	q.weight = 1
 	if spec.Capacity.Unit == queues.Weight {
 		q.weight = spec.Capacity.Value
@@ -81,13 +81,13 @@ func (q *Queue) configure() {
 		q.state = creel.QueueRunning
 	}
 	q.orderBy, q.nodes, q.maxAM = spec.Policy, spec.NodeOrder, spec.MaxAMPercent
-	q.largest = s.sizes.Most
+	q.largest = p.sizes.Most
 	if q.parent != nil {
 		q.largest = q.parent.largest
 		if q.nodes == queues.NodeOrderDefault {
 			q.nodes = q.parent.nodes
 		}
-		if q.orderBy == queues.PolicyDefault && s.policy.inheritsOrder {
+		if q.orderBy == queues.PolicyDefault && p.policy.inheritsOrder {
 			q.orderBy = q.parent.orderBy
 		}
 		if q.maxAM == 0 {
@@ -98,18 +98,18 @@ func (q *Queue) configure() {
 		q.nodes = queues.Spread
 	}
 	if q.maxAM == 0 {
-		q.maxAM = s.policy.amShare
+		q.maxAM = p.policy.amShare
 	}
 	if !spec.MaxAllocation.IsZero() {
-		v := s.sizes.Vec(spec.MaxAllocation)
-		for i := 0; i < s.sizes.N; i++ {
+		v := p.sizes.Vec(spec.MaxAllocation)
+		for i := 0; i < p.sizes.N; i++ {
 			if v.At(i) > 0 {
-				q.largest.Set(i, min(v.At(i), s.sizes.Most.At(i)))
+				q.largest.Set(i, min(v.At(i), p.sizes.Most.At(i)))
 			}
 		}
 	}
 	q.maxRunning = spec.MaxParallelApps
-	q.sizeWeight = spec.SizeWeight || s.tree.spec.SizeWeight
+	q.sizeWeight = spec.SizeWeight || p.tree.spec.SizeWeight
 	q.order()
 }
 
@@ -117,7 +117,7 @@ func (q *Queue) configure() {
 func (q *Queue) order() {
 	by := q.orderBy
 	if by == queues.PolicyDefault {
-		by = q.s.policy.defaultOrder(q)
+		by = q.part.policy.defaultOrder(q)
 	}
 	q.ordering = orderings[by]
 	q.ready = intrusive.Heap[*Queue]{

@@ -22,7 +22,7 @@ func (t *Tree) create(path creel.QueuePath) *Queue {
 	if above == nil || len(missing) == 0 || above.leaf != nil || above.StateNow() != creel.QueueRunning {
 		return nil
 	}
-	auto := t.s.policy.template(above.spec, len(missing))
+	auto := t.part.policy.template(above.spec, len(missing))
 	if auto == nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (t *Tree) mirror(q *Queue) (c *Queue, added bool) {
 
 // specOfMade returns this partition's specification of a queue created on demand in the default partition.
 func (t *Tree) specOfMade(q, above *Queue) *queues.Queue {
-	spec := q.spec.PartitionOfMade(t.s.label, above.spec.Labels)
+	spec := q.spec.PartitionOfMade(t.part.label, above.spec.Labels)
 	return &spec
 }
 

@@ -127,7 +127,7 @@ func (t *Tree) mergeQueue(spec *queues.Queue, q *Queue, parent *Queue) *Queue {
 		q.children = append(q.children, t.mergeQueue(&spec.Children[i], old, q))
 	}
 	for _, c := range before {
-		if c.dynamic && !containsName(spec.Children, c.name) && t.s.policy.keepsMade(spec) {
+		if c.dynamic && !containsName(spec.Children, c.name) && t.part.policy.keepsMade(spec) {
 			t.keepDynamic(c, spec.AutoCreate)
 			q.children = append(q.children, c)
 		}
@@ -151,8 +151,8 @@ func (t *Tree) mergeQueue(spec *queues.Queue, q *Queue, parent *Queue) *Queue {
 // keepDynamic applies the current template to a queue created on demand.
 func (t *Tree) keepDynamic(q *Queue, auto *queues.AutoCreate) {
 	switch {
-	case t.s.main != nil:
-		q.spec = t.specOfMade(t.s.main.tree.at(q.path), q.parent)
+	case t.part.label != "":
+		q.spec = t.specOfMade(t.part.cluster.main.tree.at(q.path), q.parent)
 	case auto != nil:
 		q.spec = specOf(auto, q.name, q.leaf != nil)
 	}

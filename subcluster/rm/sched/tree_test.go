@@ -118,13 +118,13 @@ func TestMirrorAddsMadeQueuesAndTheirParents(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := s.partition("gpu")
-	if c := s.Tree().FindOn("root.b.c", "gpu"); c == nil || c.s != p || !c.dynamic || !c.parent.dynamic {
+	if c := s.Tree().FindOn("root.b.c", "gpu"); c == nil || c.part != p || !c.dynamic || !c.parent.dynamic {
 		t.Fatalf("the partition's tree has %v", paths(p.tree.all))
 	}
 	if c, added := p.tree.mirror(q); added || c.path != q.path {
 		t.Error("a queue was added twice")
 	}
-	s.removeQueue(q)
+	s.main.removeQueue(q)
 	expectPaths(t, "partition", p.tree.Queues(), "root", "root.a")
 	expectPaths(t, "default", s.Tree().Queues(), "root", "root.a")
 }

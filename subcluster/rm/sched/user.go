@@ -79,17 +79,17 @@ const wholeShare = 1 << 40
 // usedByUsers is the part of the cluster equal to the sum of the dominant shares of a leaf's users, which may exceed
 // the cluster.
 func (q *Queue) usedByUsers() (v amounts.Vec) {
-	s, l := q.s, q.leaf
+	p, l := q.part, q.leaf
 	for _, u := range l.unmeasured {
 		l.shares -= u.share
-		u.share = shareSum(s.sizes.Dominant(&u.used, &s.total) * wholeShare)
+		u.share = shareSum(p.sizes.Dominant(&u.used, &p.total) * wholeShare)
 		l.shares += u.share
 		u.unmeasured = false
 	}
 	l.unmeasured = l.unmeasured[:0]
-	for i := 0; i < s.sizes.N; i++ {
-		x := int64(math.Ceil(float64(s.total.At(i))*(float64(l.shares)/wholeShare) - 1e-6))
-		st := max(s.sizes.Step.At(i), 1)
+	for i := 0; i < p.sizes.N; i++ {
+		x := int64(math.Ceil(float64(p.total.At(i))*(float64(l.shares)/wholeShare) - 1e-6))
+		st := max(p.sizes.Step.At(i), 1)
 		v.Set(i, (x+st-1)/st*st)
 	}
 	return v

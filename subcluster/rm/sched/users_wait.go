@@ -28,7 +28,7 @@ func (e Explainer) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 	if q.leaf == nil {
 		return each, nil
 	}
-	s := q.s
+	p := q.part
 	each = q.mostOfUser(1)
 	for _, u := range q.leaf.userList {
 		x := UserWaits{Name: u.name, Used: u.used, Pending: u.demand()}
@@ -43,13 +43,13 @@ func (e Explainer) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 		if part, limited := u.cap(); limited {
 			x.Most.Min(&part)
 		}
-		if hot || !s.sizes.FitsPlus(&x.Used, &x.Pending, &x.Most) {
+		if hot || !p.sizes.FitsPlus(&x.Used, &x.Pending, &x.Most) {
 			users = append(users, x)
 		}
 	}
 	if len(users) > mostWaiting {
 		slices.SortFunc(users, func(a, b UserWaits) int {
-			return cmp.Or(s.sizes.Compare(&b.Pending, &a.Pending, &s.total), cmp.Compare(a.Name, b.Name))
+			return cmp.Or(p.sizes.Compare(&b.Pending, &a.Pending, &p.total), cmp.Compare(a.Name, b.Name))
 		})
 		users = users[:mostWaiting]
 	}
@@ -61,22 +61,22 @@ func (e Explainer) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 // users' use, up to the leaf's maximum or the factor of its guarantee. While a plan is in force, its amount replaces
 // the guarantee there, and may rise to the maximum. One container may exceed the limit, as in userAdmits.
 func (q *Queue) mostOfUser(weight float64) amounts.Vec {
-	s := q.s
+	part := q.part
 	most := q.sized().max
 	for p := q.parent; p != nil; p = p.parent {
 		most.Min(&p.sized().max)
 	}
-	most.Min(&s.total)
+	most.Min(&part.total)
 	of := q.base()
-	if !s.policy.guarantees || q.leaf.factor < 0 || of.IsZero() {
+	if !part.policy.guarantees || q.leaf.factor < 0 || of.IsZero() {
 		return most
 	}
-	if s.planned != nil {
+	if part.planned != nil {
 		of = &most
 	}
-	limit := *s.larger(of, &s.sizes.Least)
-	for i := 0; i < s.sizes.N; i++ {
-		limit.Set(i, int64(float64(limit.At(i))*q.leaf.factor*weight+1e-6)+s.sizes.Least.At(i))
+	limit := *part.larger(of, &part.sizes.Least)
+	for i := 0; i < part.sizes.N; i++ {
+		limit.Set(i, int64(float64(limit.At(i))*q.leaf.factor*weight+1e-6)+part.sizes.Least.At(i))
 	}
 	limit.Min(&most)
 	return limit
@@ -89,15 +89,15 @@ func (u *user) demand() (v amounts.Vec) {
 		v.Add(&a.pending)
 	}
 	line := u // applications are in line in the default partition, although their AMs may run here
-	if main := q.s.main; main != nil {
+	if q.part.label != "" {
 		line = nil
-		if d := main.tree.at(q.path); d != nil && d.leaf != nil {
+		if d := q.part.cluster.main.tree.at(q.path); d != nil && d.leaf != nil {
 			line = d.leaf.byName[u.name]
 		}
 	}
 	for i := 0; line != nil && i < len(line.pending.Items); i++ {
 		a := line.pending.Items[i]
-		if a.amSize != nil && (a.amPart == nil && q.s.main == nil || a.amPart != nil && a.amPart.queue == q) {
+		if a.amSize != nil && (a.amPart == nil && q.part.label == "" || a.amPart != nil && a.amPart.queue == q) {
 			v.Add(&a.amSize.V)
 		}
 	}

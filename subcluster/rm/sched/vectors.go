@@ -13,17 +13,17 @@ import (
 
 // sizeVectors computes the parts of q's children, once per version of the tree.
 func (q *Queue) sizeVectors() {
-	s := q.s
-	if q.vectorsOf == s.tree.version {
+	part := q.part
+	if q.vectorsOf == part.tree.version {
 		return
 	}
-	q.vectorsOf = s.tree.version
+	q.vectorsOf = part.tree.version
 	asked, got := make([]shares.Portion, len(q.children)), make([]shares.Extent, len(q.children))
 	for _, c := range q.children {
 		c.guaranteed, c.max = amounts.Vec{}, amounts.Vec{}
 	}
-	for i := 0; i < s.sizes.N; i++ {
-		name := s.sizes.Names[i]
+	for i := 0; i < part.sizes.N; i++ {
+		name := part.sizes.Names[i]
 		for k, c := range q.children {
 			p := &asked[k]
 			if p.Unit, p.Value = c.spec.Capacity.Of(name); p.Unit == queues.Unset {
@@ -34,7 +34,7 @@ func (q *Queue) sizeVectors() {
 			p.Maximum = shares.As32Bits(p.MaximumUnit, p.Maximum)
 			p.Nothing = i > 0 && c.guaranteed.At(0) == 0
 		}
-		shares.Divide(s.total.At(i), q.guaranteed.At(i), q.max.At(i), asked, got)
+		shares.Divide(part.total.At(i), q.guaranteed.At(i), q.max.At(i), asked, got)
 		for k, c := range q.children {
 			c.guaranteed.Set(i, got[k].Least)
 			c.max.Set(i, got[k].Most)
@@ -45,16 +45,16 @@ func (q *Queue) sizeVectors() {
 // sizeShares computes a queue's amounts as fractions of its parent's and of the cluster, in 32 bits as in Hadoop.
 // Without nodes they are zero, but the maximum as a fraction of the cluster is the configured one.
 func (q *Queue) sizeShares() {
-	s, p := q.s, q.parent
+	part, p := q.part, q.parent
 	of := func(v, whole *amounts.Vec) float32 {
-		if d := s.sizes.Dominant(whole, &s.total); d > 0 {
-			return float32(s.sizes.Dominant(v, &s.total) / d)
+		if d := part.sizes.Dominant(whole, &part.total); d > 0 {
+			return float32(part.sizes.Dominant(v, &part.total) / d)
 		}
 		return 0
 	}
 	capacity, most := of(&q.guaranteed, &p.guaranteed), of(&q.max, &p.max)
 	q.capFrac, q.maxFrac = float64(capacity), float64(most)
-	if s.total.IsZero() {
+	if part.total.IsZero() {
 		most = 1
 		if m := q.spec.MaxCapacity; m.Unit == queues.Percent {
 			most = float32(m.Value / 100)

@@ -20,7 +20,7 @@ type WaitScan struct {
 }
 
 type tallyKey struct {
-	s    *Scheduler
+	part *partition
 	size *amounts.Size
 }
 
@@ -29,7 +29,7 @@ type tallyKey struct {
 func (e Explainer) Waits(a *App, l *WaitScan) (Limit, creel.QueuePath) {
 	switch {
 	case !a.activated:
-		limit, q := e.s.line.mayActivate(a, inViews)
+		limit, q := e.part.cluster.line.mayActivate(a, inViews)
 		if limit == LimitNone {
 			limit = LimitOrder
 		}
@@ -42,7 +42,7 @@ func (e Explainer) Waits(a *App, l *WaitScan) (Limit, creel.QueuePath) {
 	}
 	for _, x := range a.parts {
 		if x.pendingCount > 0 {
-			return x.queue.s.Explain().waitsAsk(x, l)
+			return x.queue.part.explain().waitsAsk(x, l)
 		}
 	}
 	return LimitNone, a.queue.path
@@ -80,10 +80,10 @@ func (e Explainer) waitsAsk(a *App, l *WaitScan) (Limit, creel.QueuePath) {
 }
 
 func (e Explainer) waitsNode(a *App, k *Ask, l *WaitScan) Limit {
-	s := e.s
-	key, any := tallyKey{s, k.size}, len(k.app.black.names) == 0 && (k.want == nil || k.want.Constraint == nil)
+	p := e.part
+	key, any := tallyKey{p, k.size}, len(k.app.black.names) == 0 && (k.want == nil || k.want.Constraint == nil)
 	if t, ok := l.tallies[key]; ok && any {
-		return t.limit(s.label)
+		return t.limit(p.label)
 	}
 	if l.looked == mostTallies {
 		return LimitNodes
@@ -97,5 +97,5 @@ func (e Explainer) waitsNode(a *App, k *Ask, l *WaitScan) Limit {
 		}
 		l.tallies[key] = t
 	}
-	return t.limit(s.label)
+	return t.limit(p.label)
 }

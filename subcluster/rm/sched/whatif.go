@@ -30,34 +30,34 @@ func (k *Sketch) Undo() {
 // change applies a change that moves a node in the index, and records its reversal. A node's position in its cell
 // decides ties, so it is restored too.
 func (k *Sketch) change(n *Node, apply func(sign int64)) {
-	s := n.of
-	at := s.nodes.Position(n.serial, n.rack)
+	p := n.of
+	at := p.nodes.Position(n.serial, n.rack)
 	apply(1)
 	k.undo = append(k.undo, func() {
 		apply(-1)
-		s.nodes.Restore(n.serial, n.rack, at)
+		p.nodes.Restore(n.serial, n.rack, at)
 	})
 }
 
 // Shift moves an amount from a node's free resources to the use of an application, its user and its queues,
 // regardless of limits. Sign -1 moves it back, which is the effect of preempting a container.
 func (k *Sketch) Shift(a *App, n *Node, v amounts.Vec, sign int64) {
-	s := k.of
-	if n.of != s {
-		x := a.partIn(n.of)
+	p := n.of
+	if p != &k.of.main {
+		x := a.partIn(p)
 		if x == nil {
-			x = s.appIn(a, n.of)
+			x = k.of.appIn(a, p)
 			k.undo = append(k.undo, func() {
-				n.of.leave(x)
+				p.leave(x)
 				a.parts = a.parts[:len(a.parts)-1]
 			})
 		}
-		s, a = n.of, x
+		a = x
 	}
 	k.change(n, func(by int64) {
 		by *= sign
 		n.free.AddTimes(&v, -by)
-		s.nodes.reindex(n)
+		p.nodes.reindex(n)
 		a.used.AddTimes(&v, by)
 		a.user.uses(&v, by)
 		for q := a.queue; q != nil; q = q.parent {
@@ -68,16 +68,16 @@ func (k *Sketch) Shift(a *App, n *Node, v amounts.Vec, sign int64) {
 
 // Resize changes a node's size.
 func (k *Sketch) Resize(n *Node, to amounts.Vec) {
-	s := n.of
+	p := n.of
 	to.Sub(&n.total)
 	k.change(n, func(sign int64) {
 		n.total.AddTimes(&to, sign)
 		n.free.AddTimes(&to, sign)
 		if n.use != Off {
-			s.total.AddTimes(&to, sign)
+			p.total.AddTimes(&to, sign)
 		}
-		s.tree.version++
-		s.nodes.reindex(n)
+		p.tree.version++
+		p.nodes.reindex(n)
 	})
 }
 
@@ -100,16 +100,16 @@ func (k *Sketch) SetMaximum(q *Queue, to amounts.Vec) error {
 // Fits reports whether and where the application could get one container of a size now; if not, which limit prevents
 // it. It returns ErrInvalidResource if the application could never ask for one.
 func (k *Sketch) Fits(a *App, r creel.Resource) (*Node, Limit, error) {
-	s := k.of
-	v, err := s.sizes.Normalize(r, &a.queue.largest)
+	p := &k.of.main
+	v, err := p.sizes.Normalize(r, &a.queue.largest)
 	if err != nil {
 		return nil, LimitNone, err
 	}
-	w := Ask{app: a, size: s.sizeOf(v)}
+	w := Ask{app: a, size: p.sizeOf(v)}
 	if verdict := a.admit(w.size, nil); verdict.limit != LimitNone {
 		return nil, verdict.limit, nil
 	}
-	if n := s.nodes.find(&w); n != nil {
+	if n := p.nodes.find(&w); n != nil {
 		return n, LimitNone, nil
 	}
 	return nil, LimitRoom, nil

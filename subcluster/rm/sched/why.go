@@ -47,8 +47,8 @@ func (e Explainer) Why(a *App) Why {
 	default:
 		for _, x := range a.parts {
 			if x.pendingCount > 0 {
-				x.queue.s.Explain().whyWaiting(x, &w)
-				return x.queue.s.Explain().ofPartition(w)
+				x.queue.part.explain().whyWaiting(x, &w)
+				return x.queue.part.explain().ofPartition(w)
 			}
 		}
 	}
@@ -57,15 +57,15 @@ func (e Explainer) Why(a *App) Why {
 
 // ofPartition adds the partition whose nodes were checked.
 func (e Explainer) ofPartition(w Why) Why {
-	if e.s.label != "" && w.Text != "" && w.Limit != LimitLabel {
-		w.Text = "On the nodes of label " + e.s.label + ": " + w.Text
+	if e.part.label != "" && w.Text != "" && w.Limit != LimitLabel {
+		w.Text = "On the nodes of label " + e.part.label + ": " + w.Text
 	}
 	return w
 }
 
 func (e Explainer) whyNotActive(a *App, w *Why) {
-	s := e.s
-	limit, q := s.line.mayActivate(a, inViews)
+	part := e.part
+	limit, q := part.cluster.line.mayActivate(a, inViews)
 	w.Limit = limit
 	if a.amSize != nil {
 		w.Need = a.amSize.Resource
@@ -81,11 +81,11 @@ func (e Explainer) whyNotActive(a *App, w *Why) {
 			w.Try = "wait until one ends, or raise the queue's limit of parallel applications"
 			return
 		}
-		w.Count, w.Max = s.line.runningOf(a.user.name), max(s.line.userMaxApps(a.user.name), 0)
+		w.Count, w.Max = part.cluster.line.runningOf(a.user.name), max(part.cluster.line.userMaxApps(a.user.name), 0)
 		w.Text = fmt.Sprintf("User %s runs %d applications of at most %d at once.", a.user.name, w.Count, w.Max)
 		w.Try = "wait until one ends, or raise the user's limit of parallel applications"
 	case LimitAM, LimitUserAM:
-		p := q.s
+		p := q.part
 		if a.amPart != nil {
 			a = a.amPart
 		}
@@ -94,10 +94,10 @@ func (e Explainer) whyNotActive(a *App, w *Why) {
 		if limit == LimitUserAM {
 			used, who, bound = a.user.amUsed, "AMs of user "+a.user.name+" in queue "+string(q.path), one
 		}
-		w.Used, w.Bound = s.sizes.Resource(&used), s.sizes.Resource(&bound)
+		w.Used, w.Bound = part.sizes.Resource(&used), part.sizes.Resource(&bound)
 		w.Text = fmt.Sprintf("%s use %s of at most %s; this one needs %s.", who, w.Used, w.Bound, w.Need)
 		w.Try = "wait until an application ends, ask for a smaller AM, or raise the queue's share for AMs (maximum-am-resource-percent, maxAMShare)"
-		*w = p.Explain().ofPartition(*w)
+		*w = p.explain().ofPartition(*w)
 	default:
 		// It may start, but others precede it in line.
 		w.Limit, w.Text = LimitOrder, fmt.Sprintf(
@@ -135,11 +135,11 @@ func (e Explainer) whyAsk(a *App, k *Ask, w *Why) {
 // whyLimited explains an ask that waits for a reservation or a limit, and so for no particular node. It reports whether
 // the ask does.
 func (e Explainer) whyLimited(a *App, k *Ask, w *Why) bool {
-	s := e.s
+	p := e.part
 	w.Ask, w.Need = k.view(), k.size.Resource
 	if k.hold != nil {
 		n := k.hold.node
-		w.Limit, w.Used, w.Bound = LimitReservation, s.sizes.Resource(&n.free), k.size.Resource
+		w.Limit, w.Used, w.Bound = LimitReservation, p.sizes.Resource(&n.free), k.size.Resource
 		w.Text = fmt.Sprintf("Node %s is reserved for it and has %s free; it needs %s.", n.id, w.Used, w.Need)
 		w.Try = "wait until containers on that node end"
 		return true
@@ -149,7 +149,7 @@ func (e Explainer) whyLimited(a *App, k *Ask, w *Why) bool {
 		if v.limit == LimitQueue && v.where.cap != nil {
 			have := v.where.used
 			have.Add(&v.where.held)
-			if !v.where.cap.Lease.Admits(&s.sizes, s.now, &have, &k.size.V) {
+			if !v.where.cap.Lease.Admits(&p.sizes, p.now, &have, &k.size.V) {
 				e.whyCap(v.where, w.Need, w)
 				return true
 			}
@@ -157,7 +157,7 @@ func (e Explainer) whyLimited(a *App, k *Ask, w *Why) bool {
 		if v.limit == LimitQueue {
 			have := v.where.used
 			have.Add(&v.where.held)
-			w.Used, w.Bound = s.sizes.Resource(&have), s.sizes.Resource(&v.where.max)
+			w.Used, w.Bound = p.sizes.Resource(&have), p.sizes.Resource(&v.where.max)
 			w.Text = fmt.Sprintf(
 				"Queue %s uses %s of at most %s; one more container needs %s.",
 				v.where.path,
@@ -168,12 +168,12 @@ func (e Explainer) whyLimited(a *App, k *Ask, w *Why) bool {
 			w.Try = "wait until containers of the queue end, move the application, or raise the queue's maximum"
 			return true
 		}
-		if !a.user.underCap(&k.size.V) && s.policy.userAdmits(s, a.user) {
+		if !a.user.underCap(&k.size.V) && p.policy.userAdmits(p, a.user) {
 			e.whyUserCap(a.user, w.Need, w)
 			return true
 		}
-		limit, _ := s.policy.userLimit(s, a.user)
-		w.Used, w.Bound = s.sizes.Resource(&a.user.used), s.sizes.Resource(&limit)
+		limit, _ := p.policy.userLimit(p, a.user)
+		w.Used, w.Bound = p.sizes.Resource(&a.user.used), p.sizes.Resource(&limit)
 		w.Text = fmt.Sprintf(
 			"User %s uses %s in queue %s, above the user limit of %s.",
 			a.user.name,
@@ -187,7 +187,7 @@ func (e Explainer) whyLimited(a *App, k *Ask, w *Why) bool {
 	if q := e.heldAt(a, k); q != nil {
 		have, b := q.used, q.blocker
 		have.Add(&q.held)
-		w.Limit, w.Where, w.Used, w.Bound = LimitQueue, q.path, s.sizes.Resource(&have), s.sizes.Resource(&q.max)
+		w.Limit, w.Where, w.Used, w.Bound = LimitQueue, q.path, p.sizes.Resource(&have), p.sizes.Resource(&q.max)
 		before := "another ask of its own"
 		if b.app.id != a.id {
 			w.Before, before = b.app.id, b.app.id.String()
@@ -227,14 +227,14 @@ type NodeCounts struct {
 // tally checks every node for an ask. best is the largest free amount; refused counts nodes by the clause of a
 // constraint that excludes them.
 func (e Explainer) tally(a *App, k *Ask, best *amounts.Vec, refused map[*constraints.Constraint]int) (t nodeTally) {
-	s := e.s
-	for _, n := range s.nodes.All() {
+	p := e.part
+	for _, n := range p.nodes.All() {
 		if n == nil || n.use != Open {
 			continue
 		}
 		t.takes++
 		best.Max(&n.free)
-		if !s.sizes.Fits(&k.size.V, &n.total) {
+		if !p.sizes.Fits(&k.size.V, &n.total) {
 			continue
 		}
 		t.large++
@@ -243,13 +243,13 @@ func (e Explainer) tally(a *App, k *Ask, best *amounts.Vec, refused map[*constra
 		}
 		t.allowed++
 		if k.want != nil {
-			if c := s.tags.refused(k, n); c != nil {
+			if c := p.tags.refused(k, n); c != nil {
 				refused[c]++
 				continue
 			}
 		}
 		t.admitted++
-		if !s.sizes.Fits(&k.size.V, &n.free) {
+		if !p.sizes.Fits(&k.size.V, &n.free) {
 			continue
 		}
 		t.room++
@@ -280,19 +280,19 @@ func (t nodeTally) limit(label string) Limit {
 }
 
 func (e Explainer) whyNoNode(a *App, k *Ask, w *Why) {
-	s := e.s
+	p := e.part
 	best, refused := amounts.Vec{}, map[*constraints.Constraint]int{}
 	t := e.tally(a, k, &best, refused)
-	w.Used, w.Count, w.Max = s.sizes.Resource(&best), t.room, t.takes
+	w.Used, w.Count, w.Max = p.sizes.Resource(&best), t.room, t.takes
 	w.Nodes = NodeCounts{
 		Open: t.takes, TooSmall: t.takes - t.large, Blacklisted: t.large - t.allowed, Full: t.admitted - t.room,
 		Refused:  t.allowed - t.admitted,
 		Reserved: t.held, Elsewhere: t.room - t.held,
 	}
-	w.Limit = t.limit(s.label)
+	w.Limit = t.limit(p.label)
 	switch {
-	case t.takes == 0 && s.label != "":
-		w.Text = fmt.Sprintf("No running node has the label %s that it asks for.", s.label)
+	case t.takes == 0 && p.label != "":
+		w.Text = fmt.Sprintf("No running node has the label %s that it asks for.", p.label)
 		w.Try = "give a node the label (yarn rmadmin -replaceLabelsOnNode), or ask without it"
 	case t.takes == 0:
 		w.Text, w.Try = "No node is running.", "start a NodeManager"
@@ -329,7 +329,7 @@ func (e Explainer) whyNoNode(a *App, k *Ask, w *Why) {
 	default:
 		left := int64(0)
 		if k.slot != 0 {
-			left = k.relaxAt - s.delays.count
+			left = k.relaxAt - p.delays.count
 		}
 		w.Text = fmt.Sprintf(
 			"It waits for a node it names; %d other nodes have room. It goes further after %d more opportunities.",

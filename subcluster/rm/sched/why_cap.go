@@ -14,11 +14,11 @@ func (e Explainer) whyCap(q *Queue, need creel.Resource, w *Why) {
 	c := q.cap
 	have := q.used
 	have.Add(&q.held)
-	w.Used, w.Bound = e.s.sizes.Resource(&have), c.Cap
+	w.Used, w.Bound = e.part.sizes.Resource(&have), c.Cap
 	w.Text = fmt.Sprintf(
 		"Queue %s may use %s here of %s in the federation until %s, and uses %s; one more container needs %s.",
 		q.path, bounds(c.Cap), bounds(c.Maximum), c.Until.UTC().Format(time.TimeOnly), w.Used, need)
-	if c.Lease.Expired(e.s.now) {
+	if c.Lease.Expired(e.part.now) {
 		w.Bound = creel.Resource{}
 		w.Text = fmt.Sprintf(
 			"The lease of queue %s for %s here of %s in the federation expired at %s and was not renewed.",
@@ -36,11 +36,11 @@ func (e Explainer) whyUserCap(u *user, need creel.Resource, w *Why) {
 	if !hot {
 		k = c.Each
 	}
-	w.Used, w.Bound = e.s.sizes.Resource(&u.used), k.Cap
+	w.Used, w.Bound = e.part.sizes.Resource(&u.used), k.Cap
 	w.Text = fmt.Sprintf(
 		"User %s may use %s here of %s in the federation in queue %s until %s, and uses %s; one more container needs %s.",
 		u.name, bounds(k.Cap), bounds(c.Limit), u.q.path, k.Until.UTC().Format(time.TimeOnly), w.Used, need)
-	if e.s.now >= k.Until.UnixNano() {
+	if e.part.now >= k.Until.UnixNano() {
 		w.Bound = creel.Resource{}
 		w.Text = fmt.Sprintf(
 			"The lease of user %s for %s here of %s in the federation in queue %s expired at %s and was not renewed.",
