@@ -15,13 +15,13 @@ import (
 func (m *Machine) MayHavePriority(id creel.ApplicationID, path creel.QueuePath, user string, groups []string,
 	priority int32) error {
 	q := m.sched.Tree().Find(string(path))
-	if !m.cfg.ACLs || q == nil || q.Spec().MayHavePriority(user, groups, m.sched.CapPriority(priority)) {
+	if !m.cfg.ACLs || q == nil || q.Spec().MayHavePriority(user, groups, m.sched.Policy().CapPriority(priority)) {
 		return nil
 	}
 	return &creel.Error{
 		Kind: creel.ErrNotPermitted,
 		What: fmt.Sprintf("User %s (auth:SIMPLE) does not have permission to submit/update %s for %d",
-			user, id, m.sched.CapPriority(priority)),
+			user, id, m.sched.Policy().CapPriority(priority)),
 		Why: "acl_application_max_priority of queue " + string(path) + " allows less",
 	}
 }
@@ -39,7 +39,7 @@ func (m *Machine) SetPriority(now time.Time, id creel.ApplicationID, priority in
 	if err := a.changing("given a priority"); err != nil {
 		return 0, err
 	}
-	m.sched.SetPriority(&a.App, m.sched.CapPriority(priority))
+	m.sched.SetPriority(&a.App, m.sched.Policy().CapPriority(priority))
 	m.saveApp(a, func() {})
 	m.settle()
 	return a.Priority(), nil

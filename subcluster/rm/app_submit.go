@@ -84,7 +84,7 @@ type admission struct {
 
 // enlist adds the application, in the place of the one that it follows. A recovered one was checked before.
 func (d *admission) enlist(m *Machine, a *app) {
-	m.sched.AddApp(&a.App, a.id, a, d.am, m.sched.CapPriority(d.priority))
+	m.sched.AddApp(&a.App, a.id, a, d.am, m.sched.Policy().CapPriority(d.priority))
 	a.SetTags(a.sub.Tags)
 	m.apps[a.id] = a
 	if d.before != nil {
@@ -156,7 +156,7 @@ func (d *admission) check(m *Machine) error {
 // place sets the queue by the placement rules.
 func (d *admission) place(m *Machine) error {
 	s := d.s
-	d.path, d.create = creel.QueuePath(s.Queue), m.sched.MakesUndeclared()
+	d.path, d.create = creel.QueuePath(s.Queue), m.sched.Policy().MakesUndeclared()
 	if m.cfg.Placement != nil {
 		request := queues.PlacementRequest{
 			Application: s.ID, User: s.User, Groups: s.Groups, Name: s.Name, Type: s.Type, Tags: s.Tags, Queue: s.Queue,

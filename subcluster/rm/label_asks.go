@@ -28,7 +28,7 @@ type labelChecker struct {
 
 func (m *Machine) labelChecker(queue creel.QueuePath) *labelChecker {
 	c := &labelChecker{m: m, queue: queue}
-	if q := m.sched.Tree().Leaf(queue); q != nil && m.sched.KnowsLabels() {
+	if q := m.sched.Tree().Leaf(queue); q != nil && m.sched.Policy().KnowsLabels() {
 		c.accessible, c.byDefault = q.Labels(), q.DefaultLabel()
 	}
 	return c

@@ -286,7 +286,7 @@ func (m *Machine) labelsChanged() {
 // putLabels puts labels in force.
 func (m *Machine) putLabels(l *Labels) {
 	m.inForce.put(l)
-	if !m.sched.KnowsLabels() {
+	if !m.sched.Policy().KnowsLabels() {
 		return // labels are kept and shown
 	}
 	list := make([]sched.Partition, len(l.Cluster))
@@ -319,7 +319,7 @@ func (m *Machine) labelNode(n *node) {
 
 // ClusterLabels returns, by name, the labels in force, if the scheduler has partitions.
 func (m *Machine) ClusterLabels() []Label {
-	if !m.sched.KnowsLabels() || len(m.inForce.cluster) == 0 {
+	if !m.sched.Policy().KnowsLabels() || len(m.inForce.cluster) == 0 {
 		return nil
 	}
 	out := make([]Label, 0, len(m.inForce.cluster))

@@ -124,7 +124,7 @@ func (m *Machine) checkScheduling(t *attempt, list []SchedulingAsk, sizes []amou
 			Try:  "use resource requests, or set it to scheduler or placement-processor",
 		}
 	}
-	if m.cfg.Constraints == ConstraintsKept && !m.sched.KeepsConstraints() {
+	if m.cfg.Constraints == ConstraintsKept && !m.sched.Policy().KeepsConstraints() {
 		return nil, invalid(
 			"Found non empty SchedulingRequest of AllocateRequest for application="+t.id.String()+
 				", however the configured scheduler=FairScheduler cannot handle placement constraints, "+

@@ -117,7 +117,7 @@ func (m *Machine) newAppView(a *app) *AppView {
 		if v.InScheduler {
 			v.Partitions = m.sched.Explain().UseByPartition(&a.App)
 		}
-		v.Partitioned = v.InScheduler && m.sched.ByPartition()
+		v.Partitioned = v.InScheduler && m.sched.Policy().ByPartition()
 	}
 	if a.InQueue() {
 		v.QueueShare, v.ClusterShare = m.sched.Explain().Shares(&a.App)

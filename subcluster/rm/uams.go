@@ -76,7 +76,7 @@ func (m *Machine) UAMs() *UAMs {
 			k.users[a.sub.User] = of
 		}
 		of.add(a.Activated(), a.InLine())
-		k.live.add(m.sched.CountedAs(&a.App))
+		k.live.add(m.sched.Policy().CountedAs(&a.App))
 	}
 	for leaf, k := range leaves {
 		var of liveUAMs

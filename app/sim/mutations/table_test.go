@@ -701,7 +701,7 @@ var table = []mutation{
 	},
 	{
 		name:     "queues that have room for one container of an ask are not asked again for the others",
-		file:     "subcluster/rm/sched/cycle.go",
+		file:     "subcluster/rm/sched/serve.go",
 		old:      "w.size, int64(w.count), w.own())",
 		wrong:    "w.size, map[bool]int64{true: 1, false: int64(w.count)}[MUTANT], w.own())",
 		caughtBy: "subcluster/rm TestQueueGrowsToItsCap",

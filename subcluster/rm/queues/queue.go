@@ -150,3 +150,19 @@ func byName(q CreatedQueue, name string) int { return strings.Compare(q.Name, na
 
 // IsLeaf reports whether a configured queue accepts applications.
 func (q *Queue) IsLeaf() bool { return len(q.Children) == 0 && q.AutoCreate == nil }
+
+// UserPercent returns the minimum user limit in percent; 100 if none is configured.
+func (q *Queue) UserPercent() float64 {
+	if q.MinUserPercent <= 0 || q.MinUserPercent > 100 {
+		return 100
+	}
+	return q.MinUserPercent
+}
+
+// Factor returns the user limit factor; 1 if none is configured.
+func (q *Queue) Factor() float64 {
+	if q.UserFactor == 0 {
+		return 1
+	}
+	return q.UserFactor
+}

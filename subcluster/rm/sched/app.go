@@ -10,20 +10,6 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// AMAsk is an application's ask for its AM: one container of the size passed to AddApp.
-type AMAsk struct {
-	Priority int32
-	Strict   bool // only at the listed places
-	Places   []AMPlace
-	Label    string // of the partition that the AM must run in
-}
-
-// AMPlace is a preferred host or rack for an AM.
-type AMPlace struct {
-	Name   string
-	Strict bool // of a rack: only on its named hosts
-}
-
 // AddApp registers an application, in no queue yet. am is the size of its AM, nil if the AM runs without a container.
 // Owner returns owner; the scheduler does not use it.
 func (s *Scheduler) AddApp(a *App, id creel.ApplicationID, owner any, am *amounts.Size, priority int32) {
@@ -104,7 +90,7 @@ func (p *partition) leave(a *App) {
 		q.leaf.begun--
 	}
 	q.forget(a.user)
-	q.idle()
+	p.idle(q)
 }
 
 // SetOpen sets whether the owner permits containers for an application. A closed application keeps its asks and use,
@@ -164,9 +150,6 @@ func (a *App) setPriority(priority int32) {
 		a.queue.users.Fix(a.user)
 	}
 }
-
-// CapPriority returns the priority in force for a requested priority.
-func (s *Scheduler) CapPriority(p int32) int32 { return s.main.policy.priority(p) }
 
 // enroll adds an application to the waiting ones or removes it, depending on its asks. It must run after every change
 // of its asks or of the result of runnable.
@@ -272,9 +255,6 @@ func (a *App) Queue() *Queue { return a.queue }
 
 // InQueue reports whether it is still in that leaf.
 func (a *App) InQueue() bool { return a.inQueue }
-
-// CountedAs reports whether its leaf's view counts the application as running or as pending.
-func (s *Scheduler) CountedAs(a *App) (running, pending bool) { return s.main.policy.countedAs(a) }
 
 // InLine reports whether it waits for the activation of its AM.
 func (a *App) InLine() bool { return a.pendSlot != 0 }

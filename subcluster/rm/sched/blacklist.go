@@ -7,9 +7,6 @@ import (
 	"slices"
 )
 
-// blacklist has the hosts and racks that an application avoids.
-type blacklist struct{ names map[string]struct{} }
-
 func (b *blacklist) bars(n *Node) bool {
 	if len(b.names) == 0 {
 		return false

@@ -315,3 +315,92 @@ type claim struct {
 	keepUntil int64              // ns; for a claim without victims left
 	spent     []*leases.Spending // budgets charged for its victims
 }
+
+// ordering is an order of service, among the applications of a leaf and among the children of a parent. Each ordering
+// policy is one value in a separate file (order_*.go); a queue gets one at its creation. To add one, name it in
+// queues/policy.go, write its file, and list it in order_list.go.
+type ordering struct {
+	// apps orders the applications of a leaf. use is the compared value of their use, recomputed after each change;
+	// nil if use is not compared.
+	apps func(a, b *App) bool
+	use  func(a *App) float64
+
+	// children orders the children of a parent. rank is the compared value, recomputed when the use of a waiting
+	// child changes; an idle queue costs nothing. rank is nil if only configuration is compared.
+	children func(a, b *Queue) bool
+	rank     func(q *Queue) rank
+
+	// relative: a child's rank depends on its siblings and on the rest of the cluster, so all children are ranked
+	// again before each decision.
+	relative bool
+
+	// sharesUsers: preemption within a leaf goes by the use of users, not only of applications.
+	sharesUsers bool
+
+	// priorities: preemption between children goes by their priorities, beyond their guarantees.
+	priorities bool
+
+	// byType: FairScheduler divides each type among the children, not only the memory.
+	byType bool
+}
+
+// Victim is a container that preemption will take back. Its AM is notified at the latest in its next response.
+type Victim struct {
+	App     *App
+	Node    *Node
+	Size    *amounts.Size // the owner replaces it when the container is resized
+	Owner   any           // from Containers; nil when the container has ended
+	Created int64         // ms since the epoch
+	AM      bool
+	For     *App // application whose ask gets the resources
+	Rule    Rule
+	Since   int64 // ns since the epoch
+	By      int64 // time of the kill, ns since the epoch
+	claim   *claim
+	choice  choice
+}
+
+// Containers is the owner's side of preemption: the scheduler records containers only as amounts.
+type Containers interface {
+	// Apps calls yield for every application, always in the same order.
+	Apps(yield func(*App) bool)
+	// Newest appends the live containers of an application, newest first. It omits victims.
+	Newest(a *App, out []Container) []Container
+	// Weight is the declared relative weight of an application's work; 1 for most.
+	Weight(a *App) float64
+}
+
+// Container is a container that preemption may take.
+type Container struct {
+	Owner   any // the owner's own value
+	Node    *Node
+	Size    *amounts.Size
+	Created int64 // ms since the epoch
+	AM      bool
+	Lent    bool // it is in a shared partition whose label its ask did not name
+}
+
+// Order is an order to the owner about a victim.
+type Order struct {
+	Kind   OrderKind
+	Victim *Victim
+}
+
+// OrderKind is the kind of an Order.
+type OrderKind uint8
+
+// Orders about victims: a Kill or a Pardon follows every Notice, unless the container ends before.
+const (
+	Notice OrderKind = iota // notify its AM
+	Pardon                  // no longer needed
+	Kill
+)
+
+// verdict is the obstacle to an ask, if any. It is cheap, so every check makes one.
+type verdict struct {
+	limit Limit
+	where *Queue
+}
+
+// blacklist has the hosts and racks that an application avoids.
+type blacklist struct{ names map[string]struct{} }

@@ -38,7 +38,7 @@ func TestConfiguredQueueOutlivesItsIdleTime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.CreateQueue("root.a.made").idle()
+			s.main.idle(s.CreateQueue("root.a.made"))
 			if c.reload != nil {
 				if err := s.Reload(*c.reload); err != nil {
 					t.Fatal(err)

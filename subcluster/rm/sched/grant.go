@@ -16,17 +16,6 @@ func (w *Ask) rare(n *Node, at places.Distance) *GrantExtra {
 	return &GrantExtra{Want: w.want, Insists: w.insists(n, at)}
 }
 
-// NamedPlaces lists the places of a container's node that its ask named, if the ask accepts no other places; 0 for an
-// ask that runs anywhere. Restore asks for them again.
-type NamedPlaces uint8
-
-const (
-	insisted   NamedPlaces = 1 << iota // "*" is not relaxed
-	onHost                             // the host was named,
-	onRack                             // and the rack,
-	rackStrict                         // only its named hosts
-)
-
 // insists returns the NamedPlaces of w's container on n.
 func (w *Ask) insists(n *Node, at places.Distance) NamedPlaces {
 	if !w.strict {
@@ -46,36 +35,6 @@ func (w *Ask) insists(n *Node, at places.Distance) NamedPlaces {
 	}
 	return i
 }
-
-// Reason is the reason for the choice of a container's node.
-type Reason uint8
-
-// Reasons of a grant.
-const (
-	ReasonNone      Reason = iota
-	NodeLocal              // on a host the ask named
-	RackLocal              // on a rack that the ask named
-	OffSwitch              // anywhere, because the ask named no place
-	Relaxed                // anywhere, after the wait for a local node
-	RackRelaxed            // on the rack, after the wait for a local node
-	FromReservation        // on the node reserved for it
-	Recovered              // it ran before: see Charge
-	ByNode                 // by the AM's NodeManager: distributed scheduling
-)
-
-var reasons = [...]string{
-	"none",
-	"node-local",
-	"rack-local",
-	"off-switch",
-	"relaxed to any node",
-	"relaxed to the rack",
-	"from its reservation",
-	"recovered",
-	"placed by a NodeManager",
-}
-
-func (r Reason) String() string { return reasons[r] }
 
 // grant books the container that w gets on n.
 func (p *partition) grant(w *Ask, n *Node, at places.Distance, reason Reason) {

@@ -14,12 +14,12 @@ func (e Explainer) Needs(q *Queue) (uses, needs amounts.Vec) {
 	needs = uses
 	needs.Add(&q.pending)
 	needs.Add(&q.inLine)
-	q.boundNeeds(&uses, &needs)
+	e.boundNeeds(q, &uses, &needs)
 	return uses, needs
 }
 
 // boundNeeds reduces needs to the maxima of the queue and its ancestors, but never below uses.
-func (q *Queue) boundNeeds(uses, needs *amounts.Vec) {
+func (e Explainer) boundNeeds(q *Queue, uses, needs *amounts.Vec) {
 	for ; q != nil; q = q.parent {
 		needs.Min(&q.sized().max)
 	}
@@ -40,7 +40,7 @@ func (e Explainer) UserNeeds(q *Queue) (out []UserNeed) {
 	for _, u := range q.leaf.userList {
 		n := UserNeed{Name: u.name, Uses: u.used, Needs: u.demand()}
 		n.Needs.Add(&u.used)
-		q.boundNeeds(&n.Uses, &n.Needs)
+		e.boundNeeds(q, &n.Uses, &n.Needs)
 		if !n.Needs.IsZero() {
 			out = append(out, n)
 		}

@@ -10,16 +10,6 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/topology"
 )
 
-// Use is the permitted use of a node.
-type Use uint8
-
-// Uses of a node.
-const (
-	Off      Use = iota // none: not part of the cluster
-	Draining            // its containers keep running, new ones are not placed
-	Open                // everything
-)
-
 // AddNode registers a node, empty and Off; its serial numbers start with 0.
 func (s *Scheduler) AddNode(n *Node, id creel.NodeID, rack string) {
 	*n = Node{nodeRest: &nodeRest{id: id, of: &s.main}, serial: int32(len(s.main.nodes.All()))}

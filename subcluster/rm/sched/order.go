@@ -4,42 +4,6 @@ package sched
 
 import "math"
 
-// ordering is an order of service, among the applications of a leaf and among the children of a parent. Each ordering
-// policy is one value in a separate file (order_*.go); a queue gets one at its creation. To add one, name it in
-// queues/policy.go, write its file, and list it in order_list.go.
-type ordering struct {
-	// apps orders the applications of a leaf. use is the compared value of their use, recomputed after each change;
-	// nil if use is not compared.
-	apps func(a, b *App) bool
-	use  func(a *App) float64
-
-	// children orders the children of a parent. rank is the compared value, recomputed when the use of a waiting
-	// child changes; an idle queue costs nothing. rank is nil if only configuration is compared.
-	children func(a, b *Queue) bool
-	rank     func(q *Queue) rank
-
-	// relative: a child's rank depends on its siblings and on the rest of the cluster, so all children are ranked
-	// again before each decision.
-	relative bool
-
-	// sharesUsers: preemption within a leaf goes by the use of users, not only of applications.
-	sharesUsers bool
-
-	// priorities: preemption between children goes by their priorities, beyond their guarantees.
-	priorities bool
-
-	// byType: FairScheduler divides each type among the children, not only the memory.
-	byType bool
-}
-
-// rank is the compared value of queues.
-type rank struct {
-	ratio  float64 // used over guaranteed, or share over weight
-	needy  bool    // FairScheduler: below its minimum share
-	needed float64 // FairScheduler: used over minimum share
-	under  bool    // at most its guarantee
-}
-
 // share returns the weight of an application's use in the order of its leaf. With size-based weight it is divided by
 // the binary logarithm of one plus the MiB of the application's use and demand, as in both of Hadoop's schedulers. So
 // an application with large demand may have more before others are served.

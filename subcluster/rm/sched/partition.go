@@ -241,34 +241,6 @@ func (n *Node) Label() string { return n.of.label }
 // Lends reports whether the node may run containers that did not ask for its label.
 func (n *Node) Lends() bool { return n.of.label != "" && !n.of.exclusive }
 
-// labelledDue lets the other partitions make due decisions, collects their grants, and lends their idle resources.
-// It reports whether the default partition has more decisions to make after it.
-func (s *Scheduler) labelledDue() bool {
-	for {
-		for _, p := range s.labelled {
-			p.decide()
-			for _, g := range p.grants {
-				g.App = g.App.whole()
-				if g.Rare == nil {
-					g.Rare = &GrantExtra{}
-				}
-				g.Rare.Label = p.label
-				s.main.grants = append(s.main.grants, g)
-			}
-			p.grants = p.grants[:0]
-		}
-		if s.lending.lend(); !slices.ContainsFunc(s.labelled, (*partition).due) {
-			break
-		}
-	}
-	return s.main.due() || len(s.line.due) > 0
-}
-
-// due reports whether the partition has a decision to make.
-func (p *partition) due() bool {
-	return p.resizeDue || p.tags.changed || len(p.nodes.dirty)+len(p.retries.due) > 0
-}
-
 // init creates the initially empty parts, for a tree of queues.
 func (p *partition) init(cluster *Scheduler, spec *queues.Spec) {
 	p.cluster = cluster

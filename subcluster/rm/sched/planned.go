@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
 // Capacities are the queues' capacities here by the federation's plan. They replace the configured guarantees until
@@ -106,40 +105,6 @@ func (p *partition) checkCapacities(c *Capacities) error {
 		}
 	}
 	return nil
-}
-
-// byPlan computes a queue's entitlement; its parent's is already known.
-func (q *Queue) byPlan() {
-	part := q.part
-	q.entitled, q.planShare = q.guaranteed, q.absCap
-	p := part.planned
-	if p == nil || q.parent == nil {
-		return
-	}
-	share, ok := p.byPath[q.path]
-	if !ok {
-		left, others := q.parent.planShare, 0
-		for _, c := range q.parent.children {
-			if x, named := p.byPath[c.path]; named {
-				left -= x
-			} else {
-				others++
-			}
-		}
-		share = min(q.absCap, max(0, left)/float64(max(others, 1)))
-	}
-	q.planShare, q.entitled = share, amounts.Vec{}
-	for i := 0; i < part.sizes.N; i++ {
-		q.entitled.Set(i, int64(float64(part.total.At(i))*share+1e-6))
-	}
-}
-
-// base returns the amount that limits of users and AMs are fractions of.
-func (q *Queue) base() *amounts.Vec {
-	if q.part.planned == nil {
-		return &q.guaranteed
-	}
-	return q.part.larger(&q.guaranteed, &q.entitled)
 }
 
 // PlannedView is the part of a plan in force for a queue.

@@ -88,15 +88,27 @@ func policyOf(spec *queues.Spec) policy {
 	return policy{capacityTraits, p, p, p, p, p, p}
 }
 
+// Policy is the part of the policy that the owner asks for.
+type Policy struct{ of *policy }
+
+// Policy returns the differences between Hadoop's schedulers that matter to the owner.
+func (s *Scheduler) Policy() Policy { return Policy{&s.main.policy} }
+
 // MakesUndeclared reports whether a submission may create its queue without a placement rule.
-func (s *Scheduler) MakesUndeclared() bool { return s.main.policy.makesUndeclared }
+func (p Policy) MakesUndeclared() bool { return p.of.makesUndeclared }
 
 // KnowsLabels reports whether node labels make partitions: under FairScheduler they do not.
-func (s *Scheduler) KnowsLabels() bool { return s.main.policy.knowsLabels }
+func (p Policy) KnowsLabels() bool { return p.of.knowsLabels }
 
 // ByPartition reports whether applications' use is reported by partition.
-func (s *Scheduler) ByPartition() bool { return s.main.policy.byPartition }
+func (p Policy) ByPartition() bool { return p.of.byPartition }
 
 // KeepsConstraints reports whether Hadoop's handler named scheduler serves scheduling
 // requests: under FairScheduler only its placement-processor does.
-func (s *Scheduler) KeepsConstraints() bool { return s.main.policy.keepsConstraints }
+func (p Policy) KeepsConstraints() bool { return p.of.keepsConstraints }
+
+// CapPriority returns the priority in force for a requested priority.
+func (p Policy) CapPriority(priority int32) int32 { return p.of.priority(priority) }
+
+// CountedAs reports whether its leaf's view counts an application as running or as pending.
+func (p Policy) CountedAs(a *App) (running, pending bool) { return p.of.countedAs(a) }

@@ -63,8 +63,8 @@ func (p *capacityPolicy) maxUserApps(q *Queue) int {
 	if most < 0 {
 		return most
 	}
-	if f := q.factor(); f > 0 {
-		most = min(most, int(float32(most)*(float32(q.minUserPercent())/100)*float32(f)))
+	if f := q.spec.Factor(); f > 0 {
+		most = min(most, int(float32(most)*(float32(q.spec.UserPercent())/100)*float32(f)))
 	}
 	return most
 }
@@ -125,16 +125,16 @@ func product(a, b float64) float64 { return float64(float32(a) * float32(b)) }
 
 // portion returns a child's part f of an amount of its parent q, rounded down once. If the parent's amount is itself a
 // fraction (abs) of the cluster, the child's is the product of both, as in Hadoop, so that depth adds no rounding.
-func (q *Queue) portion(of *amounts.Vec, abs, f float64) amounts.Vec {
+func (p *capacityPolicy) portion(q *Queue, of *amounts.Vec, abs, f float64) amounts.Vec {
 	if f == 1 {
 		return *of
 	}
-	p := q.part
+	part := q.part
 	if q.spec.Capacity.Unit != queues.Absolute && q.spec.MaxCapacity.Unit != queues.Absolute {
-		of, f = &p.total, product(abs, f)
+		of, f = &part.total, product(abs, f)
 	}
 	var v amounts.Vec
-	for i := 0; i < p.sizes.N; i++ {
+	for i := 0; i < part.sizes.N; i++ {
 		v.Set(i, int64(float64(of.At(i))*f))
 	}
 	return v
@@ -171,7 +171,7 @@ func (p *capacityPolicy) size(part *partition, c *Queue) {
 		if q.weights > 0 {
 			c.capFrac = float64(float32(c.weight) / float32(q.weights))
 		}
-		c.guaranteed = q.portion(&q.guaranteed, q.absCap, c.capFrac)
+		c.guaranteed = p.portion(q, &q.guaranteed, q.absCap, c.capFrac)
 	case queues.Absolute:
 		c.guaranteed = part.sizes.Vec(a.Resource)
 		// If the guarantees exceed the total, by the calculator's measure, each queue gets its proportional part of
@@ -190,7 +190,7 @@ func (p *capacityPolicy) size(part *partition, c *Queue) {
 		c.capFrac = part.sizes.Dominant(&c.guaranteed, &q.guaranteed)
 	default:
 		c.capFrac = percentage(a.Value)
-		c.guaranteed = q.portion(&q.guaranteed, q.absCap, c.capFrac)
+		c.guaranteed = p.portion(q, &q.guaranteed, q.absCap, c.capFrac)
 	}
 	c.absCap = product(q.absCap, c.capFrac)
 	if a.Unit == queues.Absolute {
@@ -201,7 +201,7 @@ func (p *capacityPolicy) size(part *partition, c *Queue) {
 	switch b.Unit {
 	case queues.Percent:
 		c.maxFrac = percentage(b.Value)
-		c.max = q.portion(&q.max, q.absMax, c.maxFrac)
+		c.max = p.portion(q, &q.max, q.absMax, c.maxFrac)
 		c.bounded = b.Value < 100
 	case queues.Absolute:
 		c.max = part.sizes.Vec(b.Resource)
@@ -244,7 +244,7 @@ func (p *capacityPolicy) amLimit(part *partition, q *Queue, u *user, _ shareSet)
 	}
 	share := written(q.maxAM)
 	all = scaleUp(&base, share, &part.sizes.Step, part.sizes.N)
-	fraction, f := 1.0, q.factor()
+	fraction, f := 1.0, q.spec.Factor()
 	if f >= 0 {
 		fraction = max(q.leaf.percent, 1/float64(max(q.wanting(), 1)))
 		if u != nil {

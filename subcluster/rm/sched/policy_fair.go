@@ -57,7 +57,7 @@ func (p *fairPolicy) patience(part *partition, w *Ask) int64 {
 // the queue's maximum. It does not round to steps.
 func (p *fairPolicy) amLimit(part *partition, q *Queue, _ *user, set shareSet) (all, one amounts.Vec) {
 	part.tree.refreshShares(set)
-	base := q.sized().dividedAmong(q.shares[set].share)
+	base := p.dividedAmong(q.sized(), q.shares[set].share)
 	root := part.tree.root
 	for i := 0; i < part.sizes.N; i++ {
 		if base.At(i) == 0 {
@@ -68,8 +68,8 @@ func (p *fairPolicy) amLimit(part *partition, q *Queue, _ *user, set shareSet) (
 }
 
 // dividedAmong returns the part of a share that the parent's policy divides: the fair policy divides only memory.
-func (q *Queue) dividedAmong(share amounts.Vec) amounts.Vec {
-	if p := q.parent; p != nil && !p.ordering.byType {
+func (p *fairPolicy) dividedAmong(q *Queue, share amounts.Vec) amounts.Vec {
+	if q.parent != nil && !q.parent.ordering.byType {
 		return amounts.Vec{Memory: share.Memory}
 	}
 	return share
@@ -108,7 +108,7 @@ func (p *fairPolicy) promise(part *partition, q *Queue) float64 {
 func (p *fairPolicy) report(part *partition, q *Queue, v *QueueView) {
 	v.Guaranteed, v.Minimum = v.FairShare, part.sizes.Resource(&q.minimum)
 	told := func(share amounts.Vec) creel.Resource {
-		share = q.dividedAmong(share)
+		share = p.dividedAmong(q, share)
 		return part.sizes.Resource(&share)
 	}
 	v.FairShare, v.SteadyShare = told(q.shares[inViews].share), told(q.shares[inViews].steady)

@@ -31,85 +31,6 @@ import (
 // Preemption returns the preemption of all partitions.
 func (s *Scheduler) Preemption() *Preemption { return &s.main.preempt }
 
-// Containers is the owner's side of preemption: the scheduler records containers only as amounts.
-type Containers interface {
-	// Apps calls yield for every application, always in the same order.
-	Apps(yield func(*App) bool)
-	// Newest appends the live containers of an application, newest first. It omits victims.
-	Newest(a *App, out []Container) []Container
-	// Weight is the declared relative weight of an application's work; 1 for most.
-	Weight(a *App) float64
-}
-
-// Container is a container that preemption may take.
-type Container struct {
-	Owner   any // the owner's own value
-	Node    *Node
-	Size    *amounts.Size
-	Created int64 // ms since the epoch
-	AM      bool
-	Lent    bool // it is in a shared partition whose label its ask did not name
-}
-
-// Rule is the reason for taking a container back.
-type Rule uint8
-
-// Rules of preemption.
-const (
-	RuleGuarantee   Rule = iota + 1 // a queue with asks has less than its guarantee
-	RuleMinShare                    // a FairScheduler queue has less than its minimum share
-	RuleFairShare                   // a FairScheduler queue has less than its fair share
-	RuleUserLimit                   // a user of the leaf has less than the user limit
-	RuleAppPriority                 // an application of the leaf has a higher priority
-	RuleBalance                     // a queue has its guarantee, and less than its part of the rest
-)
-
-func (r Rule) String() string {
-	return [...]string{
-		"", "guarantee", "minimum share", "fair share", "user limit", "application priority", "part beyond guarantees",
-	}[r]
-}
-
-// Victim is a container that preemption will take back. Its AM is notified at the latest in its next response.
-type Victim struct {
-	App     *App
-	Node    *Node
-	Size    *amounts.Size // the owner replaces it when the container is resized
-	Owner   any           // from Containers; nil when the container has ended
-	Created int64         // ms since the epoch
-	AM      bool
-	For     *App // application whose ask gets the resources
-	Rule    Rule
-	Since   int64 // ns since the epoch
-	By      int64 // time of the kill, ns since the epoch
-	claim   *claim
-	choice  choice
-}
-
-// Order is an order to the owner about a victim.
-type Order struct {
-	Kind   OrderKind
-	Victim *Victim
-}
-
-// OrderKind is the kind of an Order.
-type OrderKind uint8
-
-// Orders about victims: a Kill or a Pardon follows every Notice, unless the container ends before.
-const (
-	Notice OrderKind = iota // notify its AM
-	Pardon                  // no longer needed
-	Kill
-)
-
-// RoundResult is the result of the last round, for reports.
-type RoundResult struct {
-	At      int64       // ns since the epoch; 0 = no round yet
-	Due     amounts.Vec // the queues' excess, up to the others' shortage
-	Allowed amounts.Vec // limit of the amount under notice
-	Chosen  int         // number of victims; if only observing, of possible victims
-}
-
 func (p *Preemption) interval() int64 { return int64(max(p.cfg.Interval, 100*time.Millisecond)) }
 
 // wait is the time from the notice to the kill.
@@ -315,6 +236,3 @@ func (p *Preemption) Negotiates() bool { return p.part.policy.within }
 
 // ForQueue returns the queue that gets the victim's resources.
 func (v *Victim) ForQueue() creel.QueuePath { return v.claim.queue.path }
-
-// within reports whether a rule takes between users and applications of one leaf.
-func (r Rule) within() bool { return r == RuleUserLimit || r == RuleAppPriority }

@@ -152,7 +152,7 @@ func (r *round) idealOf(q *Queue) *ideal {
 	if q.leaf != nil {
 		x.want = q.used
 		if q.pendingCount > 0 {
-			want := q.wanted()
+			want := r.wanted(q)
 			x.want.Add(&want)
 			if r.p.cfg.ReservedTwice || r.p.cfg.ReservedFirst {
 				x.want.Add(&q.held)
@@ -196,7 +196,7 @@ func (r *round) idealOf(q *Queue) *ideal {
 }
 
 // wanted returns a leaf's asks, up to its user limits.
-func (q *Queue) wanted() amounts.Vec {
+func (r *round) wanted(q *Queue) amounts.Vec {
 	var sum amounts.Vec
 	for _, u := range q.leaf.userList {
 		if u.apps.Len() == 0 {

@@ -9,10 +9,6 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
-// shortage contains the start, in ns, of a FairScheduler leaf's shortage below its minimum and its fair share. 0 is no
-// shortage.
-type shortage struct{ minimum, fair int64 }
-
 // shortfall finds the leaves below their minimum or fair share for longer than their timeouts. It also finds those
 // above their fair share. It applies while the cluster's use is above the threshold.
 func (p *fairPolicy) shortfall(r *round) {
@@ -39,7 +35,7 @@ func (p *fairPolicy) shortfall(r *round) {
 		} else {
 			delete(r.p.short, q)
 		}
-		if !full || !q.preemptible() {
+		if !full || !r.preemptible(q) {
 			continue
 		}
 		b := &budget{queue: q}
@@ -67,9 +63,9 @@ func (r *round) starving(q *Queue, share *amounts.Vec) need {
 		h = &shortage{}
 		r.p.short[q] = h
 	}
-	want := q.wanted()
+	want := r.wanted(q)
 	want.Add(&q.used)
-	minTime, fairTime, at := q.timeouts()
+	minTime, fairTime, at := r.timeouts(q)
 	var fair amounts.Vec
 	for i := 0; i < p.sizes.Check; i++ {
 		fair.Set(i, int64(float64(share.At(i))*at))
@@ -105,7 +101,7 @@ func (r *round) starving(q *Queue, share *amounts.Vec) need {
 }
 
 // timeouts returns each timeout from the queue or its nearest ancestor that sets it.
-func (q *Queue) timeouts() (minimum, fair time.Duration, at float64) {
+func (r *round) timeouts(q *Queue) (minimum, fair time.Duration, at float64) {
 	for ; q != nil; q = q.parent {
 		if minimum == 0 {
 			minimum = q.spec.MinSharePreemption
@@ -130,7 +126,7 @@ func (q *Queue) timeouts() (minimum, fair time.Duration, at float64) {
 }
 
 // preemptible reports whether neither the queue nor an ancestor forbids preemption.
-func (q *Queue) preemptible() bool {
+func (r *round) preemptible(q *Queue) bool {
 	for ; q != nil; q = q.parent {
 		if q.spec.PreemptionDisabled {
 			return false

@@ -15,17 +15,6 @@ import (
 // That chance is derived from the run times of its queue's containers (package runtimes). So a container about
 // to end is chosen before a new one, and one new container before two small ones.
 
-// choice records the reason for choosing a victim.
-type choice struct {
-	loss   float64 // expected loss; only with LeastWork
-	stays  float32 // chance that it still runs at the kill
-	weight float32
-	of     int32 // number of victims on the node in this choice
-	lent   bool
-	least  bool
-	taken  bool // in a claim of this round
-}
-
 // weigh computes the cost of a candidate.
 func (r *round) weigh(c *Container, a *App, weight float64) choice {
 	k := choice{lent: c.Lent, stays: 1, weight: float32(weight)}

@@ -58,14 +58,14 @@ func (p *Preemption) plan(q *Queue) Plan {
 			}
 		}
 		r.count(c, 1)
-		if c.queue.under(q) {
+		if q.isAbove(c.queue) {
 			out.Victims = append(out.Victims, c.victims...)
 		}
 	}
 	out.Under = len(out.Victims)
 	r.claimAll() // for all queues: those earlier in the order of service come first
 	for _, c := range r.made {
-		if !c.queue.under(q) {
+		if !q.isAbove(c.queue) {
 			continue
 		}
 		for _, v := range c.victims {
@@ -74,16 +74,6 @@ func (p *Preemption) plan(q *Queue) Plan {
 		}
 	}
 	return out
-}
-
-// under reports whether a queue is another queue or below it.
-func (q *Queue) under(of *Queue) bool {
-	for ; q != nil; q = q.parent {
-		if q == of {
-			return true
-		}
-	}
-	return false
 }
 
 // NextRound returns the time of the next round of preemption for a queue that waits below its guarantee, and the amount

@@ -6,22 +6,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
-	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
-
-// tally counts the containers of a queue itself since the start, and those of its former descendants.
-type tally struct {
-	granted, released int64
-	near              [places.NumDistances]int64 // of the granted ones, by the distance from the named places
-}
-
-func (t *tally) add(o *tally) {
-	t.granted += o.granted
-	t.released += o.released
-	for i, n := range o.near {
-		t.near[i] += n
-	}
-}
 
 // counts returns the tally of a queue with its descendants.
 func (q *Queue) counts() tally {
@@ -32,35 +17,6 @@ func (q *Queue) counts() tally {
 	}
 	return t
 }
-
-// LossCounts counts preempted containers.
-type LossCounts struct {
-	Containers int64
-	Amount     amounts.Vec
-	OverTime   amounts.Vec // times the milliseconds of their runs
-}
-
-// AppCounts counts applications by outcome.
-type AppCounts struct{ Submitted, Completed, Failed, Killed int64 }
-
-// shareSum is a sum of dominant shares, in units that add without rounding, so that the order of addition does not
-// matter.
-type shareSum int64
-
-// shareSet is one computation of the shares of all queues.
-type shareSet uint8
-
-const (
-	// inDecisions limits the AMs of a queue. It may be half a second old, because applications come and go faster
-	// than a large tree can be divided.
-	inDecisions shareSet = iota
-	// inViews is the set for views: current, and separate, so that a view changes no decision.
-	inViews
-	shareSets
-)
-
-// fairShares are a queue's shares in one computation.
-type fairShares struct{ share, steady amounts.Vec }
 
 // SetState starts, stops or drains the queue. A stopped queue with applications drains until they have ended.
 func (q *Queue) SetState(to creel.QueueState) {

@@ -96,7 +96,7 @@ func (q *Queue) sizeLeaf() {
 	l.measureUsers()
 	base := q.base()
 	l.assured = *p.larger(base, &p.sizes.Least)
-	l.percent, l.factor = q.minUserPercent()/100, q.factor()
+	l.percent, l.factor = q.spec.UserPercent()/100, q.spec.Factor()
 	if l.bound = p.sizes.Dominant(&l.assured, &p.total) * l.factor; l.factor < 0 || base.IsZero() {
 		l.bound = p.sizes.Dominant(&q.max, &p.total)
 	}
@@ -131,16 +131,36 @@ func written(f float64) float64 {
 	return f
 }
 
-func (q *Queue) minUserPercent() float64 {
-	if q.spec.MinUserPercent <= 0 || q.spec.MinUserPercent > 100 {
-		return 100
+// byPlan computes a queue's entitlement; its parent's is already known.
+func (q *Queue) byPlan() {
+	part := q.part
+	q.entitled, q.planShare = q.guaranteed, q.absCap
+	p := part.planned
+	if p == nil || q.parent == nil {
+		return
 	}
-	return q.spec.MinUserPercent
+	share, ok := p.byPath[q.path]
+	if !ok {
+		left, others := q.parent.planShare, 0
+		for _, c := range q.parent.children {
+			if x, named := p.byPath[c.path]; named {
+				left -= x
+			} else {
+				others++
+			}
+		}
+		share = min(q.absCap, max(0, left)/float64(max(others, 1)))
+	}
+	q.planShare, q.entitled = share, amounts.Vec{}
+	for i := 0; i < part.sizes.N; i++ {
+		q.entitled.Set(i, int64(float64(part.total.At(i))*share+1e-6))
+	}
 }
 
-func (q *Queue) factor() float64 {
-	if q.spec.UserFactor == 0 {
-		return 1
+// base returns the amount that limits of users and AMs are fractions of.
+func (q *Queue) base() *amounts.Vec {
+	if q.part.planned == nil {
+		return &q.guaranteed
 	}
-	return q.spec.UserFactor
+	return q.part.larger(&q.guaranteed, &q.entitled)
 }

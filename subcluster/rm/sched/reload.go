@@ -74,7 +74,7 @@ func (p *partition) counterpart(q *Queue) *Queue {
 }
 
 // idle starts the timeout after which an empty queue that was created on demand is removed.
-func (q *Queue) idle() {
+func (p *partition) idle(q *Queue) {
 	if !q.dynamic || q.leaf == nil || q.leaf.apps > 0 {
 		return
 	}
@@ -85,7 +85,6 @@ func (q *Queue) idle() {
 	if keep < 0 {
 		return
 	}
-	p := q.part
 	p.cluster.timers.stop(&q.idleTimer)
 	q.idleTimer = p.cluster.timers.start(p.now+int64(keep), func() {
 		q.idleTimer = nil

@@ -162,8 +162,8 @@ func (e Explainer) View(q *Queue) QueueView {
 		ReservedContainers:  q.heldContainers,
 		PendingContainers:   clampInt32(q.pendingCount),
 		MaxAllocation:       p.sizes.Resource(&q.largest),
-		MinUserPercent:      written(q.minUserPercent()),
-		UserFactor:          written(q.factor()),
+		MinUserPercent:      written(q.spec.UserPercent()),
+		UserFactor:          written(q.spec.Factor()),
 		MaxAMPercent:        written(q.maxAM),
 		Apps:                int32(q.appsBelow()),
 		ActiveApps:          int32(q.running),
@@ -340,70 +340,4 @@ func (e Explainer) Totals() Totals {
 		t.AllReserved.Add(&p.tree.root.held)
 	}
 	return t
-}
-
-// AskView is an outstanding ask.
-type AskView struct {
-	Priority            int32
-	AllocationRequestID int64
-	ExecutionType       creel.ExecutionType
-	ResourceName        string
-	Resource            creel.Resource
-	Count               int32
-	Relax               bool
-	Label               string   // of the partition of the ask
-	Tags                []string // of a scheduling request
-	Constraint          string   // as text
-}
-
-// Asks returns an application's outstanding asks, in order.
-func (a *App) Asks() []AskView {
-	var out []AskView
-	if am := a.am; am != nil && a.amSize != nil && a.pendSlot != 0 { // in line: not asked for yet
-		v := AskView{
-			Priority: am.Priority, AllocationRequestID: -1, ExecutionType: creel.Guaranteed, ResourceName: AnyPlace,
-			Resource: a.amSize.Resource, Count: 1, Relax: !am.Strict, Label: am.Label,
-		}
-		out = append(out, v)
-		for _, p := range am.Places {
-			v.ResourceName, v.Relax = p.Name, !p.Strict
-			out = append(out, v)
-		}
-	}
-	for _, w := range a.asks {
-		out = append(out, w.view())
-		for _, list := range [][]*places.Place[Node]{w.named.Racks, w.named.Hosts} {
-			for _, p := range list {
-				v := w.view()
-				v.ResourceName, v.Count, v.Relax = p.Name, p.Count, !p.Strict
-				out = append(out, v)
-			}
-		}
-	}
-	for _, x := range a.parts {
-		out = append(out, x.Asks()...)
-	}
-	return out
-}
-
-func (w *Ask) view() AskView {
-	v := AskView{
-		Priority:            w.priority,
-		AllocationRequestID: w.alloc,
-		ExecutionType:       w.execution,
-		ResourceName:        AnyPlace,
-		Count:               w.count,
-		Relax:               !w.strict,
-		Label:               w.app.label(),
-	}
-	if w.size != nil {
-		v.Resource = w.size.Resource
-	}
-	if w.want != nil {
-		v.Tags = w.want.Tags
-		if c := w.want.Constraint; c != nil {
-			v.Constraint = c.String()
-		}
-	}
-	return v
 }

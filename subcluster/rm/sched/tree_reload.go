@@ -25,7 +25,7 @@ func (t *Tree) CheckReload(spec *queues.Spec) error {
 	listed := map[creel.QueuePath]*queues.Queue{}
 	flatten(&spec.Root, creel.RootQueue, listed)
 	for _, q := range t.all {
-		if why := q.staysInUse(listed, policy); why != "" {
+		if why := t.staysInUse(q, listed, policy); why != "" {
 			return refuse(q, why)
 		}
 	}
@@ -69,7 +69,7 @@ func (t *Tree) drop(q *Queue, stays map[*Queue]bool) {
 }
 
 // staysInUse returns the reason why a new specification cannot change a queue in use this way, "" if it can.
-func (q *Queue) staysInUse(listed map[creel.QueuePath]*queues.Queue, policy policy) string {
+func (t *Tree) staysInUse(q *Queue, listed map[creel.QueuePath]*queues.Queue, policy policy) string {
 	spec := listed[q.path]
 	switch {
 	case q.removed:

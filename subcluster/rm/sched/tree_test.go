@@ -132,7 +132,7 @@ func TestMirrorAddsMadeQueuesAndTheirParents(t *testing.T) {
 func TestEmptyMadeQueueEndsAtItsTimeout(t *testing.T) {
 	s := newWithTree(t, fairTree(share("a", share("x"))))
 	q := s.CreateQueue("root.a.made")
-	q.idle()
+	s.main.idle(q)
 	s.At(int64(5*time.Minute) - 1)
 	if s.Tick(); s.Tree().Find("made") != q {
 		t.Fatal("the queue ended too early")

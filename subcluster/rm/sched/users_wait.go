@@ -29,7 +29,7 @@ func (e Explainer) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 		return each, nil
 	}
 	p := q.part
-	each = q.mostOfUser(1)
+	each = e.mostOfUser(q, 1)
 	for _, u := range q.leaf.userList {
 		x := UserWaits{Name: u.name, Used: u.used, Pending: u.demand()}
 		hot := q.leaf.caps.Named(u.name)
@@ -38,7 +38,7 @@ func (e Explainer) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 		}
 		x.Most = each
 		if u.weight != 1 {
-			x.Most = q.mostOfUser(u.weight)
+			x.Most = e.mostOfUser(q, u.weight)
 		}
 		if part, limited := u.cap(); limited {
 			x.Most.Min(&part)
@@ -60,7 +60,7 @@ func (e Explainer) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 // mostOfUser returns the highest limit that a user of a weight may reach in a leaf. Limits grow with the active
 // users' use, up to the leaf's maximum or the factor of its guarantee. While a plan is in force, its amount replaces
 // the guarantee there, and may rise to the maximum. One container may exceed the limit, as in userAdmits.
-func (q *Queue) mostOfUser(weight float64) amounts.Vec {
+func (e Explainer) mostOfUser(q *Queue, weight float64) amounts.Vec {
 	part := q.part
 	most := q.sized().max
 	for p := q.parent; p != nil; p = p.parent {

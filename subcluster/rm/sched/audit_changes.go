@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"github.com/creelrm/creel/internal/intrusive"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
+)
+
+// Around checks what a changed application affects: its user, and its queues up to the root. App has already checked
+// the application itself.
+func (c *Audit) Around(a *App, k *Changes) {
+	for _, x := range a.parts {
+		c.parts[x.queue.part].Around(x, k)
+	}
+	if !a.inQueue {
+		return
+	}
+	c.userInOrder(a.user)
+	for q := a.queue; q != nil; q = q.parent {
+		c.below(q)
+		c.bound(q, k)
+	}
+}
+
+// bound checks that a queue did not grow beyond its maximum. Its use may exceed the maximum after the cluster or the
+// maximum shrank.
+func (c *Audit) bound(q *Queue, k *Changes) {
+	was := k.used[q]
+	lends := c.part.label != "" && !c.part.exclusive // without regard to maxima
+	for i := 0; q.sized().bounded && !lends && i < c.part.sizes.Check; i++ {
+		if q.used.At(i) > q.max.At(i) && q.used.At(i) > was.At(i) {
+			c.fail("queue %s grew from %v to %v, above its maximum %v", q.path, was, q.used, q.max)
+		}
+	}
+	for i := 0; q.cap != nil && i < c.part.sizes.Check; i++ {
+		if q.used.At(i) > q.cap.Lease.Amount.At(i) && q.used.At(i) > was.At(i) {
+			c.fail("queue %s grew from %v to %v, above its cap %v", q.path, was, q.used, q.cap.Lease.Amount)
+		}
+	}
+	k.used[q] = q.used
+}
+
+// below checks a queue against its direct children or users, and its place in the order.
+func (c *Audit) below(q *Queue) {
+	var used, held, pending amounts.Vec
+	containers, wanted, running := int32(0), int64(0), 0
+	for _, k := range q.children {
+		used.Add(&k.used)
+		held.Add(&k.held)
+		pending.Add(&k.pending)
+		containers, wanted, running = containers+k.containers, wanted+k.pendingCount, running+k.running
+	}
+	if q.leaf != nil {
+		for _, u := range q.leaf.userList {
+			used.Add(&u.used)
+			running += u.running
+		}
+		// Only applications, not users, have these.
+		held, pending, containers, wanted = q.held, q.pending, q.containers, q.pendingCount
+	}
+	if !used.Is(&q.used) || !held.Is(&q.held) || !pending.Is(&q.pending) || containers != q.containers ||
+		wanted != q.pendingCount ||
+		running != q.running {
+		c.fail(
+			"queue %s: used %v held %v pending %v (%d, %d) running %d, below it %v %v %v (%d, %d) %d",
+			q.path,
+			q.used,
+			q.held,
+			q.pending,
+			q.containers,
+			q.pendingCount,
+			q.running,
+			used,
+			held,
+			pending,
+			containers,
+			wanted,
+			running,
+		)
+	}
+	if p := q.parent; p != nil {
+		in := q.slot != 0
+		if has := q.hasReady(); has != (in || q.parked) || in && q.parked {
+			c.fail("queue %s: something waits %v, in the order %v, parked %v", q.path, has, in, q.parked)
+		}
+		if q.hasReady() && !c.part.sizes.Fits(&p.least, &q.least) {
+			c.fail("queue %s: least %v above that of its child %s, %v", p.path, p.least, q.path, q.least)
+		}
+		inOrder(c, q, &p.ready, q)
+	}
+}
+
+func (c *Audit) userInOrder(u *user) {
+	if (u.slot != 0) != (u.apps.Len() > 0) {
+		c.fail("user %s of %s: in the order %v, applications waiting %d", u.name, u.q.path, u.slot != 0, u.apps.Len())
+	}
+	inOrder(c, u.q, &u.q.users, u)
+	if u.apps.Len() > 0 {
+		inOrder(c, u.q, &u.apps, u.apps.Top())
+	}
+}
+
+func inOrder[T any](c *Audit, q *Queue, h *intrusive.Heap[T], x T) {
+	if at := h.CheckOne(x); at >= 0 {
+		c.fail("queue %s: heap out of order at %d", q.path, at)
+	}
+}
+
+// Unserved checks the promise of Schedule: if an ask is outstanding, its limits or all nodes exclude it, or an
+// earlier ask stops it. It checks all nodes for each ask, which is slow and obvious.
+func (c *Audit) Unserved(a *App) {
+	for _, x := range a.parts {
+		c.parts[x.queue.part].Unserved(x)
+	}
+	c.unlent(a)
+	if !a.waits || c.behindBlocker(a) {
+		return
+	}
+	for _, w := range a.asks {
+		if w.count <= 0 || w.size == nil || w.hold != nil || a.admit(w.size, nil).limit != LimitNone {
+			continue
+		}
+		for _, n := range c.part.nodes.All() {
+			if n == nil || n.use != Open || n.held || !c.part.sizes.Fits(&w.size.V, &n.free) {
+				continue
+			}
+			if _, barred := a.black.names[n.host.Name()]; barred {
+				continue
+			}
+			if _, barred := a.black.names[n.rack.Name()]; barred {
+				continue
+			}
+			if !c.part.tags.allows(w, n) {
+				continue
+			}
+			rack := w.named.Place(n.rack.Name())
+			local := w.named.Place(n.host.Name()) != nil && (len(w.named.Racks) == 0 || rack != nil)
+			onRack := rack != nil && !rack.Strict &&
+				(len(w.named.Hosts) == 0 || w.level >= places.AtRack)
+			anywhere := !w.strict && (!w.named.Any() || w.level >= places.AtAny)
+			if local || onRack || anywhere {
+				c.fail(
+					"%s waits for %v at priority %d while %s has %v (local %v rack %v any %v)",
+					a.id,
+					w.size.V,
+					w.priority,
+					n.id,
+					n.free,
+					local,
+					onRack,
+					anywhere,
+				)
+				return
+			}
+		}
+	}
+}
+
+// unlent checks that shared partitions have no idle resources that an ask without a label and without places could
+// use.
+func (c *Audit) unlent(a *App) {
+	for _, w := range a.asks {
+		if !w.borrows() || w.strict || w.named.Any() {
+			continue
+		}
+		for _, p := range c.part.others() {
+			for _, n := range p.nodes.All() {
+				if n != nil && !p.exclusive && n.roomy() && c.part.sizes.Fits(&w.size.V, &n.free) && !a.black.bars(n) {
+					c.fail("%s waits for %v at priority %d while %s of label %s would lend %v",
+						a.id, w.size.V, w.priority, n.id, p.label, n.free)
+					return
+				}
+			}
+		}
+	}
+}
+
+// behindBlocker reports whether an ask waits for the maximum of a queue above a.
+func (c *Audit) behindBlocker(a *App) bool {
+	for q := a.queue; q != nil; q = q.parent {
+		if w := q.blocker; w != nil && w.waitsFor(q) {
+			return true
+		}
+	}
+	return false
+}

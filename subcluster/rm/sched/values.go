@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sched
+
+import (
+	"strings"
+
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
+)
+
+// These are the small values that the data consists of. Their rules are in the files that use them.
+
+// tally counts the containers of a queue itself since the start, and those of its former descendants.
+type tally struct {
+	granted, released int64
+	near              [places.NumDistances]int64 // of the granted ones, by the distance from the named places
+}
+
+func (t *tally) add(o *tally) {
+	t.granted += o.granted
+	t.released += o.released
+	for i, n := range o.near {
+		t.near[i] += n
+	}
+}
+
+// LossCounts counts preempted containers.
+type LossCounts struct {
+	Containers int64
+	Amount     amounts.Vec
+	OverTime   amounts.Vec // times the milliseconds of their runs
+}
+
+// AppCounts counts applications by outcome.
+type AppCounts struct{ Submitted, Completed, Failed, Killed int64 }
+
+// shareSum is a sum of dominant shares, in units that add without rounding, so that the order of addition does not
+// matter.
+type shareSum int64
+
+// shareSet is one computation of the shares of all queues.
+type shareSet uint8
+
+const (
+	// inDecisions limits the AMs of a queue. It may be half a second old, because applications come and go faster
+	// than a large tree can be divided.
+	inDecisions shareSet = iota
+	// inViews is the set for views: current, and separate, so that a view changes no decision.
+	inViews
+	shareSets
+)
+
+// fairShares are a queue's shares in one computation.
+type fairShares struct{ share, steady amounts.Vec }
+
+// rank is the compared value of queues.
+type rank struct {
+	ratio  float64 // used over guaranteed, or share over weight
+	needy  bool    // FairScheduler: below its minimum share
+	needed float64 // FairScheduler: used over minimum share
+	under  bool    // at most its guarantee
+}
+
+// wantKey identifies a scheduling request of an application.
+type wantKey struct {
+	priority int32
+	alloc    int64
+	tags     string
+}
+
+// NamedPlaces lists the places of a container's node that its ask named, if the ask accepts no other places; 0 for an
+// ask that runs anywhere. Restore asks for them again.
+type NamedPlaces uint8
+
+const (
+	insisted   NamedPlaces = 1 << iota // "*" is not relaxed
+	onHost                             // the host was named,
+	onRack                             // and the rack,
+	rackStrict                         // only its named hosts
+)
+
+// Reason is the reason for the choice of a container's node.
+type Reason uint8
+
+// Reasons of a grant.
+const (
+	ReasonNone      Reason = iota
+	NodeLocal              // on a host the ask named
+	RackLocal              // on a rack that the ask named
+	OffSwitch              // anywhere, because the ask named no place
+	Relaxed                // anywhere, after the wait for a local node
+	RackRelaxed            // on the rack, after the wait for a local node
+	FromReservation        // on the node reserved for it
+	Recovered              // it ran before: see Charge
+	ByNode                 // by the AM's NodeManager: distributed scheduling
+)
+
+var reasons = [...]string{
+	"none",
+	"node-local",
+	"rack-local",
+	"off-switch",
+	"relaxed to any node",
+	"relaxed to the rack",
+	"from its reservation",
+	"recovered",
+	"placed by a NodeManager",
+}
+
+func (r Reason) String() string { return reasons[r] }
+
+// Use is the permitted use of a node.
+type Use uint8
+
+// Uses of a node.
+const (
+	Off      Use = iota // none: not part of the cluster
+	Draining            // its containers keep running, new ones are not placed
+	Open                // everything
+)
+
+// AMAsk is an application's ask for its AM: one container of the size passed to AddApp.
+type AMAsk struct {
+	Priority int32
+	Strict   bool // only at the listed places
+	Places   []AMPlace
+	Label    string // of the partition that the AM must run in
+}
+
+// AMPlace is a preferred host or rack for an AM.
+type AMPlace struct {
+	Name   string
+	Strict bool // of a rack: only on its named hosts
+}
+
+// Rule is the reason for taking a container back.
+type Rule uint8
+
+// Rules of preemption.
+const (
+	RuleGuarantee   Rule = iota + 1 // a queue with asks has less than its guarantee
+	RuleMinShare                    // a FairScheduler queue has less than its minimum share
+	RuleFairShare                   // a FairScheduler queue has less than its fair share
+	RuleUserLimit                   // a user of the leaf has less than the user limit
+	RuleAppPriority                 // an application of the leaf has a higher priority
+	RuleBalance                     // a queue has its guarantee, and less than its part of the rest
+)
+
+func (r Rule) String() string {
+	return [...]string{
+		"", "guarantee", "minimum share", "fair share", "user limit", "application priority", "part beyond guarantees",
+	}[r]
+}
+
+// within reports whether a rule takes between users and applications of one leaf.
+func (r Rule) within() bool { return r == RuleUserLimit || r == RuleAppPriority }
+
+// shortage contains the start, in ns, of a FairScheduler leaf's shortage below its minimum and its fair share. 0 is no
+// shortage.
+type shortage struct{ minimum, fair int64 }
+
+// choice records the reason for choosing a victim.
+type choice struct {
+	loss   float64 // expected loss; only with LeastWork
+	stays  float32 // chance that it still runs at the kill
+	weight float32
+	of     int32 // number of victims on the node in this choice
+	lent   bool
+	least  bool
+	taken  bool // in a claim of this round
+}
+
+// RoundResult is the result of the last round, for reports.
+type RoundResult struct {
+	At      int64       // ns since the epoch; 0 = no round yet
+	Due     amounts.Vec // the queues' excess, up to the others' shortage
+	Allowed amounts.Vec // limit of the amount under notice
+	Chosen  int         // number of victims; if only observing, of possible victims
+}
+
+// Limit is a reason why an application waits.
+type Limit uint8
+
+// Limits, in the order of the checks.
+const (
+	LimitNone         Limit = iota // it waits for nothing
+	LimitSaving                    // not durable yet
+	LimitQueueStopped              // its queue is stopped
+	LimitParallelApps              // number of concurrent applications of a queue or user
+	LimitAM                        // resources for AMs of the queue
+	LimitUserAM                    // the same for one user
+	LimitUnregistered              // the AM is being started or has not registered
+	LimitQueue                     // maximum of a queue on the path
+	LimitUser                      // user limit within the leaf
+	LimitNoNode                    // no node is large enough, even when empty
+	LimitRoom                      // no node has enough free now
+	LimitLocality                  // delay scheduling waits for a local node, or locality is strict
+	LimitBlacklist                 // all nodes with enough free are on the blacklist
+	LimitReservation               // a node is reserved for it and not free enough yet
+	LimitLabel                     // no node has the label
+	LimitConstraint                // its placement constraint excludes the nodes that it may use
+	LimitOrder                     // others are before it in the order of its queue
+	LimitNodes                     // some clause excludes its ask from every node; only in lists (Waits)
+)
+
+var limits = [...]string{
+	"nothing",
+	"saving",
+	"queue stopped",
+	"parallel applications",
+	"AM limit",
+	"user AM limit",
+	"AM not registered",
+	"queue limit",
+	"user limit",
+	"no node large enough",
+	"no node has room",
+	"locality",
+	"blacklist",
+	"reservation",
+	"label",
+	"placement constraint",
+	"order",
+	"no node fits",
+}
+
+func (l Limit) String() string { return limits[l] }
+
+// Code is the limit's name in documents: "AM limit" is am_limit.
+func (l Limit) Code() string { return strings.ReplaceAll(strings.ToLower(limits[l]), " ", "_") }
