@@ -224,6 +224,9 @@ var rules = map[string]rule{
 	"subcluster/rm/redisstate": {
 		imports: []string{"statestore", "statestore/redis", "subcluster/rm/state"},
 	},
+	"subcluster/rm/transfer": {
+		imports: []string{".", "subcluster/rm/state", "subcluster/rm/turn"},
+	},
 	"subcluster/rm/state/statetest": {imports: []string{"internal/propertytest", "subcluster/rm/state"}},
 	"subcluster/rm/server": {
 		imports: []string{
@@ -239,6 +242,7 @@ var rules = map[string]rule{
 			"subcluster/rm/turn",
 			"subcluster/rm/journal",
 			"subcluster/rm/state",
+			"subcluster/rm/transfer", // its mark
 			"internal/audit",
 			"internal/hrpc",
 			"internal/hrpc/telemetry",

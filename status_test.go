@@ -93,6 +93,8 @@ var features = []feature{
 
 	{"ResourceManager", "serves Hadoop's clients, NodeManagers and AMs, and restarts from its journal", works, "",
 		[]string{"e2e/rm.TestClientCasesOnCreel", "e2e/rm.TestJobsOutliveTheResourceManager"}},
+	{"ResourceManager", "moves its state between a journal and Redis (`creel rm export`, `creel rm import`)", works, "",
+		[]string{"e2e/rm.TestStateMovesBetweenJournalAndRedis"}},
 	{"ResourceManager", "keeps its state in Redis, from which another host continues", partial,
 		"an operator starts it there: no standby takes over by itself",
 		[]string{"e2e/rm.TestAnotherHostContinuesFromRedis", "subcluster/rm/redisstate.TestHolderThatWasCutOffIsFenced"}},

@@ -305,7 +305,7 @@ func rmCommand() *cobra.Command {
 			}
 			return overStore(ctx, s, build)
 		})
-	c.AddCommand(repairCommand())
+	c.AddCommand(repairCommand(), exportCommand(), importCommand(), forgetCommand(), formatCommand())
 	fl := c.Flags()
 	f.setting(fl, "data", "creel.rm.data", "keep the journal in `DIR`; without it nothing survives a restart")
 	f.setting(fl, "subcluster", "creel.subcluster.id", "join the federation as `ID`")

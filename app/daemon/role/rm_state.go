@@ -49,26 +49,32 @@ func stateName(s *settings.Settings) string {
 // sharedState reads the settings of a state in Redis. The returned function opens it and fences its previous holder;
 // it is nil if the state is a journal.
 func sharedState(s *settings.Settings, name string, log *slog.Logger) (func() (state.Log, error), error) {
-	url := s.String(stateURL)
-	if url == "" {
+	if s.String(stateURL) == "" {
 		return nil, nil
 	}
-	conf := redis.Config{
+	conf, err := sharedRedis(s, name, log)
+	if err != nil {
+		return nil, err
+	}
+	return func() (state.Log, error) { return openShared(conf, name, log) }, nil
+}
+
+// sharedRedis reads the settings of the Redis that has the state of a ResourceManager.
+func sharedRedis(s *settings.Settings, name string, log *slog.Logger) (conf redis.Config, err error) {
+	url := s.String(stateURL)
+	conf = redis.Config{
 		URL: url, Prefix: s.String("creel.store.prefix"), Timeout: s.Duration("creel.store.timeout"), Log: log,
 	}
 	switch {
 	case name == "":
-		return nil, fmt.Errorf("the ResourceManager has no name: set yarn.resourcemanager.cluster-id or creel.subcluster.id")
+		return conf, fmt.Errorf("the ResourceManager has no name: set yarn.resourcemanager.cluster-id or creel.subcluster.id")
 	case !strings.HasPrefix(url, "redis"):
-		return nil, fmt.Errorf("it is not a Redis URL, such as redis://127.0.0.1:6379")
+		return conf, fmt.Errorf("it is not a Redis URL, such as redis://127.0.0.1:6379")
 	case hasPassword(url) && !s.Bool("hadoop.security.credential.clear-text-fallback"):
-		return nil, fmt.Errorf("it has a password, and hadoop.security.credential.clear-text-fallback=false forbids that")
+		return conf, fmt.Errorf("it has a password, and hadoop.security.credential.clear-text-fallback=false forbids that")
 	}
-	var err error
-	if conf.Password, err = storePassword(s, "creel.rm.state.password", "creel.rm.state.password-file"); err != nil {
-		return nil, err
-	}
-	return func() (state.Log, error) { return openShared(conf, name, log) }, nil
+	conf.Password, err = storePassword(s, "creel.rm.state.password", "creel.rm.state.password-file")
+	return conf, err
 }
 
 // openShared opens a state in Redis, and logs what the deployment may lose.

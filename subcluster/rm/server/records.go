@@ -5,11 +5,13 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/transfer"
 )
 
 // These are the journal's keys besides those of the machine's records (package turn).
@@ -104,6 +106,8 @@ func (s *Server) replay() (k journalContent, err error) {
 			return k.conf.read(key, value)
 		case strings.HasPrefix(key, keyDrain):
 			return k.readDrain(value)
+		case key == transfer.Mark:
+			return errors.New("an import into this state did not end: repeat creel rm import, or creel rm format")
 		default:
 			return fmt.Errorf("key %q is unknown: a newer version wrote the journal", key)
 		}

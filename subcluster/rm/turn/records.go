@@ -358,3 +358,9 @@ func AppKey(id creel.ApplicationID) string { return keyApp + id.String() }
 func AttemptKey(id creel.AttemptID) string {
 	return keyAttempt + id.Application.String() + "/" + strconv.Itoa(int(id.Attempt))
 }
+
+// IsOf reports whether a key names a record of an application or of one of its attempts.
+func IsOf(key string, app creel.ApplicationID) bool {
+	id := app.String()
+	return key == keyApp+id || key == keyDisown+id || strings.HasPrefix(key, keyAttempt+id+"/")
+}
