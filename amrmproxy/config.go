@@ -41,6 +41,9 @@ type Config struct {
 	Retry, RetryMost time.Duration
 	// UAMRetry is the pause after a UAM failed to start. 30 s.
 	UAMRetry time.Duration
+	// LongQueue is the length from which on a node's queue is long: where all queues of a member's least loaded nodes
+	// are, opportunistic asks go to other members. 0: lengths do not matter.
+	LongQueue int32
 	// IdleAfter is the time after which an idle UAM is released. 60 s.
 	IdleAfter time.Duration
 	// Shuffling are the types of applications whose ended containers leave data on their nodes that other containers

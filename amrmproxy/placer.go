@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -237,6 +238,9 @@ func (p *placer) split(pending pendingTable, g *group, from *link, why replaceme
 	ask := policies.Group{Count: g.need, Size: g.size, Strict: g.strict, Held: g.held(p.links.members),
 		Late: p.now.UnixNano()-g.asked > int64(p.cfg.StuckAfter)}
 	ask.Label, ask.LabelGiven = p.labelOf(g)
+	if g.key.execution == yarnpb.ExecutionTypeProto_OPPORTUNISTIC {
+		ask.LongQueue = p.cfg.LongQueue
+	}
 	for i := range reach {
 		for _, h := range ask.Held {
 			if h.Member == reach[i].Member && (from == nil || h.Member != from.id) {

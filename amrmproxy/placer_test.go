@@ -136,3 +136,35 @@ func TestClosedMemberSpoilsPlacementsOnce(t *testing.T) {
 		t.Error("asks were split though no member has changed")
 	}
 }
+
+// Queues' lengths matter to opportunistic asks only. Home's queues are long and sc-01's are short, and sc-01 is full.
+func TestLengthsOfQueuesChooseUAMForOpportunisticAsks(t *testing.T) {
+	now := time.Unix(0, 0)
+	for _, x := range []struct {
+		long      int32
+		execution yarnpb.ExecutionTypeProto
+		want      int64 // in sc-01
+	}{
+		{5, yarnpb.ExecutionTypeProto_OPPORTUNISTIC, 2},
+		{5, yarnpb.ExecutionTypeProto_GUARANTEED, 0},
+		{0, yarnpb.ExecutionTypeProto_OPPORTUNISTIC, 0},
+	} {
+		p := placerOf(t, now)
+		p.cfg.LongQueue = x.long
+		v := viewOf(now, "one")
+		v.Members[0].Load.NodeQueues, v.Members[1].Load.NodeQueues = []int32{5}, []int32{3}
+		v.Members[0].Load.Metrics, v.Members[1].Load.Metrics = v.Members[1].Load.Metrics, subcluster.ClusterMetrics{
+			TotalMB: 1 << 20, TotalVirtualCores: 1 << 10,
+		}
+		p.see(Saw{View: v, Policy: p.policy})
+		p.ledger.take(&yarnpb.AllocateRequestProto{Ask: []*yarnpb.ResourceRequestProto{{
+			Priority: yarnpb.FromPriority(2), ResourceName: proto.String(anywhere), NumContainers: proto.Int32(10),
+			Capability: yarnpb.FromResource(creel.NewResource(1024, 1)), RelaxLocality: proto.Bool(true),
+			ExecutionTypeRequest: &yarnpb.ExecutionTypeRequestProto{ExecutionType: x.execution.Enum()},
+		}}}, &yarnpb.AllocateResponseProto{}, now)
+		place(p, now)
+		if n := p.ledger.outstanding(p.links.member("sc-01")); n != x.want {
+			t.Errorf("%v, long from %d on: %d in sc-01, want %d", x.execution, x.long, n, x.want)
+		}
+	}
+}

@@ -20,6 +20,8 @@ type Group struct {
 	// queue's default.
 	LabelGiven bool
 	Strict     bool // only Places are accepted
+	// LongQueue: the containers are opportunistic, and a node's queue of this length is long; 0: queues do not matter.
+	LongQueue int32
 	// Late: it has waited for so long that any number of containers is worth a UAM.
 	Late   bool
 	Places []Place

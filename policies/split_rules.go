@@ -279,7 +279,16 @@ func (d *splitDecision) sticky(rule splitRule, rnd *rand.Rand) string {
 	}
 	switch {
 	case kept < d.group.Count:
-		parts = append(parts, rule.place(d, d.group.Count-kept, rnd))
+		n := d.group.Count - kept
+		if _, home := rule.(homeSplit); !home {
+			placed, text := d.toShortQueues(n, rnd)
+			if n -= placed; placed > 0 {
+				parts = append(parts, text)
+			}
+		}
+		if n > 0 {
+			parts = append(parts, rule.place(d, n, rnd))
+		}
 		if left := d.group.Count - sum(d.shares, nil); left > 0 {
 			d.shares[d.rest()] += left
 		}

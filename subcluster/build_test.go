@@ -289,6 +289,27 @@ func TestLoadsAndTheirErrors(t *testing.T) {
 	}
 }
 
+// A member whose queues are all full differs from one that reports none, also to readers of the head.
+func TestNodeQueuesSurviveReport(t *testing.T) {
+	many := make([]int32, subcluster.MaxNodeQueues+1)
+	for _, x := range []struct{ sent, want []int32 }{{nil, nil}, {[]int32{}, []int32{}}, {[]int32{0, 7}, []int32{0, 7}}, {many, many[1:]}} {
+		text, err := (&subcluster.Load{NodeQueues: x.sent}).JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := subcluster.Cut(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, read := range [][]byte{text, parts[0].Text} {
+			l, err := subcluster.ParseLoad(read)
+			if err != nil || !slices.Equal(l.NodeQueues, x.want) || (l.NodeQueues == nil) != (x.want == nil) {
+				t.Errorf("%s: %v, want %v, %v", read, l.NodeQueues, x.want, err)
+			}
+		}
+	}
+}
+
 func TestPoliciesNeverGoBack(t *testing.T) {
 	p := func(v int64, doc string) subcluster.Policy {
 		return subcluster.Policy{Queue: "root", Version: v, Document: []byte(doc)}
@@ -390,6 +411,7 @@ func FuzzParseLoad(t *testing.F) {
 	)
 	f.Add([]byte(`{"creel":{"queues":[{"queue":""}]}}`))
 	f.Add([]byte(`{"creel":{"nodes":"n","refusing":"no","beginsAgain":true}}`))
+	f.Add([]byte(`{"creel":{"nodeQueues":[]}}`))
 	f.Add([]byte(`{"creel":{"uams":{"running":2},"queues":[{"queue":"root.a","uams":{"pending":1}}]}}`))
 	f.Add([]byte(`{"creel":{"labels":{"ams":"gpu","queues":[{"queue":"root.a","accessible":["gpu"]}],` +
 		`"partitions":[{"label":"gpu","shared":true,"total":{"memory":1}}]}}}`))

@@ -63,6 +63,9 @@ type Load struct {
 	Waits []uint64
 	// QueueWaits counts the same for each leaf queue that granted containers, by queue.
 	QueueWaits []QueueWaits
+	// NodeQueues are the lengths of the queues of opportunistic containers on the least loaded nodes without a label.
+	// It is empty if all queues are full, and nil if the member allocates no such containers or does not report it.
+	NodeQueues []int32
 	// Preempted is the amount preempted in intervals of preemption budgets, for members that count it.
 	Preempted []PreemptionSpent
 }
@@ -274,6 +277,9 @@ func compareQueue(e QueueLoad, q creel.QueuePath, label string) int {
 // maxLoad limits a report, in bytes: 10,000 queues fit.
 const maxLoad = 4 << 20
 
+// MaxNodeQueues limits NodeQueues of a report.
+const MaxNodeQueues = 16
+
 // maxWaitBuckets limits the buckets of a report's Waits.
 const maxWaitBuckets = 64
 
@@ -299,6 +305,7 @@ type creelJSON struct {
 	QueueWaits    []waitsJSON `json:"queueWaits,omitempty"`
 	Queues        []queueJSON `json:"queues,omitempty"`
 	Preempted     []spentJSON `json:"preempted,omitempty"`
+	NodeQueues    []int32     `json:"nodeQueues,omitzero"`
 }
 
 type waitsJSON struct {
@@ -424,11 +431,11 @@ func (l *Load) JSON() ([]byte, error) {
 	var c *creelJSON
 	if len(l.Queues)+len(l.Makes)+len(l.Preempted)+len(l.QueueWaits) > 0 || l.Refusing != "" || l.Nodes != "" ||
 		l.BeginsAgain || l.Labels.Known || l.Waits != nil || l.MemoryOnly || l.UAMs != (UAMLoad{}) ||
-		l.PreemptionOff || l.Places != "" {
+		l.PreemptionOff || l.Places != "" || l.NodeQueues != nil {
 		c = &creelJSON{
 			Refusing: l.Refusing, Nodes: l.Nodes, BeginsAgain: l.BeginsAgain, Labels: l.Labels.form(), Waits: l.Waits,
 			MemoryOnly: l.MemoryOnly, UAMs: l.UAMs, Places: string(l.Places),
-			PreemptionOff: l.PreemptionOff,
+			PreemptionOff: l.PreemptionOff, NodeQueues: l.NodeQueues,
 		}
 		for i := range l.Queues {
 			c.Queues = append(c.Queues, l.Queues[i].form())
@@ -493,6 +500,7 @@ func ParseLoad(data []byte) (Load, error) {
 	l.Refusing, l.Nodes = fmt.Sprintf("%.200s", j.Creel.Refusing), fmt.Sprintf("%.64s", j.Creel.Nodes)
 	l.MemoryOnly, l.PreemptionOff, l.UAMs = j.Creel.MemoryOnly, j.Creel.PreemptionOff, j.Creel.UAMs
 	l.Places = Places(fmt.Sprintf("%.64s", j.Creel.Places))
+	l.NodeQueues = j.Creel.NodeQueues[:min(len(j.Creel.NodeQueues), MaxNodeQueues)]
 	l.BeginsAgain, l.Waits = j.Creel.BeginsAgain, j.Creel.Waits[:min(len(j.Creel.Waits), maxWaitBuckets)]
 	var err error
 	if l.Labels, err = j.Creel.Labels.labels(); err != nil {

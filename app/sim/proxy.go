@@ -145,6 +145,9 @@ type session struct {
 
 func newSession(p *proxy, a creel.AttemptID) *session {
 	var conf amrmproxy.DriverConfig
+	if p.w.opportune != nil {
+		conf.Session.LongQueue = p.w.opportune.LongQueue
+	}
 	p.w.recordings++
 	return &session{
 		proxy:   p,

@@ -85,7 +85,8 @@ promote containers only with --faults, which draws the length of queues too. Wit
 --distributed, AM-RM proxies place them on the least loaded nodes themselves.
 --queue-rules adds rules that Hadoop does not have: nodes estimate the wait in their
 queues and get containers by it (wait), or they end waiting containers only if a
-shorter queue has a place (move).
+shorter queue has a place (move), or proxies send asks to other subclusters when all
+queues of the home's least loaded nodes have LENGTH containers (long=LENGTH).
 
 With --overcommit, nodes measure what containers use, which is drawn from the
 seed, and lend what is allocated and not used. Several modes play the same day

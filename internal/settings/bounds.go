@@ -26,6 +26,7 @@ var mayBeZero = []string{
 	"creel.store.wait-replicas",
 	"creel.rm.recovery-wait",
 	"creel.nm.simulate",
+	"creel.proxy.long-queue",
 	"creel.router.last-parts",
 	"creel.rebalancer.slow-start",
 	"creel.rebalancer.audit.interval",

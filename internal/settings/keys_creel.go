@@ -379,6 +379,14 @@ var creelProxyKeys = []Setting{
 			"fewer containers than wait there.",
 	},
 	{
+		Key:     "creel.proxy.long-queue",
+		Type:    Int,
+		Default: "5",
+		Doc: "The length from which on a node's queue of opportunistic containers is long. If the queues of all " +
+			"least loaded nodes at home are, asks go to subclusters with shorter ones, with a UAM if necessary; " +
+			"0: lengths do not matter.",
+	},
+	{
 		Key:     "creel.proxy.idle-uam-after",
 		Type:    Duration,
 		Default: "60s",

@@ -4,12 +4,15 @@ package rm
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/opportunistic"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"pgregory.net/rapid"
 )
 
@@ -311,4 +314,43 @@ func TestInvariantsHoldWithOpportunisticContainers(t *testing.T) {
 			rt.Fatalf("a replay gave another state:\n%s\n---\n%s", a, b)
 		}
 	})
+}
+
+// A member reports the queues of its least loaded nodes without a label, with granted containers on their way.
+func TestLeastQueuesAreReported(t *testing.T) {
+	w := newWorld(t, func(c *Config) { opportune(c); c.Labels = LabelsByCall })
+	if got := NodeQueues(w.m, 9); got == nil || len(got) != 0 {
+		t.Errorf("without nodes %v", got)
+	}
+	var nodes [4]creel.NodeID
+	for i := range nodes {
+		nodes[i] = w.node(fmt.Sprint("n", i), 4096, 4, "")
+	}
+	special, long, full, short := nodes[0], nodes[1], nodes[2], nodes[3]
+	if err := w.m.AddLabels(w.now, []Label{{Name: "x", Exclusive: true}}); err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	if err := w.m.ReplaceLabels(w.now, []NodeLabels{{special, []string{"x"}}}, false); err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	w.queue(special, 0, 9)
+	w.queue(long, 7, 9)
+	w.queue(full, 9, 9)
+	w.now = w.now.Add(time.Second)
+	w.queue(short, 2, 9)
+	if got := NodeQueues(w.m, 9); !slices.Equal(got, []int32{2, 7}) {
+		t.Errorf("queues %v", got)
+	}
+	if got := NodeQueues(w.m, 1); !slices.Equal(got, []int32{2}) {
+		t.Errorf("the shortest: %v", got)
+	}
+	w.m.opportunistic.nodes.Put(w.m.nodes[short].Serial(), &amounts.Vec{}, false)
+	if got := NodeQueues(w.m, 9); !slices.Equal(got, []int32{3, 7}) {
+		t.Errorf("with a grant %v", got)
+	}
+	if got := NodeQueues(newWorld(t, nil).m, 9); got != nil {
+		t.Errorf("without opportunistic allocation %v", got)
+	}
 }

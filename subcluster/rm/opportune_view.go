@@ -79,3 +79,18 @@ func (o *opportunities) asked(t *attempt) (n int32) {
 	}
 	return n
 }
+
+// NodeQueues returns the lengths of the queues on the least loaded nodes without a label, for at most a number of
+// nodes. It is nil if no opportunistic containers are allocated, and empty if all queues are full.
+func NodeQueues(m *Machine, most int) []int32 {
+	if m.opportunistic == nil {
+		return nil
+	}
+	out := []int32{}
+	for serial := range m.opportunistic.nodes.Least {
+		if n := m.nodeList[serial]; n.Label() == "" && len(out) < most {
+			out = append(out, m.opportunistic.nodes.Queued(serial))
+		}
+	}
+	return out
+}

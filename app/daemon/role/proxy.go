@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"go.opentelemetry.io/otel/trace"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -102,6 +103,7 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 			SlowAfter:    s.Duration("creel.proxy.member-timeout"),
 			StuckAfter:   s.Duration("creel.proxy.move-asks-after"),
 			IdleAfter:    s.Duration("creel.proxy.idle-uam-after"),
+			LongQueue:    int32(min(s.Int("creel.proxy.long-queue"), math.MaxInt32)),
 			Shuffling:    s.List("creel.proxy.shuffling-types"),
 			OneID:        s.List("creel.proxy.one-id-types"),
 			AMExpiry:     s.Duration("yarn.am.liveness-monitor.expiry-interval-ms"),

@@ -1977,6 +1977,35 @@ var table = []mutation{
 		caughtBy: "subcluster/rm/opportunistic TestStrictAskGetsOnlyNamedPlaces",
 	},
 
+	{
+		name:     "opportunistic asks leave a home with short queues",
+		file:     "policies/split_queues.go",
+		old:      "!known || places > 0 || d.atKnownPlaces()",
+		wrong:    "!known || places > 0 && !MUTANT || d.atKnownPlaces()",
+		caughtBy: "policies TestShortQueuesAreNotOverfilled",
+	},
+	{
+		name:     "a short queue gets asks besides those that are pending",
+		file:     "policies/split_queues.go",
+		old:      "		if rooms[i] = places - d.reach[i].Pending - d.newHere(i); i",
+		wrong:    "		if MUTANT {\n			places += d.reach[i].Pending\n		}\n		if rooms[i] = places - d.reach[i].Pending - d.newHere(i); i",
+		caughtBy: "policies TestShortQueuesAreNotOverfilled",
+	},
+	{
+		name:     "guaranteed asks follow the lengths of queues",
+		file:     "amrmproxy/placer.go",
+		old:      "	if g.key.execution == yarnpb.ExecutionTypeProto_OPPORTUNISTIC {\n",
+		wrong:    "	if MUTANT || g.key.execution == yarnpb.ExecutionTypeProto_OPPORTUNISTIC {\n",
+		caughtBy: "amrmproxy TestLengthsOfQueuesChooseUAMForOpportunisticAsks",
+	},
+	{
+		name:     "a report of full queues looks like none",
+		file:     "subcluster/rm/opportune_view.go",
+		old:      "	out := []int32{}\n",
+		wrong:    "	out := []int32{}\n	if MUTANT {\n		out = nil\n	}\n",
+		caughtBy: "subcluster/rm TestLeastQueuesAreReported",
+	},
+
 	// Opportunistic containers that NodeManagers place.
 	{
 		name:     "a container that a NodeManager placed is counted again with a repeated call",

@@ -34,6 +34,8 @@ type Play struct {
 
 	Lending *overcommit.Play // nodes measure their use; nil: they do not
 
+	LongQueue int32 // of each proxy
+
 	Distributed bool       // proxies place containers
 	Published   Keys       // in the store
 	Placements  Placements // reported to members
@@ -106,6 +108,9 @@ func (p *Play) draw(rnd *rand.Rand) {
 		p.Kills = 2 * time.Minute
 	}
 	p.Follow(Rules{Wait: rnd.IntN(4) == 0, Move: rnd.IntN(3) == 0})
+	if rnd.IntN(2) == 0 {
+		p.LongQueue = 1 + rnd.Int32N(5)
+	}
 }
 
 // Configure sets a node's queue.

@@ -91,6 +91,7 @@ func (l *Loads) Next(m *rm.Machine, now time.Time) subcluster.Load {
 		load.Metrics.ContainersPerSecond = int64(float64(v.Granted-l.granted) / s)
 	}
 	l.granted, l.at, l.wants = v.Granted, now, wants(&v)
+	load.NodeQueues = rm.NodeQueues(m, subcluster.MaxNodeQueues)
 	load.Labels = subcluster.Labels{Known: true}
 	labels := m.ClusterLabels()
 	if len(labels) > 0 {

@@ -221,6 +221,9 @@ func (l *Nodes) Least(yield func(serial int32) bool) {
 	}
 }
 
+// Queued is the length of a node's queue once the node knows all its containers.
+func (l *Nodes) Queued(serial int32) int32 { return l.at(serial).queued() }
+
 func (p *pool) clear() {
 	clear(p.sorted)
 	p.sorted = p.sorted[:0]
