@@ -1412,17 +1412,17 @@ var table = []mutation{
 	},
 	{
 		name: "preemption takes from a queue below its guarantee",
-		file: "subcluster/rm/sched/preempt_capacity.go",
-		old:  "		return nil\n	}\n	zone := *g\n",
-		wrong: "		return nil\n	}\n	if MUTANT {\n		g, x.share = &amounts.Vec{}, amounts.Vec{}\n	}\n" +
+		file: "subcluster/rm/sched/ideal/queue.go",
+		old:  "		return e, false\n	}\n	zone := *g\n",
+		wrong: "		return e, false\n	}\n	if MUTANT {\n		g, x.Ideal = &amounts.Vec{}, amounts.Vec{}\n	}\n" +
 			"	zone := *g\n",
 		caughtBy: "app/sim TestACrowdedMorningWithPreemption",
 	},
 	{
 		name: "a queue short of one resource type loses nothing of another",
 		file: "subcluster/rm/sched/preempt_capacity.go",
-		old:  "		r.needsOf(x)\n",
-		wrong: "		had := len(r.needs)\n		if r.needsOf(x); MUTANT && len(r.needs) > had {\n			continue\n" +
+		old:  "		r.needsOf(x, t)\n",
+		wrong: "		had := len(r.needs)\n		if r.needsOf(x, t); MUTANT && len(r.needs) > had {\n			continue\n" +
 			"		}\n",
 		caughtBy: "subcluster/rm TestScenarios/preempt-dominant",
 	},
@@ -1435,9 +1435,9 @@ var table = []mutation{
 	},
 	{
 		name:     "a child that loses nothing shields its siblings",
-		file:     "subcluster/rm/sched/preempt_capacity.go",
-		old:      "	x.untouched = p.sizes.Above(&over, &x.spare)\n",
-		wrong:    "	x.untouched = p.sizes.Above(&over, &x.spare)\n	if MUTANT && q.leaf == nil {\n		for _, k := range x.kids {\n			x.untouched.Add(&k.untouched)\n		}\n		x.untouched.Min(&over)\n	}\n",
+		file:     "subcluster/rm/sched/ideal/queue.go",
+		old:      "	x.untouched = t.Sizes.Above(&over, &x.spare)\n",
+		wrong:    "	x.untouched = t.Sizes.Above(&over, &x.spare)\n	if MUTANT && !leaf {\n		for _, k := range x.Children {\n			x.untouched.Add(&k.untouched)\n		}\n		x.untouched.Min(&over)\n	}\n",
 		caughtBy: "subcluster/rm TestScenarios/preempt-shielded",
 	},
 	{
@@ -1449,16 +1449,16 @@ var table = []mutation{
 	},
 	{
 		name:     "priorities of queues do not count in preemption",
-		file:     "subcluster/rm/sched/preempt_capacity.go",
-		old:      "	return x.q.ordering.priorities &&\n",
-		wrong:    "	return !MUTANT && x.q.ordering.priorities &&\n",
+		file:     "subcluster/rm/sched/ideal/divide.go",
+		old:      "	return x.ByPriority &&\n",
+		wrong:    "	return !MUTANT && x.ByPriority &&\n",
 		caughtBy: "subcluster/rm TestScenarios/preempt-priorities",
 	},
 	{
 		name:     "a parent above its guarantee shields other branches from its leaves",
-		file:     "subcluster/rm/sched/preempt_capacity.go",
+		file:     "subcluster/rm/sched/ideal/queue.go",
 		old:      "	x.reach.Min(&x.want)\n",
-		wrong:    "	if MUTANT {\n		own := q.entitled\n		own.Max(&q.used)\n		x.reach.Min(&own)\n	}\n	x.reach.Min(&x.want)\n",
+		wrong:    "	if MUTANT {\n		own := x.Guarantee\n		own.Max(&x.Used)\n		x.reach.Min(&own)\n	}\n	x.reach.Min(&x.want)\n",
 		caughtBy: "subcluster/rm TestScenarios/preempt-branches",
 	},
 	{

@@ -55,8 +55,8 @@
 // partition.go, lend.go, lending.go (node labels); explain.go with why.go, waits.go, consider.go, report.go, asks.go,
 // needs.go (questions, which change nothing); whatif.go, audit.go, audit_changes.go (trials and checks); changes.go
 // (what an audit of changes reads); prefetch.go (memory, read ahead). Separate packages: amounts, constraints, leases
-// (caps and budgets of the federation), nodeindex, places (that an ask names), runtimes, shares and topology (nodes by
-// host and rack).
+// (caps and budgets of the federation), ideal (what preemption may take), nodeindex, places (that an ask names),
+// runtimes, shares and topology (nodes by host and rack).
 //
 // Sources: sharing follows Hadoop's documented CapacityScheduler and FairScheduler keys, Dominant Resource Fairness
 // (Ghodsi et al., NSDI 2011), hierarchical DRF (Bhattacharya et al., SoCC 2013) and delay scheduling (Zaharia et al.,
