@@ -166,6 +166,7 @@ var rules = map[string]rule{
 	"internal/kerberos":         {imports: []string{"internal/gssapi"}},
 	"internal/kerberos/webauth": {imports: []string{"internal/gssapi", "internal/kerberos", "internal/spnego"}},
 	"internal/kerberos/rpcauth": {imports: []string{"internal/gssapi", "internal/hrpc", "internal/kerberos"}},
+	"internal/certs":            {},
 	"internal/spnego":           {imports: []string{"internal/gssapi", "internal/httpguard", "internal/query"}},
 	// Kerberos tokens; of the library, messages and the derivation of keys.
 	"internal/gssapi": {

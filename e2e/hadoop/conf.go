@@ -45,13 +45,17 @@ func fileOf(name string) string {
 		return "yarn-site.xml"
 	case strings.HasPrefix(name, "security."):
 		return "hadoop-policy.xml"
+	case strings.HasPrefix(name, "ssl.server."):
+		return "ssl-server.xml"
+	case strings.HasPrefix(name, "ssl.client."):
+		return "ssl-client.xml"
 	default:
 		return "core-site.xml"
 	}
 }
 
-// Write writes the configuration directory. It contains the five XML files and a log4j configuration that logs INFO to
-// standard error.
+// Write writes the configuration directory. It contains five XML files, those of TLS if there are such settings, and a
+// log4j configuration that logs INFO to standard error.
 func (c Conf) Write(t testing.TB, dir string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -30,6 +30,7 @@ type cluster struct {
 	*KDC
 	*rm.Creel
 	user, userKeytab, nodeKeytab string
+	secure                       *webTLS     // of the web port; nil: HTTP
 	conf                         hadoop.Conf // of clients and nodes
 }
 

@@ -75,13 +75,16 @@ func (b browser) call(t *testing.T, method, path string, args ...string) (r repl
 		env = append(b.c.Environment(), "KRB5CCNAME="+b.cache)
 		all = append(all, "--negotiate", "--user", ":")
 	}
+	if b.c.secure != nil {
+		all = append(all, "--cacert", b.c.secure.certificate)
+	}
 	if b.cookies != "" {
 		all = append(all, "--cookie", b.cookies, "--cookie-jar", b.cookies)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
 	defer cancel()
 	out, output, code := process.Run(ctx, t, process.Command{
-		Name: "curl", Args: append(append(all, args...), "http://"+b.c.Web+path), Env: env, Dir: dir,
+		Name: "curl", Args: append(append(all, args...), b.c.url()+path), Env: env, Dir: dir,
 	})
 	if code != 0 {
 		t.Fatalf("%s %s: exit code %d\n%s", method, path, code, output)

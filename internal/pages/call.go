@@ -37,8 +37,13 @@ func Bad(title, detail string) error { return &Problem{http.StatusBadRequest, ti
 // Missing is an error for an object that does not exist.
 func Missing(title, detail string) error { return &Problem{http.StatusNotFound, title, detail} }
 
-// Host is the host and port that the request for the page named.
-func (c *Call) Host() string { return c.r.Host }
+// Origin is the scheme, host and port that the request for the page named.
+func (c *Call) Origin() string {
+	if c.r.TLS != nil {
+		return "https://" + c.r.Host
+	}
+	return "http://" + c.r.Host
+}
 
 // user returns the viewer's name, "" without one.
 func (c *Call) user() string { return c.Query("user.name") }

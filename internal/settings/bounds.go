@@ -24,6 +24,7 @@ func (b Bound) String() string { return [...]string{"", ", 0 or more", ", more t
 // mayBeZero are creel's numbers, durations and sizes for which 0 is valid. All others are more than 0.
 var mayBeZero = []string{
 	"creel.store.wait-replicas",
+	"creel.http.tls.hsts-max-age",
 	"creel.rm.recovery-wait",
 	"creel.nm.simulate",
 	"creel.proxy.long-queue",

@@ -191,20 +191,25 @@ var ignoredRows = []ignoredRow{
 	},
 	{
 		keys: []string{"hadoop.ssl.enabled"}, effect: Stops, roles: onWeb, when: isTrue, example: "true",
-		why: "creel's web ports do not support TLS: answers would be unencrypted",
-		try: "remove it, and put a TLS proxy before them",
+		why: "yarn.http.policy alone turns TLS on: answers would be unencrypted",
+		try: "remove it; at a ResourceManager set yarn.http.policy to HTTPS_ONLY, before others put a TLS proxy",
 	},
 	{
 		keys: []string{"hadoop.ssl.require.client.cert"}, effect: Stops, roles: onWeb, when: isTrue, example: "true",
-		why: "creel's web ports do not support TLS: every client is served without a certificate",
-		try: "set false, and put a TLS proxy before them",
+		why: "creel's web ports ask clients for no certificate",
+		try: "set false, and have clients log in by ticket, or put a TLS proxy before the ports",
 	},
 	{
-		keys: []string{"yarn.*.webapp.https.address.*"}, effect: Lists, why: "web ports use HTTP, at their own address",
+		keys: []string{"yarn.*.webapp.https.address.*"}, effect: Lists,
+		why: "it is the address of one of a pair, and creel's own ResourceManagers form none",
+	},
+	{
+		keys: []string{"hadoop.ssl.server.conf"}, effect: Warns, roles: onWeb, also: []string{"ssl-server.xml"},
+		example: "ssl-rm.xml", why: "creel reads ssl-server.xml of its configuration directory",
 	},
 	{
 		keys: []string{"hadoop.ssl.**", "hadoop.http.sni.**"}, effect: Lists, roles: onWeb, also: []string{"false"},
-		why: "creel's web ports do not support TLS, and stop if yarn.http.policy asks for it",
+		why: "yarn.http.policy and ssl-server.xml configure TLS, of which creel uses versions 1.2 and 1.3",
 	},
 	{
 		keys: []string{

@@ -616,12 +616,20 @@ var creelDaemonKeys = []Setting{
 	{
 		Key:  "creel.http.tls.certificate",
 		Type: Path,
-		Doc:  "A certificate for the web ports. Not supported yet: a daemon with a certificate refuses to start.",
+		Doc: "The PEM file with the certificate of the ResourceManager's web port, and those of its signers, for " +
+			"yarn.http.policy=HTTPS_ONLY. It has precedence over ssl.server.keystore.location. A changed file is read again.",
 	},
 	{
 		Key:  "creel.http.tls.key",
 		Type: Path,
-		Doc:  "The key of creel.http.tls.certificate. Not supported yet: a daemon with a key refuses to start.",
+		Doc:  "The PEM file with the key of creel.http.tls.certificate, without a password.",
+	},
+	{
+		Key:     "creel.http.tls.hsts-max-age",
+		Type:    Duration,
+		Default: "365d",
+		Doc: "For how long browsers use TLS only for this host, on all its ports (Strict-Transport-Security), " +
+			"with yarn.http.policy=HTTPS_ONLY; 0: no such header.",
 	},
 	{
 		Key:     "creel.drain-timeout",

@@ -318,7 +318,35 @@ var httpKeys = []Setting{
 		Type:    Enum,
 		Default: "HTTP_ONLY",
 		Choices: []string{"HTTP_ONLY", "HTTPS_ONLY"},
-		Doc:     "Whether web ports use TLS. A daemon with HTTPS_ONLY refuses to start.",
+		Doc: "Whether the ResourceManager's web port uses TLS. With HTTPS_ONLY it needs a certificate, and listens at " +
+			"yarn.resourcemanager.webapp.https.address only; other daemons and members of a federation refuse to start.",
+	},
+	{
+		Key:  "ssl.server.keystore.location",
+		Type: Path,
+		Doc: "The keystore, JKS or PKCS12, with the key of the ResourceManager's web port, for yarn.http.policy=HTTPS_ONLY. " +
+			"A changed file is read again.",
+	},
+	{
+		Key:  "ssl.server.keystore.password",
+		Type: String,
+		Doc:  "The password of ssl.server.keystore.location, if hadoop.security.credential.provider.path has none.",
+	},
+	{
+		Key:  "ssl.server.keystore.keypassword",
+		Type: String,
+		Doc:  "The password of the key in ssl.server.keystore.location of type JKS; unset: that of the keystore.",
+	},
+	{
+		Key:     "ssl.server.keystore.type",
+		Type:    String,
+		Default: "jks",
+		Doc:     "The type of ssl.server.keystore.location, jks or pkcs12. The content decides; other types stop the start.",
+	},
+	{
+		Key:  "ssl.server.exclude.cipher.list",
+		Type: List,
+		Doc:  "Ciphers of TLS 1.2 that the web port must not use. It uses none without forward secrecy and an AEAD.",
 	},
 	{
 		Key:     "hadoop.http.staticuser.user",

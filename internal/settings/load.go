@@ -134,6 +134,7 @@ func Load(src Sources) (*Settings, error) {
 				errs = append(errs, s.readSite(filepath.Join(s.dir, name), ""))
 			}
 			errs = append(errs, s.readSite(filepath.Join(s.dir, "hadoop-policy.xml"), "security."))
+			errs = append(errs, s.readPasswords(filepath.Join(s.dir, "ssl-server.xml"), "ssl.server."))
 			props, err := readOptional(filepath.Join(s.dir, "capacity-scheduler.xml"))
 			s.capacity = props
 			errs = append(errs, err)
@@ -186,6 +187,17 @@ func (s *Settings) readSite(path, prefix string) error {
 		s.set(p.Name, p.Value, Origin{Source: "file", File: p.File, Line: p.Line}, p.Final)
 	}
 	return nil
+}
+
+// readPasswords is readSite for a file with passwords. A user who may not read it does without: a daemon that needs one
+// of its values does not start.
+func (s *Settings) readPasswords(path, prefix string) error {
+	err := s.readSite(path, prefix)
+	if errors.Is(err, os.ErrPermission) {
+		s.warnings = append(s.warnings, path+" is not readable for this user: its settings are not used")
+		return nil
+	}
+	return err
 }
 
 // set applies a value over the earlier one. A final value overrides later files but not -D and flags, as in Hadoop.

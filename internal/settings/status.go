@@ -139,10 +139,7 @@ var notInForce = []inactiveRows{
 		"yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs",
 	}},
 	{NotYet, "tokens name their service by address", []string{"hadoop.security.token.service.use_ip"}},
-	{NotYet, "web ports use HTTP, at their own address", []string{
-		"yarn.resourcemanager.webapp.https.address",
-		"yarn.router.webapp.https.address",
-	}},
+	{NotYet, "routers' web ports use HTTP, at their own address", []string{"yarn.router.webapp.https.address"}},
 	{NotYet, "reservations are rejected", []string{"yarn.resourcemanager.reservation-system.enable"}},
 	{NotYet, "resource profiles are rejected", []string{"yarn.resourcemanager.resource-profiles.enabled"}},
 	{NotYet, "AMs are not placed on nodes that a non-exclusive label shares", []string{

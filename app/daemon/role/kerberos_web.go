@@ -44,7 +44,7 @@ func webLogin(s *settings.Settings) (*spnego.Login, error) {
 		return nil, err
 	}
 	service, err := hostPrincipal(s, webPrincipal, conf.DefaultRealm(),
-		"yarn.resourcemanager.webapp.address", "yarn.resourcemanager.address")
+		rmWeb(s), "yarn.resourcemanager.address")
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +71,7 @@ func webLogin(s *settings.Settings) (*spnego.Login, error) {
 		Signer: spnego.NewSigner(secret),
 		Valid:  s.Duration("hadoop.http.authentication.token.validity"),
 		Domain: s.String("hadoop.http.authentication.cookie.domain"),
+		Secure: httpsOnly(s),
 		Now:    time.Now, Random: rand.Reader,
 	}), nil
 }

@@ -34,6 +34,7 @@ var (
 	notRM     = []settings.Role{settings.NM, settings.Router, settings.Proxy, settings.Rebalancer, settings.Agent}
 	onServers = []settings.Role{settings.RM, settings.Router, settings.Proxy}
 	onWeb     = append(slices.Clone(onServers), settings.Rebalancer) // with a web port and no other
+	notRMWeb  = []settings.Role{settings.Router, settings.Proxy, settings.Rebalancer}
 )
 
 // is reports whether a setting of type enumeration or boolean has a value.
@@ -151,26 +152,34 @@ var refusals = []refusal{
 		},
 	},
 	{
-		key: "yarn.http.policy", roles: onWeb, example: "HTTPS_ONLY",
-		why:     "creel's web ports do not support TLS: answers would be unencrypted",
-		try:     "set HTTP_ONLY, and put a TLS proxy before them",
-		refused: is("yarn.http.policy", "HTTPS_ONLY"),
+		key: httpPolicy, roles: notRMWeb, example: "HTTPS_ONLY",
+		why:     "only the web port of creel's ResourceManager supports TLS: answers would be unencrypted",
+		try:     "set HTTP_ONLY, and put a TLS proxy before the web port",
+		refused: is(httpPolicy, "HTTPS_ONLY"),
 	},
 	{
-		key: "creel.http.tls.certificate", roles: onWeb, example: "/etc/creel/tls.crt",
-		why: "creel's web ports do not support TLS: answers would be unencrypted",
-		try: "remove it, and put a TLS proxy before them",
-		refused: func(s *settings.Settings) (bool, string) {
-			return s.String("creel.http.tls.certificate") != "", ""
-		},
+		key: httpPolicy, roles: onRM, example: "HTTPS_ONLY", with: []string{"creel.store.url=redis://r:6379"},
+		why:     "routers and rebalancers read the web ports of members without TLS",
+		try:     "set HTTP_ONLY, and put a TLS proxy before the web port",
+		refused: func(s *settings.Settings) (bool, string) { return httpsOnly(s) && Member(s), "" },
 	},
 	{
-		key: "creel.http.tls.key", roles: onWeb, example: "/etc/creel/tls.key",
-		why: "creel's web ports do not support TLS: answers would be unencrypted",
-		try: "remove it, and put a TLS proxy before them",
-		refused: func(s *settings.Settings) (bool, string) {
-			return s.String("creel.http.tls.key") != "", ""
-		},
+		key: httpPolicy, roles: onRM, example: "HTTPS_ONLY",
+		why:     "the settings of TLS are incomplete",
+		try:     "set the missing keys, by docs/operations/tls.md",
+		refused: incompleteTLS,
+	},
+	{
+		key: pemCertificate, roles: onWeb, example: "/etc/creel/tls.crt",
+		why:     "yarn.http.policy is not HTTPS_ONLY: answers would be unencrypted",
+		try:     "remove it; at a ResourceManager outside a federation you can set yarn.http.policy to HTTPS_ONLY",
+		refused: withoutTLS(pemCertificate),
+	},
+	{
+		key: pemKey, roles: onWeb, example: "/etc/creel/tls.key",
+		why:     "yarn.http.policy is not HTTPS_ONLY: answers would be unencrypted",
+		try:     "remove it; at a ResourceManager outside a federation you can set yarn.http.policy to HTTPS_ONLY",
+		refused: withoutTLS(pemKey),
 	},
 	{
 		key: webAuthentication, roles: onWeb, example: "kerberos",

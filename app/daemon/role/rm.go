@@ -32,10 +32,12 @@ import (
 
 // RMConfig is the configuration of a ResourceManager.
 type RMConfig struct {
-	RM    server.Config
-	Ports rmrpc.Config // addresses of its protocols
-	Web   string       // address to listen on
-	REST  rest.Config
+	RM     server.Config
+	Ports  rmrpc.Config // addresses of its protocols
+	Web    string       // address to listen on
+	WebKey string       // the setting with this address
+	TLS    *webTLS
+	REST   rest.Config
 	// AllowedHosts are names that browsers may use over loopback.
 	AllowedHosts []string
 	WebServer    webserver.Config
@@ -75,7 +77,8 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 	c := RMConfig{
 		RM:           conf,
 		Ports:        ports,
-		Web:          s.Listen("yarn.resourcemanager.webapp.address", "yarn.resourcemanager.bind-host"),
+		Web:          s.Listen(rmWeb(s), "yarn.resourcemanager.bind-host"),
+		WebKey:       rmWeb(s),
 		AllowedHosts: s.List("creel.http.allowed-hosts"),
 		REST: rest.Config{
 			StaticUser:   s.String("hadoop.http.staticuser.user"),
@@ -93,6 +96,12 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 		WebServer: demandHeader(s, webSettings(s, "yarn.resourcemanager.webapp.cross-origin.enabled")),
 		Secrets:   secretFiles(s),
 		Log:       slog.Default(),
+	}
+	if httpsOnly(s) {
+		if c.TLS, err = readTLS(s); err != nil {
+			return RMConfig{}, s.Problem(httpPolicy, err.Error(), "")
+		}
+		c.TLS.serve(s, &c.WebServer)
 	}
 	id := creel.SubclusterID(s.String("creel.subcluster.id"))
 	if store != nil {
@@ -189,10 +198,11 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	if login, ok := c.WebServer.Tickets.(*spnego.Login); ok {
 		login.Tokens = r.Server.TokenLogin
 	}
-	web, err := addSite(&r.Service, "yarn.resourcemanager.webapp.address", c.Web, mux, dash.New(api), c.WebServer)
+	web, err := addSite(&r.Service, c.WebKey, c.Web, mux, dash.New(api), c.WebServer)
 	if err != nil {
 		return nil, err
 	}
+	c.TLS.watch(&r.Service, c.Log)
 	r.Server.SetAddresses(server.Addresses{Web: web})
 	a := r.Server.Addresses()
 	r.Entries = []daemon.Entry{daemon.NewEntry("rm", map[string]string{

@@ -43,6 +43,7 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 	c := server.Config{
 		ClusterID: s.String("yarn.resourcemanager.cluster-id"),
 		WebProxy:  s.Address("yarn.web-proxy.address"),
+		WebTLS:    httpsOnly(s),
 		Epoch:     s.Long("yarn.resourcemanager.epoch"),
 		Machine:   machine,
 		ACLs:      s.Bool("yarn.acl.enable"),

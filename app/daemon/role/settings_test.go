@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/app/daemon"
@@ -99,6 +100,12 @@ func readBy(t *testing.T) map[string]bool {
 
 	secure := append(append(kerberosDefines(t), webDefines(t)...), "creel.store.url=memory")
 	if _, err := RMSettings(load(secure...), nil); err != nil {
+		t.Fatal(err)
+	}
+
+	_, _, keystore := certificate(t, time.Now().Add(time.Hour))
+	if _, err := RMSettings(load(httpPolicy+"=HTTPS_ONLY", "creel.store.url=memory", webKeystore+"="+keystore,
+		webKeystoreWord+"=changeit"), nil); err != nil {
 		t.Fatal(err)
 	}
 

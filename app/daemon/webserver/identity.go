@@ -60,7 +60,7 @@ func identify(next, anonymous http.Handler, names *username.Rules) http.Handler 
 			now := time.Now()
 			c := last.Load()
 			if c == nil || c.name != name || now.Unix() != c.second {
-				c = newCookie(name, now)
+				c = newCookie(name, now, r.TLS != nil)
 				last.Store(c)
 			}
 			w.Header()["Set-Cookie"] = c.header
@@ -131,17 +131,15 @@ type setCookie struct {
 	header []string // immutable
 }
 
-func newCookie(name string, now time.Time) *setCookie {
+func newCookie(name string, now time.Time, secure bool) *setCookie {
 	expires := now.Add(cookieAge)
 	escaped := url.QueryEscape(name)
 	value := "u=" + escaped + "&p=" + escaped + "&t=simple&e=" + strconv.FormatInt(expires.UnixMilli(), 10)
-	return &setCookie{
-		name:   name,
-		second: now.Unix(),
-		header: []string{
-			cookieName + `="` + value + `"; Path=/; HttpOnly; Expires=` + expires.UTC().Format(http.TimeFormat),
-		},
+	text := cookieName + `="` + value + `"; Path=/; HttpOnly; Expires=` + expires.UTC().Format(http.TimeFormat)
+	if secure {
+		text += "; Secure"
 	}
+	return &setCookie{name: name, second: now.Unix(), header: []string{text}}
 }
 
 // cookieUser returns the user of an unexpired cookie, "" for none.

@@ -121,7 +121,7 @@ func (c *conn) came() {
 
 // state is an http.Server's ConnState.
 func state(nc net.Conn, s http.ConnState) {
-	if c, ok := nc.(*conn); ok && s == http.StateIdle {
+	if c, ok := plain(nc).(*conn); ok && s == http.StateIdle {
 		c.waited()
 	}
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webserver serves a daemon's web port: limits against slow clients, Hadoop's simple authentication, and the
-// profiles of a process on a separate port.
+// Package webserver serves a daemon's web port: limits against slow clients, TLS, Hadoop's simple authentication, and
+// the profiles of a process on a separate port.
 package webserver
 
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -30,6 +31,8 @@ type Config struct {
 	MaxPerAddress     int                             // of one remote address, 503 above [half of MaxConnections]
 	Wrap              func(http.Handler) http.Handler // around the handler of each port [nothing]
 	Figures           *Figures                        // of the port [separate ones]
+	TLS               *tls.Config                     // TLS alone is accepted [HTTP]
+	StrictTransport   time.Duration                   // for which browsers shall use TLS only, with TLS [no demand]
 }
 
 // Login is an identification other than user.name, such as a delegation token.
@@ -52,14 +55,22 @@ func Task(l net.Listener, handler http.Handler, c Config) func(context.Context) 
 	case c.ReadOnly:
 		identified = readOnly(handler, c.RefuseAnonymous)
 	}
+	figures := c.Figures
+	if figures == nil {
+		figures = NewFigures()
+	}
+	if c.TLS != nil {
+		identified = strictTransport(identified, c.StrictTransport)
+	}
 	server := &http.Server{
 		Handler:           boundBodies(identified, first),
+		ErrorLog:          figures.errorLog(l.Addr()),
 		ReadHeaderTimeout: first,
 		IdleTimeout:       cmp.Or(c.IdleTimeout, 2*time.Minute),
 		MaxHeaderBytes:    64 << 10,
 		ConnState:         state,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, connKey{}, c)
+			return context.WithValue(ctx, connKey{}, plain(c))
 		},
 	}
 	return func(ctx context.Context) error {
@@ -73,11 +84,11 @@ func Task(l net.Listener, handler http.Handler, c Config) func(context.Context) 
 			}
 		})
 		most := cmp.Or(c.MaxConnections, 20_000)
-		figures := c.Figures
-		if figures == nil {
-			figures = NewFigures()
+		var accepted net.Listener = newListener(l, first, most, cmp.Or(c.MaxPerAddress, (most+1)/2), figures)
+		if c.TLS != nil {
+			accepted = tls.NewListener(accepted, c.TLS)
 		}
-		err := server.Serve(newListener(l, first, most, cmp.Or(c.MaxPerAddress, (most+1)/2), figures))
+		err := server.Serve(accepted)
 		if !stop() {
 			<-ended // Serve returns when the listener is closed; connections are closed after it
 		}

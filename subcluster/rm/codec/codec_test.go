@@ -303,6 +303,7 @@ func TestATrackingURLNamesTheWebProxy(t *testing.T) {
 	runs := rm.AppView{ID: attempt.Application, Attempt: attempt, State: creel.AppRunning, TrackingURL: "am:1"}
 	unmanaged := runs
 	unmanaged.Unmanaged = true
+	killed := rm.AppView{ID: attempt.Application, Attempt: attempt, State: creel.AppKilled}
 	at := Cluster{Web: "rm:8088"}
 	behind := Cluster{Web: "rm:8088", Proxy: "router:8089"}
 	for _, c := range []struct {
@@ -313,6 +314,8 @@ func TestATrackingURLNamesTheWebProxy(t *testing.T) {
 		{at, runs, "http://rm:8088/proxy/application_1700000000000_0007/"},
 		{behind, runs, "http://router:8089/proxy/application_1700000000000_0007/"},
 		{behind, unmanaged, "am:1"},
+		{Cluster{Web: "rm:8090", TLS: true}, runs, "https://rm:8090/proxy/application_1700000000000_0007/"},
+		{Cluster{Web: "rm:8090", TLS: true}, killed, "https://rm:8090/cluster/app/application_1700000000000_0007"},
 	} {
 		if got := c.cluster.TrackingURL(&c.app); got != c.want {
 			t.Errorf("tracking URL %s, want %s", got, c.want)

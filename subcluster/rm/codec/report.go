@@ -21,6 +21,16 @@ type Cluster struct {
 	Web string // host:port of the ResourceManager's web pages
 	// Proxy is the host:port of the web proxy for AMs' pages; "": Web is the proxy.
 	Proxy string
+	// TLS: all web servers of the cluster use TLS, by yarn.http.policy=HTTPS_ONLY.
+	TLS bool
+}
+
+// URL returns the address of a web server of the cluster.
+func (c Cluster) URL(host string) string {
+	if c.TLS {
+		return "https://" + host
+	}
+	return "http://" + host
 }
 
 func orNA(s string) string { return cmp.Or(s, notAvailable) }
@@ -118,7 +128,7 @@ func diagnosis(a *rm.AppView) string {
 // application.
 func (c Cluster) originalURL(a *rm.AppView) string {
 	if a.TrackingURL == "" && a.State.Ended() && !a.Attempt.IsZero() {
-		return fmt.Sprintf("http://%s/cluster/app/%s", c.Web, a.ID)
+		return fmt.Sprintf("%s/cluster/app/%s", c.URL(c.Web), a.ID)
 	}
 	return orNA(a.TrackingURL)
 }
@@ -130,7 +140,7 @@ func (c Cluster) TrackingURL(a *rm.AppView) string {
 	case a.Unmanaged: // its page is not proxied
 		return c.originalURL(a)
 	case a.State.Ended() && a.TrackingURL == "":
-		return fmt.Sprintf("http://%s/cluster/app/%s", c.Web, a.ID)
+		return fmt.Sprintf("%s/cluster/app/%s", c.URL(c.Web), a.ID)
 	case a.State.Ended() || !a.Attempt.IsZero():
 		return c.ProxyURL(a.ID)
 	}
@@ -139,7 +149,7 @@ func (c Cluster) TrackingURL(a *rm.AppView) string {
 
 // ProxyURL returns the address of an AM's page at the web proxy.
 func (c Cluster) ProxyURL(id creel.ApplicationID) string {
-	return fmt.Sprintf("http://%s/proxy/%s/", cmp.Or(c.Proxy, c.Web), id)
+	return fmt.Sprintf("%s/proxy/%s/", c.URL(cmp.Or(c.Proxy, c.Web)), id)
 }
 
 func timeout(a *rm.AppView, now time.Time) *pb.ApplicationTimeoutProto {

@@ -35,7 +35,7 @@ func AttemptReport(a *rm.AttemptView, tracking string) *pb.ApplicationAttemptRep
 }
 
 // ContainerReport returns a container in the client protocol's form.
-func ContainerReport(c *rm.ContainerView, logURL string) *pb.ContainerReportProto {
+func (cl Cluster) ContainerReport(c *rm.ContainerView, user string) *pb.ContainerReportProto {
 	// A granted container counts as running until its completion.
 	state, execution := pb.ContainerStateProto_C_RUNNING, pb.ExecutionTypeProto(c.ExecutionType)
 	if c.State == creel.ContainerComplete {
@@ -48,10 +48,10 @@ func ContainerReport(c *rm.ContainerView, logURL string) *pb.ContainerReportProt
 		Priority:            pb.FromPriority(c.Priority),
 		CreationTime:        new(Millis(c.Created)),
 		FinishTime:          new(int64(0)),
-		LogUrl:              &logURL,
+		LogUrl:              new(cl.LogURL(c.HTTPAddress, c.ID, user)),
 		ContainerExitStatus: new(int32(0)),
 		ContainerState:      &state,
-		NodeHttpAddress:     new("http://" + c.HTTPAddress),
+		NodeHttpAddress:     new(cl.URL(c.HTTPAddress)),
 		ExecutionType:       &execution,
 	}
 }
@@ -92,6 +92,6 @@ func NodeReport(n *rm.NodeView, now time.Time) *pb.NodeReportProto {
 }
 
 // LogURL returns the page of a container's logs on its node.
-func LogURL(httpAddress string, c creel.ContainerID, user string) string {
-	return "http://" + httpAddress + "/node/containerlogs/" + c.String() + "/" + user
+func (cl Cluster) LogURL(httpAddress string, c creel.ContainerID, user string) string {
+	return cl.URL(httpAddress) + "/node/containerlogs/" + c.String() + "/" + user
 }

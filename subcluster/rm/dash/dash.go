@@ -60,7 +60,7 @@ func New(api http.Handler) *pages.Site {
 }
 
 // at returns the command option that selects this ResourceManager.
-func at(c *pages.Call) string { return " --server http://" + pages.ShellWord(c.Host()) }
+func at(c *pages.Call) string { return " --server " + pages.ShellWord(c.Origin()) }
 
 var clusterPage = pages.Page{
 	Path: "/cluster", Name: "cluster", Title: "Cluster", Section: "cluster", Load: loadCluster,

@@ -32,7 +32,7 @@ func nodeContainers(h *Handler) http.HandlerFunc {
 					doc.Hidden++
 					continue
 				}
-				doc.Containers = append(doc.Containers, nodeContainer(&c, &app))
+				doc.Containers = append(doc.Containers, nodeContainer(h, &c, &app))
 			}
 			return nil
 		})
@@ -47,11 +47,11 @@ func nodeContainers(h *Handler) http.HandlerFunc {
 	}
 }
 
-func nodeContainer(c *rm.ContainerView, app *rm.AppView) subcluster.NodeContainer {
+func nodeContainer(h *Handler, c *rm.ContainerView, app *rm.AppView) subcluster.NodeContainer {
 	doc := subcluster.NodeContainer{
 		ID: c.ID.String(), Application: app.ID.String(), Name: app.Name, User: app.User, Queue: string(app.Queue),
 		State: c.Internal, MemoryMB: c.Resource.MemoryMB, VCores: c.Resource.VCores, Started: c.Created.UTC(), AM: c.AM,
-		Opportunistic: c.ExecutionType == creel.Opportunistic, Logs: logsOf(c.HTTPAddress, c.ID, app.User),
+		Opportunistic: c.ExecutionType == creel.Opportunistic, Logs: h.logsOf(c.HTTPAddress, c.ID, app.User),
 	}
 	if !c.Queued.IsZero() {
 		doc.State = subcluster.ContainerQueued

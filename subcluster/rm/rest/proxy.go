@@ -104,8 +104,7 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 	target, err := amURL(a.TrackingURL)
 	switch {
 	case a.TrackingURL == "":
-		target = &url.URL{Scheme: "http", Host: r.Host, Path: "/cluster/app/" + id.String()}
-		redirect(w, r, target, rest)
+		redirect(w, r, page(r, "/cluster/app/"+id.String()), rest)
 	case err != nil:
 		sentence(
 			w,
@@ -119,7 +118,19 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// amURL parses the address that an AM reported, with or without a scheme.
+// page returns the address of a page of this server, as the client named the server.
+func page(r *http.Request, path string) *url.URL {
+	if r.TLS != nil {
+		return &url.URL{Scheme: "https", Host: r.Host, Path: path}
+	}
+	return &url.URL{Scheme: "http", Host: r.Host, Path: path}
+}
+
+// origin is the scheme and the host of this server, as the client named it.
+func origin(r *http.Request) string { return page(r, "").String() }
+
+// amURL parses the address that an AM reported, with or without a scheme. Without one it is HTTP, whatever this server
+// uses: AMs have no certificates.
 func amURL(text string) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text

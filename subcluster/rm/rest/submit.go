@@ -367,7 +367,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	w.Header().Set("Location", "http://"+r.Host+strings.TrimSuffix(r.URL.Path, "/")+"/"+string(doc.ID))
+	w.Header().Set("Location", origin(r)+strings.TrimSuffix(r.URL.Path, "/")+"/"+string(doc.ID))
 	w.Header()["Content-Type"] = contentType(r)
 	w.WriteHeader(http.StatusAccepted)
 }

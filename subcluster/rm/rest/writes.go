@@ -92,7 +92,7 @@ func (h *Handler) setState(w http.ResponseWriter, r *http.Request) {
 	status := http.StatusOK
 	if !done && !after.app.State.Ended() {
 		status = http.StatusAccepted
-		w.Header().Set("Location", "http://"+r.Host+r.URL.Path)
+		w.Header().Set("Location", origin(r)+r.URL.Path)
 	}
 	h.stateReply(w, r, status, &after.app)
 }

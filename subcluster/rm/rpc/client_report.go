@@ -138,7 +138,7 @@ func (c *clientHandler) GetContainerReport(
 		}
 		return server.Done(
 			&pb.GetContainerReportResponseProto{
-				ContainerReport: codec.ContainerReport(&v, codec.LogURL(v.HTTPAddress, id, a.User)),
+				ContainerReport: c.s.Cluster().ContainerReport(&v, a.User),
 			},
 		)
 	}})
@@ -169,7 +169,7 @@ func (c *clientHandler) GetContainers(
 			for i := range list {
 				r.Containers = append(
 					r.Containers,
-					codec.ContainerReport(&list[i], codec.LogURL(list[i].HTTPAddress, list[i].ID, a.User)),
+					c.s.Cluster().ContainerReport(&list[i], a.User),
 				)
 			}
 			return r, nil

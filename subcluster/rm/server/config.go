@@ -42,6 +42,7 @@ type Config struct {
 	Traces trace.TracerProvider
 
 	ClusterID string    // yarn.resourcemanager.cluster-id, used in reports
+	WebTLS    bool      // yarn.http.policy=HTTPS_ONLY: web addresses are of TLS
 	WebProxy  string    // yarn.web-proxy.address, used in tracking URLs; "": the web address
 	Machine   rm.Config // the server sets ClusterTimestamp and Epoch
 	Epoch     int64     // yarn.resourcemanager.epoch: of the first start; each restart adds one

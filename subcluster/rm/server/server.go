@@ -241,7 +241,7 @@ func (s *Server) Addresses() Addresses { return *s.addresses.Load() }
 
 // Cluster returns the part of reports that describes the cluster.
 func (s *Server) Cluster() codec.Cluster {
-	return codec.Cluster{ID: s.cfg.ClusterID, Web: s.addresses.Load().Web, Proxy: s.cfg.WebProxy}
+	return codec.Cluster{ID: s.cfg.ClusterID, Web: s.addresses.Load().Web, Proxy: s.cfg.WebProxy, TLS: s.cfg.WebTLS}
 }
 
 // Started returns this process's start time by rm.StartOf; its milliseconds identify the process to nodes and are the

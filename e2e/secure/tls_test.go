@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package secure
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/process"
+)
+
+// webTLS is the TLS of a web port.
+type webTLS struct {
+	address               string
+	keystore, certificate string // of Java's keytool, and as PEM
+}
+
+const keystorePassword = "changeit"
+
+// url is the address of the web port.
+func (c *cluster) url() string {
+	if c.secure != nil {
+		return "https://" + c.secure.address
+	}
+	return "http://" + c.Web
+}
+
+// run runs a program to its end, with an input.
+func run(t *testing.T, input string, args ...string) (all string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
+	defer cancel()
+	name := args[0]
+	args[0] = program(t, name)
+	_, all, code = process.Run(ctx, t, process.Command{
+		Name: name, Args: args, Dir: t.TempDir(), Stdin: strings.NewReader(input),
+	})
+	return all, code
+}
+
+// keytool runs Java's keytool on a keystore.
+func keytool(t *testing.T, keystore string, args ...string) {
+	t.Helper()
+	all := append([]string{"keytool"}, args...)
+	if out, code := run(t, "", append(all, "-keystore", keystore, "-storepass", keystorePassword)...); code != 0 {
+		t.Fatalf("keytool %s: %d\n%s", args, code, out)
+	}
+}
+
+// newKeystore makes a keystore with a certificate of localhost, and returns its path and that of the PEM file.
+func newKeystore(t *testing.T, kind string) (keystore, certificate string) {
+	t.Helper()
+	dir := t.TempDir()
+	keystore, certificate = filepath.Join(dir, "keystore"), filepath.Join(dir, "certificate.pem")
+	keytool(t, keystore, "-genkeypair", "-alias", "web", "-keyalg", "RSA", "-keysize", "2048", "-dname", "CN=localhost",
+		"-ext", "san=dns:localhost", "-validity", "100", "-storetype", kind, "-keypass", keystorePassword)
+	keytool(t, keystore, "-exportcert", "-rfc", "-alias", "web", "-file", certificate)
+	return keystore, certificate
+}
+
+// startTLS is startWeb with TLS at the web port.
+func startTLS(t *testing.T, kind string) *cluster {
+	t.Helper()
+	s := &webTLS{address: atLocalhost(t)}
+	s.keystore, s.certificate = newKeystore(t, kind)
+	c := startWeb(t, hadoop.Conf{
+		"yarn.http.policy": "HTTPS_ONLY", "yarn.resourcemanager.webapp.https.address": s.address,
+		"ssl.server.keystore.location": s.keystore, "ssl.server.keystore.password": keystorePassword,
+		"ssl.server.keystore.type": strings.ToLower(kind),
+	})
+	c.secure = s
+	return c
+}
+
+// Logins over TLS are those without it, and the cookie is for TLS only. Hadoop's client and creel's commands trust the
+// certificate by their own settings.
+func TestClientsLogInOverTLS(t *testing.T) {
+	c := startTLS(t, "JKS")
+	alice := c.browser(t, "alice")
+	first := alice.call(t, "GET", whoAmI)
+	first.is(t, "a ticket", "200", `"requestedUser":"alice"`)
+	if !strings.Contains(first.headers, "; Secure") || !strings.Contains(first.headers, "Strict-Transport-Security: max-age=31536000") {
+		t.Errorf("the headers are\n%s", first.headers)
+	}
+	browser{c, "", alice.cookies}.call(t, "GET", whoAmI).is(t, "the cookie", "200", `"requestedUser":"alice"`)
+	id := alice.submit(t, "")
+	alice.call(t, "GET", "/proxy/"+id).is(t, "a redirect", "302", "Location: https://"+c.secure.address+"/cluster/app/"+id)
+	alice.call(t, "GET", "/cluster/app/"+id).is(t, "a page", "200", "--server https://"+c.secure.address)
+	if conn, err := net.Dial("tcp", c.Web); err == nil {
+		conn.Close()
+		t.Error("the port without TLS is open")
+	}
+
+	truststore := filepath.Join(t.TempDir(), "truststore")
+	keytool(t, truststore, "-importcert", "-noprompt", "-alias", "web", "-file", c.secure.certificate, "-storetype", "JKS")
+	change := func(more hadoop.Conf) hadoop.Result {
+		client := c.client(t, c.user, c.userKeytab, hadoop.Conf{
+			"yarn.http.policy": "HTTPS_ONLY", "yarn.resourcemanager.webapp.https.address": c.secure.address,
+		}.With(more))
+		return client.Run(t, hadoop.SchedConfCLI, "-global", "yarn.scheduler.capacity.maximum-applications=500")
+	}
+	const changed = "Configuration changed successfully."
+	trusting := change(hadoop.Conf{
+		"ssl.client.truststore.location": truststore, "ssl.client.truststore.password": keystorePassword,
+		"ssl.client.truststore.type": "jks",
+	})
+	if !strings.Contains(trusting.All, changed) {
+		t.Errorf("Hadoop's client: %d\n%.4000s", trusting.Code, trusting.All)
+	}
+	if r := change(nil); strings.Contains(r.All, changed) {
+		t.Errorf("Hadoop's client without a truststore\n%.3000s", r.All)
+	}
+	c.Await(t, "the application's end", func() bool { return alice.kill(t, id, "").status == "200" })
+	status := c.client(t, c.user, c.userKeytab, nil).Run(t, hadoop.ApplicationCLI, "application", "-status", id)
+	_, port, _ := strings.Cut(c.secure.address, ":")
+	if !regexp.MustCompile(`Tracking-URL : https://[^/]*:` + port + "/cluster/app/" + id).MatchString(status.All) {
+		t.Errorf("no tracking URL by TLS\n%.3000s", status.All)
+	}
+
+	bob := "KRB5_CLIENT_KTNAME=" + c.AddPrincipal(t, "bob")
+	trust := "SSL_CERT_FILE=" + c.secure.certificate
+	if all, code := c.creel(t, c.url(), []string{bob, trust}, "app", "list"); code != 0 || !strings.Contains(all, id) {
+		t.Errorf("creel app list: %d\n%s", code, all)
+	}
+	if all, code := c.creel(t, c.url(), []string{bob}, "app", "list"); code != 5 || !strings.Contains(all, "SSL_CERT_FILE adds signers") {
+		t.Errorf("creel without the signer: %d\n%s", code, all)
+	}
+}
+
+// Old versions, weak ciphers, renegotiation and wrong names are refused.
+func TestTLSProbes(t *testing.T) {
+	c := startTLS(t, "PKCS12")
+	_, port, err := net.SplitHostPort(c.secure.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe := func(input string, args ...string) (string, bool) {
+		all := append([]string{"openssl", "s_client", "-connect", c.secure.address, "-CAfile", c.secure.certificate,
+			"-verify_return_error", "-verify_hostname", "localhost"}, args...)
+		out, code := run(t, input, all...)
+		return out, code == 0
+	}
+	for name, x := range map[string]struct {
+		args []string
+		want string // the reason of the refusal; "": it connects
+	}{
+		"TLS 1.3":               {[]string{"-tls1_3"}, ""},
+		"TLS 1.2":               {[]string{"-tls1_2"}, ""},
+		"AES-256":               {[]string{"-tls1_2", "-cipher", "ECDHE-RSA-AES256-GCM-SHA384"}, ""},
+		"TLS 1.1":               {[]string{"-tls1_1", "-cipher", "ALL@SECLEVEL=0"}, "alert protocol version"},
+		"TLS 1.0":               {[]string{"-tls1", "-cipher", "ALL@SECLEVEL=0"}, "alert protocol version"},
+		"no forward secrecy":    {[]string{"-tls1_2", "-cipher", "AES128-GCM-SHA256"}, "alert handshake failure"},
+		"CBC":                   {[]string{"-tls1_2", "-cipher", "ECDHE-RSA-AES128-SHA@SECLEVEL=0"}, "alert handshake failure"},
+		"no encryption":         {[]string{"-tls1_2", "-cipher", "NULL@SECLEVEL=0"}, "alert handshake failure"},
+		"no authentication":     {[]string{"-tls1_2", "-cipher", "ADH@SECLEVEL=0"}, "alert handshake failure"},
+		"another expected name": {[]string{"-verify_hostname", "other.example"}, "hostname mismatch"},
+	} {
+		if out, ok := probe("", x.args...); ok != (x.want == "") || !strings.Contains(out, x.want) {
+			t.Errorf("%s: connected is %v, want %q\n%.2000s", name, ok, x.want, out)
+		}
+	}
+	if out, ok := probe("R\n", "-tls1_2"); ok && !strings.Contains(out, "no renegotiation") {
+		t.Errorf("a renegotiation\n%.3000s", out)
+	}
+	at := "--resolve"
+	if out, code := run(t, "", "curl", "--silent", "--show-error", "--cacert", c.secure.certificate, at,
+		"other.example:"+port+":127.0.0.1", "https://other.example:"+port+"/livez"); code != 60 {
+		t.Errorf("a wrong name: %d\n%s", code, out)
+	}
+	if out, code := run(t, "", "curl", "--silent", "--show-error", c.url()+"/livez"); code != 60 {
+		t.Errorf("an unknown signer: %d\n%s", code, out)
+	}
+	none := browser{c: c}
+	none.call(t, "GET", "/livez").is(t, "the right name", "200", "")
+	if out, code := run(t, "", "curl", "--silent", "http://"+c.secure.address+"/livez"); code != 0 ||
+		!strings.Contains(out, "HTTP request to an HTTPS server") {
+		t.Errorf("without TLS: %d\n%s", code, out)
+	}
+}
+
+// A changed keystore is read without a restart, and a broken one keeps the certificate.
+func TestChangedKeystoreIsReadAgain(t *testing.T) {
+	c := startTLS(t, "JKS")
+	none := browser{c: c}
+	none.call(t, "GET", "/livez").is(t, "the first certificate", "200", "")
+	replace := func(text []byte) {
+		t.Helper()
+		part := c.secure.keystore + ".new"
+		if err := os.WriteFile(part, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(part, c.secure.keystore); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace([]byte("not a keystore"))
+	c.Await(t, "the report of a broken keystore", func() bool { return strings.Contains(c.Tail(40), "using the previous one") })
+	none.call(t, "GET", "/livez").is(t, "with a broken keystore", "200", "")
+	keystore, certificate := newKeystore(t, "PKCS12")
+	text, err := os.ReadFile(keystore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace(text)
+	c.Await(t, "the new certificate", func() bool {
+		_, code := run(t, "", "curl", "--silent", "--cacert", certificate, c.url()+"/livez")
+		return code == 0
+	})
+	if out, code := run(t, "", "curl", "--silent", "--show-error", "--cacert", c.secure.certificate, c.url()+"/livez"); code != 60 {
+		t.Errorf("the old certificate is in force: %d\n%s", code, out)
+	}
+}
