@@ -154,6 +154,15 @@ var creelRMKeys = []Setting{
 			"QUEUE_WAIT_TIME has no limit of the length.",
 	},
 	{
+		Key:     "creel.rm.opportunistic.placement",
+		Type:    Enum,
+		Default: "random",
+		Choices: []string{"random", "least-filled"},
+		Doc: "The node of an opportunistic container whose ask names no place; random: the first of the least loaded " +
+			"nodes that admits it, from a random one on, as in Hadoop; least-filled: of all nodes, the one whose " +
+			"containers, running and waiting, are the smallest part of its size.",
+	},
+	{
 		Key:     "creel.rm.recovery-wait",
 		Type:    Duration,
 		Default: "0s",

@@ -228,6 +228,7 @@ func opportunisticConfig(s *settings.Settings) (*opportunistic.Config, error) {
 		return nil, err
 	}
 	c.Comparator = opportunistic.ParseComparator(s.String(queuing + "load-comparator"))
+	c.Placing = opportunistic.ParsePlacing(s.String("creel.rm.opportunistic.placement"))
 	c.Period = s.Duration(queuing + "sorting-nodes-interval-ms")
 	c.NodesUsed = s.Int("yarn.resourcemanager.opportunistic-container-allocation.nodes-used")
 	c.PerCall = s.Int("yarn.resourcemanager.opportunistic.max.container-allocation.per.am.heartbeat")

@@ -2005,6 +2005,13 @@ var table = []mutation{
 		caughtBy: "subcluster/rm/opportunistic TestShedContainersHavePlaces",
 	},
 	{
+		name:     "a node is as empty as before the containers that a call placed on it",
+		file:     "subcluster/rm/opportunistic/filled.go",
+		old:      "		f.parts[0] = n.part()\n",
+		wrong:    "		if !MUTANT {\n			f.parts[0] = n.part()\n		}\n",
+		caughtBy: "subcluster/rm/opportunistic TestLeastFilledNodeIsFirst",
+	},
+	{
 		name:     "an opportunistic ask that insists on its places goes anywhere",
 		file:     "subcluster/levels/levels.go",
 		old:      "	if !a.Strict {\n",

@@ -69,11 +69,17 @@ func (r *round) serve(w *ask) {
 		More:  func() bool { return len(r.out) < r.most },
 		Place: func(n *node, at levels.Level) bool { return r.try(w, n, at) },
 	}
+	fills := r.l.cfg.Placing == LeastFilled
 	if p := r.l.pools[w.label]; p != nil {
 		nodes.Rack = func(name string) []*node { return p.racks[name] }
-		nodes.Least = p.sorted[:min(len(p.sorted), max(r.l.cfg.NodesUsed, 1))]
+		if !fills {
+			nodes.Least = p.sorted[:min(len(p.sorted), max(r.l.cfg.NodesUsed, 1))]
+		}
 	}
 	nodes.Serve(&w.Ask)
+	if fills {
+		r.leastFilled(w)
+	}
 	w.Places = slices.DeleteFunc(w.Places, func(p *levels.Place) bool {
 		if p.Count == 0 {
 			delete(w.byName, p.Name)

@@ -28,9 +28,29 @@ func ParseComparator(name string) Comparator {
 	return QueueLength
 }
 
+// Placing chooses the node of a container whose ask names no place.
+type Placing uint8
+
+// Placings; RandomStart is Hadoop's.
+const (
+	// RandomStart is the first of the least loaded nodes that admits the container, from a random one on.
+	RandomStart Placing = iota
+	// LeastFilled is, of all nodes that admit it, the one whose containers fill the smallest part of its size.
+	LeastFilled
+)
+
+// ParsePlacing reads a placing's name; an unknown one is random.
+func ParsePlacing(name string) Placing {
+	if name == "least-filled" {
+		return LeastFilled
+	}
+	return RandomStart
+}
+
 // Config is the configuration of opportunistic allocation; see Defaults.
 type Config struct {
 	Comparator Comparator    // yarn.resourcemanager.nm-container-queuing.load-comparator
+	Placing    Placing       // creel.rm.opportunistic.placement
 	Period     time.Duration // between two sorts: nm-container-queuing.sorting-nodes-interval-ms
 	NodesUsed  int           // least loaded nodes for asks without a place: nodes-used
 	PerCall    int           // containers per allocate call; 0 or less: no limit

@@ -15,7 +15,8 @@
 // Asks are an attempt's outstanding asks, by priority, allocation request id and size. An ask has one number for any
 // place and a number for each host and rack that it names. Allocate serves the most urgent priority first. An ask first
 // gets containers on its hosts, then on its racks, then on the first admitting node of the least loaded ones, from a
-// random start.
+// random start. With Config.Placing LeastFilled it gets each on the node that running and waiting containers fill
+// least.
 //
 // # Differences from Hadoop
 //
