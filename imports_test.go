@@ -422,6 +422,14 @@ var rules = map[string]rule{
 		pure:    true,
 		imports: []string{".", "subcluster/nm", "subcluster/nm/overallocate", "subcluster/rm/opportunistic"},
 	},
+	// Ways to give containers to tasks, side by side: the machines of the daemons, and models.
+	"app/sim/ways": {
+		pure: true,
+		imports: []string{
+			".", "internal/workload", "subcluster/nm", "subcluster/nm/queue", "subcluster/rm", "subcluster/rm/codec",
+			"subcluster/rm/opportunistic", "subcluster/rm/queues", data,
+		},
+	},
 	// Figures of runs side by side, as tables' values and a page.
 	"app/sim/compare": {imports: []string{".", "app/sim"}},
 	"app/load": {

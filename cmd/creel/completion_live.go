@@ -16,6 +16,7 @@ import (
 	"github.com/creelrm/creel/app/sim"
 	"github.com/creelrm/creel/app/sim/opportune"
 	"github.com/creelrm/creel/app/sim/overcommit"
+	"github.com/creelrm/creel/app/sim/ways"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"
@@ -218,6 +219,7 @@ var (
 		"split":                fixedWords("home-first", "by-headroom"),
 		"overcommit":           inList(fixedWords(overcommit.Modes()...)),
 		"queue-rules":          inList(fixedWords(opportune.RuleNames()...)),
+		"ways":                 inList(fixedWords(ways.Names()...)),
 	}
 	// They need the arguments before the flag.
 	flagsOfArguments = map[string]completion{

@@ -21,6 +21,7 @@ import (
 	"github.com/creelrm/creel/app/sim/compare"
 	"github.com/creelrm/creel/app/sim/opportune"
 	"github.com/creelrm/creel/app/sim/overcommit"
+	"github.com/creelrm/creel/app/sim/ways"
 	"github.com/creelrm/creel/internal/workload"
 	"github.com/creelrm/creel/internal/workload/traces"
 	"github.com/creelrm/creel/policies/rebalancer"
@@ -51,6 +52,8 @@ type simFlags struct {
 	queueRules  string
 	overcommit  string // modes, one run each
 	memory      int64  // of each node, MiB a core
+	ways        string // to place containers, one run each
+	load        float64
 	rebalancer  bool
 	loadWeights bool
 	tree        string
@@ -92,6 +95,12 @@ With --overcommit, nodes measure what containers use, which is drawn from the
 seed, and lend what is allocated and not used. Several modes play the same day
 once each, and are printed side by side.
 
+With --ways, one member's jobs are played by several ways to give containers to
+tasks, each over --seeds seeds, and printed side by side: push and ours are
+creel's ResourceManager and nodes, without and with opportunistic containers for
+tasks below 60 s; heartbeat, mercury, yaq-c and batch are models of Hadoop,
+Mercury, Yaq and Sparrow. --load makes a day of tasks of 1 s, 5 s and 60 to 180 s.
+
 With --policy, --conf or --view the federation is yours: its members, queues and
 policies. With --against, --against-conf or --against-define the same day is
 played twice from the same seed, and waits, use against entitlement, utilisation
@@ -101,6 +110,7 @@ and work lost to preemption are compared for each queue and member.`,
   creel sim --faults --seeds 100 --hours 9-9.25 --nodes 20
   creel sim --opportunistic 0.3 --hours 9-10 --nodes 20 --cores 4
   creel sim --overcommit none,peak --hours 9-10 --nodes 4 --cores 4
+  creel sim --ways heartbeat,yaq-c,ours --load 0.85 --hours 0-0.5 --nodes 40
   creel sim --view live --against new.json --hours 9-10 --html report.html
   creel sim --hours 9-10 --nodes 20 --against-define yarn.resourcemanager.scheduler.monitor.enable=true`,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -163,6 +173,10 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 		"with --opportunistic: `RULES` of queues beside Hadoop's, a list of "+strings.Join(opportune.RuleNames(), ", "))
 	fl.StringVar(&f.overcommit, "overcommit", "",
 		"nodes lend what containers do not use; one run for each of these `MODES`: "+strings.Join(overcommit.Modes(), ", "))
+	fl.StringVar(&f.ways, "ways", "",
+		"play one member by each of these `WAYS` to give containers to tasks: "+strings.Join(ways.Names(), ", "))
+	fl.Float64Var(&f.load, "load", 0,
+		"with --ways: a made day of tasks of 1 s, 5 s and 60 to 180 s, whose work is this part of the cores; 0 is --trace")
 	fl.Int64Var(&f.memory, "memory", 1024, "memory of each node, `MiB` for each core")
 	fl.BoolVar(&f.rebalancer, "rebalancer", false, "publish plans every 10 s and when much changes, which routers and proxies follow")
 	fl.BoolVar(&f.loadWeights, "load-weights", false,
@@ -356,7 +370,7 @@ func (f *simFlags) valid() error {
 	if _, err := opportune.ParseRules(f.queueRules); err != nil {
 		return usage(err)
 	}
-	return nil
+	return f.validWays()
 }
 
 // command returns the command line that repeats one seed.
@@ -422,6 +436,9 @@ func runSim(f *simFlags, out io.Writer) error {
 		return err
 	}
 	debug.SetGCPercent(400) // few live objects, many allocations: trade memory for time
+	if f.ways != "" {
+		return f.runWays(out)
+	}
 	if f.corpus != "" {
 		return f.runCorpus(out)
 	}

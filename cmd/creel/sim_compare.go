@@ -69,7 +69,7 @@ func (f *compareFlags) check(sim *simFlags, set *pflag.FlagSet) error {
 	if err := errors.Join(sim.valid(), f.printer.check()); err != nil {
 		return err
 	}
-	for _, name := range []string{"seeds", "corpus", "search", "runs", "repeat", "log"} {
+	for _, name := range []string{"seeds", "corpus", "search", "runs", "repeat", "log", "ways"} {
 		if set.Changed(name) {
 			return usage(fmt.Errorf("--%s does not go with policies or queues of one's own, --html and --output: "+
 				"they tell of one seed, and keep no events", name))
