@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/subcluster/rm"
+	"github.com/creelrm/creel/subcluster/rm/state"
 	"github.com/creelrm/creel/subcluster/rm/transfer"
+	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
 // These are the journal's keys besides those of the machine's records (package turn).
@@ -89,9 +91,9 @@ type journalContent struct {
 }
 
 // replay reads the journal: the machine's records, keys and tokens, and the number of starts.
-func (s *Server) replay() (k journalContent, err error) {
-	err = s.durability.log.Each(func(key string, value []byte) error {
-		switch known, err := s.owner.Records.Read(key, value); {
+func replay(log state.Log, records *turn.Records) (k journalContent, err error) {
+	err = log.Each(func(key string, value []byte) error {
+		switch known, err := records.Read(key, value); {
 		case known || err != nil:
 			return err
 		case key == keyMeta:
@@ -116,6 +118,6 @@ func (s *Server) replay() (k journalContent, err error) {
 	if err != nil {
 		return journalContent{}, fmt.Errorf("resource manager: reading the state: %w", err)
 	}
-	k.recover = s.owner.Records.Recovered()
+	k.recover = records.Recovered()
 	return k, nil
 }

@@ -153,7 +153,7 @@ func (s *Server) open() error {
 		if err = s.durability.open(&s.cfg, s.roomChanged); err != nil {
 			return err
 		}
-		if k, err = s.replay(); err != nil {
+		if k, err = replay(s.durability.log, &s.owner.Records); err != nil {
 			return err
 		}
 	}
