@@ -196,7 +196,7 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	documents.Mount(mux)
 	documents.Mount(api)
 	if login, ok := c.WebServer.Tickets.(*spnego.Login); ok {
-		login.Tokens = r.Server.TokenLogin
+		login.Tokens = func(text string) (httpguard.Login, error) { return server.TokenLogin(r.Server, text) }
 	}
 	web, err := addSite(&r.Service, c.WebKey, c.Web, mux, dash.New(api), c.WebServer)
 	if err != nil {

@@ -437,7 +437,7 @@ func (h *Handler) guarded(w *writer, s *appEntry, now time.Time) {
 	w.Int("elapsedTime", max(end.Sub(a.Submitted).Milliseconds(), -1))
 	node := ""
 	if !t.AM.IsZero() {
-		w.Text("amContainerLogs", h.logsOf(t.AMHTTP, t.AM, a.User))
+		w.Text("amContainerLogs", logsOf(h, t.AMHTTP, t.AM, a.User))
 		w.OptText("amHostHttpAddress", t.AMHTTP)
 		node = t.AMNode.String()
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // logsOf returns a node's page for a container's logs.
-func (h *Handler) logsOf(nodeHTTP string, id creel.ContainerID, user string) string {
+func logsOf(h *Handler, nodeHTTP string, id creel.ContainerID, user string) string {
 	return h.s.Cluster().LogURL(nodeHTTP, id, user)
 }
 
@@ -57,7 +57,7 @@ func (h *Handler) attempts(w http.ResponseWriter, r *http.Request) {
 			a := &list[i]
 			container, node, logs := "", "", ""
 			if !a.AM.IsZero() {
-				container, node, logs = a.AM.String(), a.AMNode.String(), h.logsOf(
+				container, node, logs = a.AM.String(), a.AMNode.String(), logsOf(h,
 					a.AMHTTP,
 					a.AM,
 					app.User,
@@ -226,7 +226,7 @@ func (h *Handler) containerFields(w *writer, c *rm.ContainerView, user string, n
 	w.Int("startedTime", millis(c.Created))
 	w.Int("finishedTime", 0)
 	w.Int("elapsedTime", max(now.Sub(c.Created).Milliseconds(), -1))
-	w.Text("logUrl", h.logsOf(c.HTTPAddress, c.ID, user))
+	w.Text("logUrl", logsOf(h, c.HTTPAddress, c.ID, user))
 	w.Int("containerExitStatus", 0)
 	w.Text("containerState", state.String())
 	w.Text("nodeHttpAddress", h.s.Cluster().URL(c.HTTPAddress))

@@ -51,7 +51,7 @@ func nodeContainer(h *Handler, c *rm.ContainerView, app *rm.AppView) subcluster.
 	doc := subcluster.NodeContainer{
 		ID: c.ID.String(), Application: app.ID.String(), Name: app.Name, User: app.User, Queue: string(app.Queue),
 		State: c.Internal, MemoryMB: c.Resource.MemoryMB, VCores: c.Resource.VCores, Started: c.Created.UTC(), AM: c.AM,
-		Opportunistic: c.ExecutionType == creel.Opportunistic, Logs: h.logsOf(c.HTTPAddress, c.ID, app.User),
+		Opportunistic: c.ExecutionType == creel.Opportunistic, Logs: logsOf(h, c.HTTPAddress, c.ID, app.User),
 	}
 	if !c.Queued.IsZero() {
 		doc.State = subcluster.ContainerQueued

@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/subcluster/rm/rest"
+	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 func TestDelegationTokensByRESTNeedTicket(t *testing.T) {
@@ -67,14 +68,14 @@ func TestDelegationTokensByRESTNeedTicket(t *testing.T) {
 		t.Errorf("the token is %+v, %v\n%s", id, err, issued.body)
 	}
 	expires := at(t, issued.body, "expiration-time").(float64)
-	if who, err := c.s.TokenLogin(text); err != nil || who != (httpguard.Login{User: "alice", RealUser: "gate"}) {
+	if who, err := server.TokenLogin(c.s, text); err != nil || who != (httpguard.Login{User: "alice", RealUser: "gate"}) {
 		t.Errorf("the token is the login of %+v, %v", who, err)
 	}
 	forged := held
 	forged.Password = append([]byte(nil), held.Password...)
 	forged.Password[0] ^= 1
 	for _, wrong := range []string{forged.URLString(), text[:len(text)-8], "", "no token"} {
-		if who, err := c.s.TokenLogin(wrong); err == nil || who != (httpguard.Login{}) {
+		if who, err := server.TokenLogin(c.s, wrong); err == nil || who != (httpguard.Login{}) {
 			t.Errorf("token %.20q is the login of %+v, %v", wrong, who, err)
 		}
 	}
@@ -104,7 +105,7 @@ func TestDelegationTokensByRESTNeedTicket(t *testing.T) {
 	if r := call(secure, "POST", path+"/expiration?user.name=yarn", "", text); r.status != 403 {
 		t.Errorf("renewed after the end: %d %s", r.status, r.body)
 	}
-	if who, err := c.s.TokenLogin(text); err == nil || who.User != "" {
+	if who, err := server.TokenLogin(c.s, text); err == nil || who.User != "" {
 		t.Errorf("a cancelled token is the login of %+v", who)
 	}
 }

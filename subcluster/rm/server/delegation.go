@@ -114,7 +114,7 @@ func (g *delegation) check(identifier []byte) ([]byte, hrpc.Identity, error) {
 }
 
 // TokenLogin verifies the text of a delegation token that a web client shows, and returns its owner.
-func (s *Server) TokenLogin(text string) (httpguard.Login, error) {
+func TokenLogin(s *Server, text string) (httpguard.Login, error) {
 	t, err := token.ParseURLString(text)
 	if err != nil {
 		return httpguard.Login{}, fmt.Errorf("the delegation token is malformed: %w", err)
