@@ -201,7 +201,8 @@ var rules = map[string]rule{
 	},
 	"subcluster/member/membertest": {
 		imports: []string{
-			".", "subcluster", "subcluster/rm", "subcluster/rm/codec", "subcluster/rm/queues", "statestore",
+			".", "subcluster", "subcluster/rm", "subcluster/rm/codec", "subcluster/rm/opportunistic",
+			"subcluster/rm/queues", "statestore",
 			"subcluster/member", "policies/rebalancer", "policies/rebalancer/escrow",
 		},
 	},

@@ -977,7 +977,9 @@ const refusal = "Container refused by the ResourceManager: "
 
 // takes records the containers of a report that a ResourceManager accepted, and checks the refusals in its answer. It
 // refuses only containers whose node or application has ended since, and those with a token of its earlier start:
-// proxies read the new identifier late. An id of an earlier start would mean that the session placed by a list from
+// proxies read the new identifier late. Beyond a federation-wide maximum it refuses too: a list of nodes that a proxy
+// has may be older than another session's containers.
+// An id of an earlier start would mean that the session placed by a list from
 // before its registration.
 func takes(c *cluster, placed []rm.PlacedContainer, answer *rm.Answer) {
 	a := &c.w.audit
@@ -1000,7 +1002,12 @@ func takes(c *cluster, placed []rm.PlacedContainer, answer *rm.Answer) {
 		id := answer.Completed[i].ID
 		a.fault("placed containers that their member refused")
 		c.w.say("%s refuses %s: %s", c.id, id, why)
-		a.check(strings.Contains(why, "earlier start") || strings.Contains(why, "not running") ||
+		above := c.w.cfg.Tree != nil && strings.Contains(why, "the federation's maximum")
+		if above {
+			a.lost[id] = causeMaximum
+			delete(a.onWay, id)
+		}
+		a.check(above || strings.Contains(why, "earlier start") || strings.Contains(why, "not running") ||
 			strings.Contains(why, "gets no containers"), "%s refuses %s: %s", c.id, id, why)
 	}
 }

@@ -5,17 +5,20 @@ package sim
 import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	"github.com/creelrm/creel/policies/rebalancer/invariants"
+	"github.com/creelrm/creel/subcluster/rm"
 )
 
 // limitUse is the sum of all ResourceManagers' grants of a queue with a federation-wide limit. Each event updates
 // only the part of the changed member.
 type limitUse struct {
 	*rebalancer.Queue
-	all   creel.Resource            // including reservations
-	parts []creel.Resource          // of it, by member
-	users map[string]creel.Resource // use per user, without reservations
-	has   [][]userUse               // of it, by member
+	all           creel.Resource            // including reservations
+	parts         []creel.Resource          // of it, by member
+	users         map[string]creel.Resource // use per user, without reservations
+	opportunistic []int64                   // containers, by member
+	has           [][]userUse               // of it, by member
 }
 
 type userUse struct {
@@ -27,13 +30,14 @@ type userUse struct {
 func (a *auditor) limits() []limitUse {
 	if tree := a.w.cfg.Tree; a.limited == nil && tree != nil {
 		for i := range tree.Queues {
-			if q := &tree.Queues[i]; q.Bounded() || q.UserLimited() {
+			if q := &tree.Queues[i]; q.Bounded() || q.UserLimited() || q.MostOpportunistic > 0 {
 				n := len(a.w.cfg.Members)
 				a.limited = append(a.limited, limitUse{
-					Queue: q,
-					parts: make([]creel.Resource, n),
-					users: map[string]creel.Resource{},
-					has:   make([][]userUse, n),
+					Queue:         q,
+					parts:         make([]creel.Resource, n),
+					users:         map[string]creel.Resource{},
+					has:           make([][]userUse, n),
+					opportunistic: make([]int64, n),
 				})
 			}
 		}
@@ -57,7 +61,21 @@ func (a *auditor) bounded(c *cluster) {
 		if q.UserLimited() {
 			a.userLimit(c, q)
 		}
+		if q.MostOpportunistic > 0 {
+			mostOpportunistic(a, c, q)
+		}
 	}
+}
+
+func mostOpportunistic(a *auditor, c *cluster, q *limitUse) {
+	q.opportunistic[c.index], _ = rm.OpportunisticUse(c.m, q.Path)
+	sum := int64(0)
+	for _, n := range q.opportunistic {
+		sum += n
+	}
+	a.fullest = max(a.fullest, float64(sum)/float64(q.MostOpportunistic))
+	a.holds(invariants.GlobalMaximum, string(q.Path)+", opportunistic containers",
+		invariants.Within(escrow.Containers(sum), escrow.Containers(q.MostOpportunistic)))
 }
 
 func (a *auditor) maximum(c *cluster, q *limitUse) {

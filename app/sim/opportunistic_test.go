@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel/app/sim/opportune"
+	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/invariants"
 )
 
 // Under all faults, nodes have queues, AMs ask again for what was killed, and some promotions are lost on their way.
@@ -75,5 +78,33 @@ func TestSeedsWithPlacingProxies(t *testing.T) {
 	}
 	if placed < granted/2 {
 		t.Errorf("proxies placed %d of %d opportunistic containers", placed, granted)
+	}
+}
+
+// A federation-wide maximum of opportunistic containers holds over all ResourceManagers together after every event.
+// Proxies place containers too, members are killed, and messages are lost.
+func TestOpportunisticMaximumHoldsUnderFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; ./test unit runs it")
+	}
+	for i, faults := range []*Faults{
+		{Subcluster: 2 * time.Minute, Down: 40 * time.Second, Nodes: 2 * time.Minute, Loss: 0.004, Double: 0.01},
+		{Partition: 2 * time.Minute, Down: 40 * time.Second, Empty: 4 * time.Minute},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			c := faulty(t, 9202+uint64(i))
+			c.Faults, c.Rebalancer, c.Opportunistic, c.Distributed = faults, true, 0.7, i%2 == 1
+			c.Tree = &rebalancer.Tree{Queues: []rebalancer.Queue{
+				{Path: "root.default", MostOpportunistic: 12}, {Path: "root.research", MostOpportunistic: 7},
+			}}
+			r := run(t, c)
+			if !r.Good() {
+				t.Errorf("%d of %d ended: %s", r.Finished+r.Failed, r.Submitted, strings.Join(r.Broken, "\n"))
+			}
+			t.Logf("%.2f of a maximum at most, %d granted, %v", r.Fullest, r.Opportunistic.Granted, r.Invariants.Checked)
+			if r.Invariants.Checked[invariants.GlobalMaximum] == 0 || r.Fullest < 0.7 {
+				t.Errorf("at most %.2f of a maximum was in use: nothing was held back", r.Fullest)
+			}
+		})
 	}
 }

@@ -28,6 +28,7 @@ const (
 	causeRM      = "ResourceManager ended"
 	causeEnd     = "application or UAM ended"
 	causeSurplus = "released by the proxy" // the AM does not ask for it any more
+	causeMaximum = "refused above a maximum"
 	causeNone    = "another cause"
 )
 

@@ -228,6 +228,7 @@ func queueApply() *cobra.Command {
       weight: 2                    of the rest beyond guarantees
       maximum: 45%
       user_limit: 10%              limit of each user
+      maximum_opportunistic: 200   opportunistic containers, on all nodes
       preemption: 5%               may be taken back for it, in each preemption_seconds [60]
       labels:                      on nodes of a label, of their capacity
         gpu: {guarantee: 50%, maximum: 80%, preemption: 10%}

@@ -20,6 +20,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/policies/rebalancer"
+	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
@@ -216,6 +217,11 @@ func rebalancerWhy() *cobra.Command {
 				of := "its maximum"
 				if e.Label != "" {
 					of += " on nodes of label " + e.Label
+				}
+				if n, is := e.Cap[escrow.OpportunisticType]; is {
+					fmt.Fprintf(w, "%s holds %d of its maximum of %d opportunistic containers, %s, and needs %d\n", e.Member,
+						n, e.Maximum[escrow.OpportunisticType], lasts, e.Needs[escrow.OpportunisticType])
+					continue
 				}
 				fmt.Fprintf(w, "%s holds %d MiB of %s, %s, and needs %d MiB\n", e.Member,
 					e.Cap[creel.MemoryName], of, lasts, e.Needs[creel.MemoryName])

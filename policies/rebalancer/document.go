@@ -121,6 +121,9 @@ func (t *Tree) Encode() ([]byte, error) {
 		if out.limitsJSON, err = limits(q); err != nil {
 			return nil, err
 		}
+		if q.MostOpportunistic > 0 {
+			out.MaximumOpportunistic = &q.MostOpportunistic
+		}
 		for label := range t.Labels {
 			on := t.In(label).Find(q.Path)
 			if on == nil {
@@ -234,7 +237,9 @@ type QueueState struct {
 	Weight    float64 `json:"weight,omitempty"`
 	Maximum   Amounts `json:"maximum,omitempty"` // omitted if there is none
 	UserLimit Amounts `json:"user_limit,omitempty"`
-	Optout    bool    `json:"optout,omitempty"`
+	// MaximumOpportunistic is the most opportunistic containers in all members together; 0: none is set.
+	MaximumOpportunistic int64 `json:"maximum_opportunistic,omitempty"`
+	Optout               bool  `json:"optout,omitempty"`
 	// Preemption is the most that is taken back for the queue in each PreemptionSeconds.
 	Preemption        Amounts `json:"preemption,omitempty"`
 	PreemptionSeconds int64   `json:"preemption_seconds,omitempty"`
@@ -383,6 +388,7 @@ func compare(view *subcluster.View, t *Tree) []QueueState {
 		guarantee := files
 		if q := t.Find(path); q != nil {
 			s.From, s.Weight, s.Optout = "document", q.Weight, q.Optout
+			s.MaximumOpportunistic = q.MostOpportunistic
 			if !q.Guarantee.IsZero() {
 				guarantee = q.Guarantee
 			}

@@ -166,3 +166,26 @@ func TestDriftNamesTheMembersThatLackAQueue(t *testing.T) {
 	want["root.all"] = []string{"members' files guarantee 45.7% of the federation, the document 50.0%"}
 	compare()
 }
+
+// A maximum of opportunistic containers is a number above 0, and reads back as it was written.
+func TestOpportunisticMaximumReadsBack(t *testing.T) {
+	tree, err := ParseTree([]byte(`{"queues":[{"queue":"root.a","maximum_opportunistic":20},{"queue":"root.b","weight":2}]}`), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := tree.Find("root.a"), tree.Find("root.b"); a.MostOpportunistic != 20 || b.MostOpportunistic != 0 {
+		t.Errorf("maxima %d and %d", a.MostOpportunistic, b.MostOpportunistic)
+	}
+	data, err := tree.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := ParseTree(data, 3); err != nil || !reflect.DeepEqual(again, tree) {
+		t.Errorf("%s reads as %+v, %v", data, again, err)
+	}
+	for _, bad := range []string{"0", "-1", `"20%"`, "1.5"} {
+		if _, err := ParseTree([]byte(`{"queues":[{"queue":"root.a","maximum_opportunistic":`+bad+`}]}`), 3); err == nil {
+			t.Errorf("%s was accepted", bad)
+		}
+	}
+}

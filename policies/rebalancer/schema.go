@@ -29,6 +29,11 @@ const Schema = `{
             "description": "The most that each user of the queue may use in all subclusters together, enforced by escrow.",
             "$ref": "#/$defs/amounts"
           },
+          "maximum_opportunistic": {
+            "description": "The most opportunistic containers of the queue in all subclusters together, enforced by escrow.",
+            "type": "integer",
+            "minimum": 1
+          },
           "labels": {
             "description": "The same for nodes of a label, by label. The other values apply to nodes without one.",
             "type": "object",

@@ -69,6 +69,9 @@ type Queue struct {
 	// amounts are absolute. The writer of the document computes the amounts (Resolve). The rebalancer recomputes them
 	// when the federation grows or shrinks.
 	GuaranteePercent, MaximumPercent float64
+	// MostOpportunistic is the most opportunistic containers that the queue may have in all members together, on all
+	// nodes; 0 for no limit. Escrow enforces it (escrow.Opportunistic).
+	MostOpportunistic int64
 	// Preemption is the most that may be taken back from other queues for this queue in each PreemptionEvery of the
 	// store's clock. It covers all members together; zero for no bound. Types that the document leaves out are
 	// Unbounded. PreemptionPercent works like GuaranteePercent.
@@ -122,6 +125,8 @@ type queueJSON struct {
 	// Labels are the limits on nodes with a label.
 	Labels map[string]limitsJSON `json:"labels,omitempty"`
 	Optout bool                  `json:"optout,omitempty"`
+	// MaximumOpportunistic is the most opportunistic containers, on all nodes.
+	MaximumOpportunistic *int64 `json:"maximum_opportunistic,omitempty"`
 }
 
 // limitsJSON has a queue's settings in one pool of nodes.
@@ -145,7 +150,8 @@ var labelForm = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z_-]{0,254}$`)
 //	  "maximum": {"memory": 4194304},
 //	  "labels": {"gpu": {"maximum": "30%"}}}]}
 //
-// "user_limit" limits each user of the queue. "preemption" limits the amount taken back from other queues for the
+// "user_limit" limits each user of the queue, "maximum_opportunistic" its opportunistic containers.
+// "preemption" limits the amount taken back from other queues for the
 // queue (see GivePreemption). Memory is in MB; further types have their own names. "40%" is a part of the federation.
 // So is {"percent": 40}, with the amounts that it had when the document was written. All values apply to nodes
 // without a label; "labels" has the same for nodes with one. Unknown keys, negative amounts and duplicate queues are
@@ -175,6 +181,11 @@ func ParseTree(data []byte, version int64) (*Tree, error) {
 		e := Queue{Path: path, Optout: q.Optout}
 		if err := e.read(&q.limitsJSON); err != nil {
 			return nil, refuse("%v", err)
+		}
+		if n := q.MaximumOpportunistic; n != nil {
+			if e.MostOpportunistic = *n; *n < 1 || *n >= Unbounded {
+				return nil, refuse("maximum_opportunistic of %s is %d, not a number of containers above 0", path, *n)
+			}
 		}
 		t.Queues = append(t.Queues, e)
 		for _, label := range slices.Sorted(maps.Keys(q.Labels)) {

@@ -281,13 +281,22 @@ func ReadEscrow(ctx context.Context, store interface {
 }
 
 func holders(user string, r *escrow.Record, now time.Time) (out []Escrow) {
+	label, amounts := r.Label, subcluster.AmountsOf
+	if label == escrow.Opportunistic {
+		label, amounts = "", containersOf
+	}
 	for _, h := range r.Holders {
 		out = append(out, Escrow{
-			r.Queue, r.Label, user, subcluster.AmountsOf(r.Maximum), h.Member, subcluster.AmountsOf(h.Cap),
-			subcluster.AmountsOf(h.Needs), subcluster.AmountsOf(h.Share), max(0, h.Ends.Sub(now)).Seconds(), h.Lasts(),
+			r.Queue, label, user, amounts(r.Maximum), h.Member, amounts(h.Cap),
+			amounts(h.Needs), amounts(h.Share), max(0, h.Ends.Sub(now)).Seconds(), h.Lasts(),
 		})
 	}
 	return out
+}
+
+// containersOf returns a number of opportunistic containers. Such amounts have no other type.
+func containersOf(r creel.Resource) subcluster.Amounts {
+	return subcluster.Amounts{escrow.OpportunisticType: r.Get(escrow.OpportunisticType)}
 }
 
 // Breaches lists the invariants of the federation's queues that the leading rebalancer found broken in the last

@@ -256,6 +256,9 @@ func (k *Keeper) readTree(ctx context.Context) error {
 			x.maximum, x.tree, x.seen = q.Maximum, tree.Version, true
 		}
 	}
+	if err := k.readOpportunistic(tree); err != nil {
+		return err
+	}
 	if k.Settings != nil {
 		k.lift()
 		return nil
@@ -263,7 +266,7 @@ func (k *Keeper) readTree(ctx context.Context) error {
 	return k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
 		for path, q := range k.queues {
 			if !q.seen {
-				m.ClearQueueCap(now, path.Queue, path.Label)
+				clearCap(m, now, path)
 				delete(k.queues, path)
 			}
 		}
@@ -294,7 +297,7 @@ func (k *Keeper) keep(of subcluster.QueueOn, maximum creel.Resource, tree int64)
 		x.member.Recover = k.started.Add(k.Recover)
 	}
 	err := k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
-		uses, _, _ := m.QueueUse(of.Queue, of.Label)
+		uses, _, _ := useOf(m, of)
 		x.member.Begin(k.Clock.Now(), uses)
 		k.set(m, now, of, x)
 	})
@@ -328,7 +331,7 @@ func (k *Keeper) ask(ctx context.Context, sent time.Time) error {
 	return k.Turn(k.ctx, func(m *rm.Machine, now time.Time) {
 		for path, q := range k.queues {
 			k.set(m, now, path, q) // an expired lease must end in the machine before the request reports the cap
-			uses, needs, has := m.QueueUse(path.Queue, path.Label)
+			uses, needs, has := useOf(m, path)
 			q.request = q.member.Ask(sent, uses, needs)
 			q.request.Leaves = !has && path.Label != "" // there are no such nodes here
 			// The cap in force is the cap at this moment, not at sent.
@@ -359,7 +362,11 @@ func (k *Keeper) write(ctx context.Context, sent time.Time, set *statestore.Docu
 					return again, err
 				}
 			}
-			record.Adopt(set.Now, set.Source, members, standing, k.Terms)
+			if path.Label == escrow.Opportunistic { // members running Hadoop's ResourceManager take no part
+				record.Adopt(set.Now, set.Source, without(members, standing), nil, k.Terms)
+			} else {
+				record.Adopt(set.Now, set.Source, members, standing, k.Terms)
+			}
 			record.Leave(members)
 		}
 		record.Members(func(id creel.SubclusterID, standing bool) { holders[id] = standing })
@@ -474,10 +481,10 @@ func (k *Keeper) set(m *rm.Machine, now time.Time, path subcluster.QueueOn, q *b
 	cap := q.member.Cap(ours)
 	short, reason := q.member.Short()
 	if k.recovering() {
-		uses, _, _ := m.QueueUse(path.Queue, path.Label)
+		uses, _, _ := useOf(m, path)
 		cap, reason = cap.Min(uses), k.untilRecovered()
 	}
-	m.SetQueueCap(now, rm.QueueCap{
+	setCap(m, now, rm.QueueCap{
 		Queue: path.Queue, Label: path.Label, Cap: cap, Until: now.Add(q.member.Ends().Sub(ours)),
 		Version: k.version, Maximum: q.maximum, Short: short, Reason: reason,
 	})

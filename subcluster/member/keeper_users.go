@@ -89,6 +89,13 @@ func (k *Keeper) writeUsers(ctx context.Context, sent time.Time) (again bool, er
 	return again, nil
 }
 
+// without returns the members that are not in a list.
+func without(members, list []creel.SubclusterID) []creel.SubclusterID {
+	return slices.DeleteFunc(slices.Clone(members), func(id creel.SubclusterID) bool {
+		return slices.Contains(list, id)
+	})
+}
+
 func (k *Keeper) writeUsersOf(
 	ctx context.Context, sent time.Time, set *statestore.DocumentSet, path subcluster.QueueOn, x *boundUsers,
 ) (again bool, err error) {
@@ -105,8 +112,7 @@ func (k *Keeper) writeUsersOf(
 		if err != nil {
 			return false, err
 		}
-		members = slices.DeleteFunc(members, func(id creel.SubclusterID) bool { return slices.Contains(standing, id) })
-		record.Adopt(set.Now, set.Source, members, k.Terms)
+		record.Adopt(set.Now, set.Source, without(members, standing), k.Terms)
 	}
 	record.Each.Members(func(id creel.SubclusterID, standing bool) { k.holders[id] = standing })
 	record.Limit(x.limit, x.tree)

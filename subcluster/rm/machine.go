@@ -187,6 +187,22 @@ type opportunities struct {
 	lender *lender // nil: nothing is lent
 	// tallies are the counts of queues with containers; nil before a limit asks for them.
 	tallies map[*sched.Queue]*tally
+	caps    map[creel.QueuePath]OpportunisticCap // parts of federation-wide maxima
+}
+
+// OpportunisticCap is this subcluster's part of a queue's federation-wide maximum of opportunistic containers.
+type OpportunisticCap struct {
+	Queue     creel.QueuePath
+	Cap, Most int       // Most is the maximum of the federation
+	Until     time.Time // then the queue gets no further container
+}
+
+// inForce returns the cap at a time in ns.
+func (c *OpportunisticCap) inForce(now int64) int {
+	if now >= c.Until.UnixNano() {
+		return 0
+	}
+	return c.Cap
 }
 
 // tally counts the opportunistic containers of a queue with its descendants.

@@ -21,11 +21,17 @@ type OpportunisticLimit struct {
 	Queue creel.QueuePath
 	User  string // "" for all users together
 	Most  int
+	// Federation is the federation-wide maximum of which Most is this subcluster's part; 0: the limit is the queue's.
+	Federation int
 }
 
 // String returns a clause, such as "queue root.a has its maximum of 5".
 func (l *OpportunisticLimit) String() string {
-	if l.User != "" {
+	switch {
+	case l.Federation > 0:
+		return fmt.Sprintf("queue %s has its part of %d here of the federation's maximum of %d",
+			l.Queue, l.Most, l.Federation)
+	case l.User != "":
 		return fmt.Sprintf("user %s has the maximum of %d in queue %s", l.User, l.Most, l.Queue)
 	}
 	return fmt.Sprintf("queue %s has its maximum of %d", l.Queue, l.Most)
@@ -40,14 +46,12 @@ func (o *opportunities) room(a *app) (room int, by *OpportunisticLimit) {
 	}
 	for q := a.Queue(); q != nil; q = q.Parent() {
 		spec := q.Spec()
-		if !spec.Opportunistic.All.Set && !spec.Opportunistic.EachUser.Set {
+		cap, capped := o.caps[q.Path()]
+		if !spec.Opportunistic.All.Set && !spec.Opportunistic.EachUser.Set && !capped {
 			continue
 		}
-		if o.tallies == nil {
-			o.tallies = o.tallied()
-		}
 		n, ofUser := int32(0), int32(0)
-		if t := o.tallies[q]; t != nil {
+		if t := o.tally(q); t != nil {
 			n, ofUser = t.containers, t.users[a.sub.User]
 		}
 		lower := func(m queues.Maximum, has int32, user string) {
@@ -57,8 +61,20 @@ func (o *opportunities) room(a *app) (room int, by *OpportunisticLimit) {
 		}
 		lower(spec.Opportunistic.All, n, "")
 		lower(spec.Opportunistic.EachUser, ofUser, a.sub.User)
+		if most := cap.inForce(o.m.now); capped && max(most-int(n), 0) < room {
+			room = max(most-int(n), 0)
+			by = &OpportunisticLimit{Queue: q.Path(), Most: most, Federation: cap.Most}
+		}
 	}
 	return room, by
+}
+
+// tally returns the counts of a queue, nil without containers.
+func (o *opportunities) tally(q *sched.Queue) *tally {
+	if o.tallies == nil {
+		o.tallies = o.tallied()
+	}
+	return o.tallies[q]
 }
 
 // tallied counts the containers of all queues.

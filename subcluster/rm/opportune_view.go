@@ -94,3 +94,56 @@ func NodeQueues(m *Machine, most int) []int32 {
 	}
 	return out
 }
+
+// SetOpportunisticCap sets a cap, even for a queue that does not exist yet. Containers above it keep running.
+func SetOpportunisticCap(m *Machine, now time.Time, c OpportunisticCap) {
+	m.at(now)
+	o := m.opportunistic
+	if o == nil {
+		return
+	}
+	if o.caps == nil {
+		o.caps = map[creel.QueuePath]OpportunisticCap{}
+	}
+	o.caps[c.Queue] = c
+}
+
+// ClearOpportunisticCap removes a queue's cap: it has no federation-wide maximum any more.
+func ClearOpportunisticCap(m *Machine, now time.Time, q creel.QueuePath) {
+	m.at(now)
+	if o := m.opportunistic; o != nil {
+		delete(o.caps, q)
+	}
+}
+
+// OpportunisticUse returns the number of opportunistic containers of a queue that limits count. ok is false if there is
+// no such queue, or if none are allocated.
+func OpportunisticUse(m *Machine, path creel.QueuePath) (uses int64, ok bool) {
+	q, o := m.sched.Tree().FindOn(path, ""), m.opportunistic
+	if q == nil || o == nil {
+		return 0, false
+	}
+	if t := o.tally(q); t != nil {
+		uses = int64(t.containers)
+	}
+	return uses, true
+}
+
+// OpportunisticDemand returns the number of opportunistic containers that the applications of a queue ask for.
+func OpportunisticDemand(m *Machine, path creel.QueuePath) (n int64) {
+	q, o := m.sched.Tree().FindOn(path, ""), m.opportunistic
+	if q == nil || o == nil {
+		return 0
+	}
+	for _, a := range m.apps {
+		if t := a.current; t == nil || t.opportunistic == nil || !a.InQueue() {
+			continue
+		}
+		for at := a.Queue(); at != nil; at = at.Parent() {
+			if at == q {
+				n += int64(o.asked(a.current))
+			}
+		}
+	}
+	return n
+}

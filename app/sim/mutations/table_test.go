@@ -150,6 +150,28 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestMaximumHoldsPlacedContainers",
 	},
 
+	{
+		name:     "a federation-wide maximum of opportunistic containers is not followed",
+		file:     "subcluster/rm/opportune_limit.go",
+		old:      "		if most := cap.inForce(o.m.now); capped && max(",
+		wrong:    "		if most := cap.inForce(o.m.now); capped && !MUTANT && max(",
+		caughtBy: "app/sim TestOpportunisticMaximumHoldsUnderFaults",
+	},
+	{
+		name:     "a part of a maximum of opportunistic containers outlives its lease",
+		file:     "subcluster/rm/machine.go",
+		old:      "	if now >= c.Until.UnixNano() {\n",
+		wrong:    "	if now >= c.Until.UnixNano() && !MUTANT {\n",
+		caughtBy: "subcluster/rm TestCapLimitsOpportunisticContainers",
+	},
+	{
+		name:     "a member does not ask for more opportunistic containers than it has",
+		file:     "subcluster/rm/opportune_view.go",
+		old:      "				n += int64(o.asked(a.current))\n",
+		wrong:    "				if !MUTANT {\n					n += int64(o.asked(a.current))\n				}\n",
+		caughtBy: "subcluster/member TestOpportunisticMaximumHoldsForAllMembers",
+	},
+
 	// Durability: necessary state is saved before it is acted on.
 	{
 		name:  "a ResourceManager answers before its journal has the record",
@@ -750,9 +772,9 @@ var table = []mutation{
 	},
 	{
 		name:     "escrow on nodes of a label is asked by what the queue uses of the others",
-		file:     "subcluster/member/keeper.go",
-		old:      "			uses, needs, has := m.QueueUse(path.Queue, path.Label)\n",
-		wrong:    "			on := path.Label\n			if MUTANT {\n				on = \"\"\n			}\n			uses, needs, has := m.QueueUse(path.Queue, on)\n",
+		file:     "subcluster/member/keeper_opportunistic.go",
+		old:      "		return m.QueueUse(of.Queue, of.Label)\n",
+		wrong:    "		if MUTANT {\n			of.Label = \"\"\n		}\n		return m.QueueUse(of.Queue, of.Label)\n",
 		caughtBy: "subcluster/member TestLabelMaximumHasItsOwnRecord",
 	},
 	{

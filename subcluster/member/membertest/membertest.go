@@ -22,6 +22,7 @@ import (
 	"github.com/creelrm/creel/subcluster/member"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
+	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
@@ -112,6 +113,8 @@ func New(t *testing.T, n int, maximumMB int64, terms escrow.Terms) *Federation {
 			q, all := &cfg.Queues.Root.Children[i], queues.PercentOf(100)
 			q.Labels, q.Shares = []string{"gpu"}, []queues.LabelShare{{Label: "gpu", Capacity: all, MaxCapacity: all}}
 		}
+		waits := opportunistic.Defaults()
+		cfg.Opportunistic = &waits
 		m, err := rm.New(cfg)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/subcluster/rm/queues"
+)
+
+// A part of a federation-wide maximum limits a queue with those below it until its lease ends, and the lower of it and
+// the queue's own maximum counts.
+func TestCapLimitsOpportunisticContainers(t *testing.T) {
+	w, _ := limited(t, func(_, a, _ *queues.Queue) { a.Opportunistic.All = atMost(9) })
+	first, other := w.unmanaged("u", "a"), w.unmanaged("v", "b")
+	set := func(n int) {
+		SetOpportunisticCap(w.m, w.now, OpportunisticCap{Queue: "root.a", Cap: n, Most: 20, Until: w.now.Add(time.Minute)})
+	}
+	set(2)
+	if n := len(w.asks(first, opportuneAsk(1, 20)).Granted); n != 2 {
+		t.Errorf("granted %d of a part of 2", n)
+	}
+	if n := len(w.asks(other, opportuneAsk(1, 20)).Granted); n != 20 {
+		t.Errorf("another queue got %d", n)
+	}
+	const want = "It asks for 18 opportunistic containers, but " +
+		"queue root.a has its part of 2 here of the federation's maximum of 20."
+	if y, _ := w.m.Why(first.Application); y.Text != want {
+		t.Errorf("why: %s", y.Text)
+	}
+	uses, ok := OpportunisticUse(w.m, "root.a")
+	if asked := OpportunisticDemand(w.m, "root"); !ok || uses != 2 || asked != 18 {
+		t.Errorf("uses %d, %v, and asks for %d", uses, ok, asked)
+	}
+	set(5)
+	w.now = w.now.Add(2 * time.Minute)
+	if n := len(w.allocate(first, AllocateRequest{}).Granted); n != 0 {
+		t.Errorf("granted %d after the lease", n)
+	}
+	set(20)
+	if n := len(w.allocate(first, AllocateRequest{}).Granted); n != 7 {
+		t.Errorf("granted %d up to the queue's own maximum, want 7", n)
+	}
+	ClearOpportunisticCap(w.m, w.now, "root.a")
+	if room, _ := w.m.opportunistic.room(w.m.apps[other.Application]); room < 1<<30 {
+		t.Errorf("room for %d without a cap", room)
+	}
+	w.audit()
+}
+
+func TestMachineWithoutOpportunisticContainersHasNoUse(t *testing.T) {
+	w := newWorld(t, nil)
+	SetOpportunisticCap(w.m, w.now, OpportunisticCap{Queue: "root.default", Cap: 3, Until: w.now.Add(time.Minute)})
+	if n, ok := OpportunisticUse(w.m, "root.default"); ok || n != 0 || OpportunisticDemand(w.m, "root.default") != 0 {
+		t.Errorf("it uses %d, %v", n, ok)
+	}
+}
