@@ -38,6 +38,16 @@ func (s *Scripts) Key(tag, name string) string { return s.store.key(tag, name) }
 func (s *Scripts) Write(ctx context.Context, sc *Script, keys []string, args ...any) ([]any, error) {
 	c := reading(sc.script, keys, args...)
 	c.write = true
+	return s.list(ctx, c)
+}
+
+// Read runs a script that writes nothing, at the primary. After a partition this may be a former primary.
+func (s *Scripts) Read(ctx context.Context, sc *Script, keys []string, args ...any) ([]any, error) {
+	return s.list(ctx, reading(sc.script, keys, args...))
+}
+
+// list performs a call whose answer is a list.
+func (s *Scripts) list(ctx context.Context, c *call) ([]any, error) {
 	v, err := s.store.do(ctx, c)
 	if err != nil {
 		return nil, err

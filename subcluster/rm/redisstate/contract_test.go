@@ -32,15 +32,20 @@ var names atomic.Int64
 // deployment is an empty state at a URL. The holders' number is their name.
 func deployment(url string, wait int, check time.Duration) statetest.Deployment {
 	name, holders := fmt.Sprint("rm", names.Add(1)), 0
-	return statetest.Deployment{Open: func() (state.Log, error) {
+	config := func() Config {
 		holders++
-		return Open(context.Background(), Config{
+		return Config{
 			Redis:  redis.Config{URL: url, Wait: wait},
 			Name:   name,
 			Holder: fmt.Sprint("holder ", holders),
 			Check:  check,
-		})
-	}}
+			Tail:   1000,
+		}
+	}
+	return statetest.Deployment{
+		Open:   func() (state.Log, error) { return Open(context.Background(), config()) },
+		Follow: func() (state.Follower, error) { return NewFollower(config()) },
+	}
 }
 
 func contract(t *testing.T, url string, wait int) {

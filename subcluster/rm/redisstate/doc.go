@@ -5,10 +5,12 @@
 //
 // # Keys
 //
-// Both keys are in one slot. NAME is the ResourceManager's name as a cluster or subcluster.
+// All keys are in one slot. NAME is the ResourceManager's name as a cluster or subcluster.
 //
 //	{creel:rm:NAME}:meta   hash: layout, epoch and name of the holder, number of the last group, time of the last write
+//	                       of a pair also the lease: name and process of its holder, its end, its term
 //	{creel:rm:NAME}:state  hash: the entries
+//	{creel:rm:NAME}:tail   stream of a pair: the number of a group, and the names of the entries that it changed
 //
 // # How it works
 //
@@ -20,6 +22,18 @@
 //
 // While Redis does not answer, transactions wait, and with them the responses that depend on them. The ResourceManager
 // serves everything else.
+//
+// # Followers
+//
+// The holder of a pair appends each group to a bounded tail. A [Follower] has a copy of all entries after a group. It
+// reads the names that later groups changed, and their present values, by one script. If the tail lacks a group, or
+// another process has opened the state, it reads all entries again. Lead opens the state and continues the copy only
+// if the previous holder is the one that the copy followed.
+//
+// # Lease
+//
+// A [Lease] decides which process of a pair may answer. Redis measures its term by its own clock. The epoch alone
+// protects the entries: a lease bounds the time in which a former holder still answers reads.
 //
 // # Durability
 //

@@ -10,7 +10,7 @@ import (
 )
 
 // groupArgs returns the arguments of groupScript. Of several operations on a key in the group only the last is sent.
-func groupArgs(epoch string, number int64, ops []byte) ([]any, error) {
+func groupArgs(epoch string, number int64, tail int, ops []byte) ([]any, error) {
 	last := map[string]int{} // operation by key
 	var all []state.Op
 	err := state.EachOp(ops, func(o state.Op) {
@@ -25,7 +25,7 @@ func groupArgs(epoch string, number int64, ops []byte) ([]any, error) {
 		return nil, err
 	}
 	sets := 0
-	args := make([]any, 3, 3+2*len(all))
+	args := make([]any, 4, 4+2*len(all))
 	for _, o := range all {
 		if !o.Delete {
 			args = append(args, o.Key, o.Value)
@@ -37,7 +37,7 @@ func groupArgs(epoch string, number int64, ops []byte) ([]any, error) {
 			args = append(args, o.Key)
 		}
 	}
-	args[0], args[1], args[2] = epoch, number, sets
+	args[0], args[1], args[2], args[3] = epoch, number, sets, tail
 	return args, nil
 }
 

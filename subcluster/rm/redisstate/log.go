@@ -26,6 +26,7 @@ type Config struct {
 	Name   string        // of the ResourceManager among all that use the prefix
 	Holder string        // this process, for messages
 	Check  time.Duration // interval in which an idle holder asks whether it still is one; 1 s
+	Tail   int           // groups that a holder keeps for followers, about; 0: none, so followers read all entries
 	Log    *slog.Logger  // nil: silent
 }
 
@@ -42,6 +43,7 @@ type Log struct {
 	scripts *redis.Scripts
 	keys    []string
 	epoch   string
+	copy    *mirror // of a follower, or nil; for Each
 	started atomic.Bool
 	// scan is scanPart. Tests interrupt it.
 	scan func(ctx context.Context, cursor string) (part []any, next string, err error)
@@ -58,18 +60,32 @@ type Log struct {
 var _ state.Log = (*Log)(nil)
 
 // Open makes this process the holder, and fences the previous one. It waits for Redis until the context ends.
-func Open(ctx context.Context, cfg Config) (*Log, error) {
-	cfg.Check = cmp.Or(cfg.Check, time.Second)
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
+func Open(ctx context.Context, cfg Config) (*Log, error) { return open(ctx, cfg, nil) }
+
+func (c Config) withDefaults() Config {
+	c.Check = cmp.Or(c.Check, time.Second)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
+	return c
+}
+
+// keysOf returns the keys of meta, of the entries, and of the tail.
+func keysOf(scripts *redis.Scripts, name string) []string {
+	tag := "rm:" + name
+	return []string{scripts.Key(tag, "meta"), scripts.Key(tag, "state"), scripts.Key(tag, "tail")}
+}
+
+// open is Open with the copy of a follower, or nil.
+func open(ctx context.Context, cfg Config, warm *mirror) (*Log, error) {
+	cfg = cfg.withDefaults()
 	scripts, err := redis.OpenScripts(cfg.Redis)
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{cfg: cfg, scripts: scripts, wake: make(chan struct{}, 1)}
+	l := &Log{cfg: cfg, scripts: scripts, copy: warm, wake: make(chan struct{}, 1)}
 	l.written.L, l.scan = &l.mu, l.scanPart
-	l.keys = []string{scripts.Key("rm:"+cfg.Name, "meta"), scripts.Key("rm:"+cfg.Name, "state")}
+	l.keys = keysOf(scripts, cfg.Name)
 	list, err := scripts.Write(ctx, openScript, l.keys, layout, cfg.Holder)
 	if err == nil {
 		err = l.opened(list)
@@ -87,8 +103,12 @@ func (l *Log) opened(list []any) (err error) {
 	}
 	l.epoch, _ = list[1].(string)
 	last, _ := list[2].(string)
-	l.number, err = strconv.ParseInt(last, 10, 64)
-	return err
+	if l.number, err = strconv.ParseInt(last, 10, 64); err != nil {
+		return err
+	}
+	previous, _ := list[3].(string)
+	l.copy.continued(previous, l.epoch)
+	return nil
 }
 
 // Health returns the findings about the deployment that an operator should know.
@@ -96,11 +116,7 @@ func (l *Log) Health(ctx context.Context) ([]statestore.Finding, error) { return
 
 // Each implements state.Log.
 func (l *Log) Each(f func(key string, value []byte) error) error {
-	ctx := context.Background()
-	entries, err := readWhole(
-		func(cursor string) ([]any, string, error) { return l.scan(ctx, cursor) },
-		func() (int64, error) { return l.count(ctx) },
-	)
+	entries, err := l.entries(context.Background())
 	if err != nil {
 		return fmt.Errorf("resource manager's state in Redis: %w", err)
 	}
@@ -110,6 +126,30 @@ func (l *Log) Each(f func(key string, value []byte) error) error {
 		}
 	}
 	return nil
+}
+
+// entries returns the follower's copy, brought up to date, or reads all entries.
+func (l *Log) entries(ctx context.Context) (map[string]string, error) {
+	m := l.copy
+	l.copy = nil
+	if m != nil {
+		current, err := m.update(ctx, l.scripts, l.keys)
+		if err != nil {
+			return nil, err
+		}
+		stored, err := l.count(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if current && m.number == l.number && int64(len(m.entries)) == stored {
+			return m.entries, nil
+		}
+		l.cfg.Log.Warn("the standby's copy of the state is not current: all entries are read")
+	}
+	return readWhole(
+		func(cursor string) ([]any, string, error) { return l.scan(ctx, cursor) },
+		func() (int64, error) { return l.count(ctx) },
+	)
 }
 
 func (l *Log) scanPart(ctx context.Context, cursor string) (part []any, next string, err error) {
@@ -229,7 +269,7 @@ func (l *Log) flush(ctx context.Context) error {
 
 // write sends a group until Redis has answered or the context ends.
 func (l *Log) write(ctx context.Context, number int64, ops []byte) error {
-	args, err := groupArgs(l.epoch, number, ops)
+	args, err := groupArgs(l.epoch, number, l.cfg.Tail, ops)
 	if err != nil {
 		return err
 	}

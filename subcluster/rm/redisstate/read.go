@@ -15,19 +15,10 @@ func readWhole(
 ) (map[string]string, error) {
 	var read, stored int64
 	for range maxReads {
-		entries := map[string]string{}
-		for cursor, more := "0", true; more; more = cursor != "0" {
-			part, next, err := scan(cursor)
-			if err != nil {
-				return nil, err
-			}
-			for i := 0; i+1 < len(part); i += 2 {
-				key, _ := part[i].(string)
-				entries[key], _ = part[i+1].(string)
-			}
-			cursor = next
+		entries, err := scanAll(scan)
+		if err != nil {
+			return nil, err
 		}
-		var err error
 		if stored, err = count(); err != nil {
 			return nil, err
 		}
@@ -37,4 +28,21 @@ func readWhole(
 	}
 	return nil, fmt.Errorf("%d of %d entries were read, %d times: start again when Redis has ended its failovers",
 		read, stored, maxReads)
+}
+
+// scanAll scans all entries once.
+func scanAll(scan func(cursor string) (part []any, next string, err error)) (map[string]string, error) {
+	entries := map[string]string{}
+	for cursor, more := "0", true; more; more = cursor != "0" {
+		part, next, err := scan(cursor)
+		if err != nil {
+			return nil, err
+		}
+		for i := 0; i+1 < len(part); i += 2 {
+			key, _ := part[i].(string)
+			entries[key], _ = part[i+1].(string)
+		}
+		cursor = next
+	}
+	return entries, nil
 }

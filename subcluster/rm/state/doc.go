@@ -16,6 +16,15 @@
 //  5. Confirm returns nil only if no other process was the holder when it was called. A holder calls it after a pause,
 //     before it answers anything.
 //
+// # Promises of a Follower
+//
+// A shared state can be followed: a standby has a copy of the entries, so that its takeover reads only the latest
+// changes.
+//
+//  1. Follow and the copy never disturb the holder.
+//  2. Lead is an opening: it fences the previous holder. Each of the returned Log then returns exactly the entries of
+//     promise 2 above, whatever the copy was.
+//
 // # The holder's duties
 //
 //  1. Open the state, and read the entries with Each.

@@ -17,6 +17,16 @@ var (
 	ErrLost = errors.New("the state has lost acknowledged changes")
 )
 
+// Follower is the copy of a shared state that another process holds. The package's comment has its promises.
+type Follower interface {
+	// Follow brings the copy up to date. After an error the copy may be older.
+	Follow(ctx context.Context) error
+	// Lead makes this process the holder, and passes the copy to the returned Log.
+	Lead(ctx context.Context) (Log, error)
+	// Close releases the follower. Logs of Lead stay open.
+	Close() error
+}
+
 // Log is the state as its holder uses it. The package's comment has its promises.
 type Log interface {
 	// Each calls f for every entry in the order of the keys. Call it before Run.

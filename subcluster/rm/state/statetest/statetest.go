@@ -28,6 +28,8 @@ type Deployment struct {
 	Open func() (state.Log, error)
 	// Exclusive: Open fails while there is a holder. Else it fences the holder.
 	Exclusive bool
+	// Follow makes a follower; nil if the state has none.
+	Follow func() (state.Follower, error)
 }
 
 // Holder is an open log with its Run goroutine.
@@ -98,8 +100,14 @@ func (d Deployment) Content(t tester) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return content(t, l)
+}
+
+// content reads the entries of an opened log, and closes it.
+func content(t tester, l state.Log) map[string]string {
+	t.Helper()
 	got, last := map[string]string{}, ""
-	err = l.Each(func(key string, value []byte) error {
+	err := l.Each(func(key string, value []byte) error {
 		if key <= last && len(got) > 0 {
 			return fmt.Errorf("%q follows %q", key, last)
 		}
@@ -135,6 +143,8 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"CommitsAfterTheEndFail", afterTheEnd},
 		{"OneHolderAtATime", oneHolder},
 		{"StateEqualsAMap", equalsMap},
+		{"FollowerLeads", followerLeads},
+		{"FollowedStateEqualsAMap", followedEqualsMap},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, open(t)) })
 	}
