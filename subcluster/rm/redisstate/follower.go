@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/redis"
 	"github.com/creelrm/creel/subcluster/rm/state"
 )
@@ -80,6 +81,11 @@ func (f *Follower) Lead(ctx context.Context) (state.Log, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// Health returns the findings about the deployment that an operator should know.
+func (f *Follower) Health(ctx context.Context) ([]statestore.Finding, error) {
+	return f.scripts.Health(ctx)
 }
 
 // Close implements state.Follower.

@@ -57,8 +57,8 @@ func followerLeads(t *testing.T, d Deployment) {
 	}
 }
 
-// followedEqualsMap is the property: whenever followers follow, and whoever held the state in between, a follower that
-// leads has the entries of a plain map.
+// followedEqualsMap is the property: whenever followers follow, and however many processes held the state in between, a
+// follower that leads has the entries of a plain map.
 func followedEqualsMap(t *testing.T, d Deployment) {
 	if d.Follow == nil {
 		t.Skip("the state cannot be followed")
