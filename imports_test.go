@@ -231,6 +231,8 @@ var rules = map[string]rule{
 	"subcluster/rm/transfer": {
 		imports: []string{".", "subcluster/rm/state", "subcluster/rm/turn"},
 	},
+	"subcluster/rm/pair":            {pure: true},
+	"subcluster/rm/pair/server":     {imports: []string{".", "internal/pauseclock", "subcluster/rm/pair"}},
 	"subcluster/rm/state/statetest": {imports: []string{"internal/propertytest", "subcluster/rm/state"}},
 	"subcluster/rm/server": {
 		imports: []string{
