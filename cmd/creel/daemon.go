@@ -293,6 +293,13 @@ func rmCommand() *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
+				if conf.Pair != nil {
+					p, err := role.NewRMPair(conf)
+					if err != nil {
+						return nil, err
+					}
+					return &p.Service, nil
+				}
 				r, err := role.NewRM(conf)
 				if err != nil {
 					return nil, err

@@ -351,7 +351,9 @@ var ignoredRows = []ignoredRow{
 		keys: []string{
 			"hadoop.zk.**", "yarn.resourcemanager.zk-client-ssl.**", "yarn.resourcemanager.zk-state-store.**",
 			"yarn.resourcemanager.zk-appid-node.**", "yarn.resourcemanager.zk-delegation-token-node.**",
-			"yarn.resourcemanager.zk-max-znode-size.**", "yarn.resourcemanager.ha.automatic-failover.**",
+			"yarn.resourcemanager.zk-max-znode-size.**", "yarn.resourcemanager.ha.automatic-failover.embedded",
+			"yarn.resourcemanager.ha.automatic-failover.zk-base-path",
+			"yarn.resourcemanager.ha.curator-leader-elector.**",
 			"yarn.resourcemanager.ha.failover-controller.**", "yarn.scheduler.configuration.zk-store.**",
 		},
 		effect: Lists, why: noZooKeeper,

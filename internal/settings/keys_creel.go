@@ -131,6 +131,13 @@ var creelRMKeys = []Setting{
 		Doc:  "A file with the password of that Redis, instead of one in creel.rm.state.url.",
 	},
 	{
+		Key:     "creel.rm.ha.lease",
+		Type:    Duration,
+		Default: "5s",
+		Doc: "The time after which the standby of a pair takes over from a silent active one, the same at both. An " +
+			"active one whose process pauses longer, or cannot reach Redis for as long, becomes standby.",
+	},
+	{
 		Key:     "creel.rm.journal.sync",
 		Type:    Bool,
 		Default: "true",

@@ -552,15 +552,23 @@ var rmAddressKeys = []Setting{
 		Key:     "yarn.resourcemanager.ha.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc: "Whether several ResourceManagers form an HA pair. An agent uses it to find Hadoop's; creel's own " +
-			"ResourceManager refuses to start with true.",
+		Doc: "Whether several ResourceManagers form an HA pair. An agent uses it to find Hadoop's. A pair of creel's " +
+			"needs its state in Redis: creel.rm.state.url.",
 	},
 	{
 		Key:  "yarn.resourcemanager.ha.rm-ids",
 		Type: List,
-		Doc:  "The names of a pair's ResourceManagers, two or more, for the pair's agent.",
+		Doc:  "The names of a pair's ResourceManagers, two or more.",
 	},
-	{Key: "yarn.resourcemanager.ha.id", Type: String, Doc: "The name of this ResourceManager within its pair."},
+	{
+		Key: "yarn.resourcemanager.ha.id", Type: String,
+		Doc: "The name of this ResourceManager within its pair. It is required: creel does not derive it from addresses.",
+	},
+	{
+		Key: "yarn.resourcemanager.ha.automatic-failover.enabled", Type: Bool, Default: "true",
+		Doc: "Whether a standby becomes active by itself when the lease of the active one ends. Otherwise " +
+			"yarn rmadmin -transitionToActive makes it active.",
+	},
 	{
 		Key:  "yarn.resourcemanager.hostname.*",
 		Type: String,

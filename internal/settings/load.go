@@ -568,6 +568,17 @@ func (s *Settings) AddressOf(key, id string) string {
 	return joinHostPort(host, row.Port)
 }
 
+// ListenOf is Listen for the ResourceManager with an id in an HA pair.
+func (s *Settings) ListenOf(key, id, bindHostKey string) string {
+	address := s.AddressOf(key, id)
+	bind, _ := s.typed(bindHostKey, String)
+	if bind == "" || address == "" {
+		return address
+	}
+	_, port, _ := ParseAddress(address, 0)
+	return joinHostPort(bind, port)
+}
+
 // Listen returns the address to listen on for an Address setting. If bindHostKey (such as
 // yarn.resourcemanager.bind-host) is set, it is the setting's port on that host. Otherwise it is the address itself.
 func (s *Settings) Listen(key, bindHostKey string) string {

@@ -131,9 +131,6 @@ var notInForce = []inactiveRows{
 	}},
 	{WithoutEffect, "the script gets one host at a time", []string{"net.topology.script.number.args"}},
 
-	{WithoutEffect, "an agent represents both of a pair, and creel's own ResourceManagers form none", []string{
-		"yarn.resourcemanager.ha.id",
-	}},
 	{NotYet, twoKeys, []string{
 		"yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs",
 		"yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs",

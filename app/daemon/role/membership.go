@@ -70,7 +70,7 @@ func membershipSettings(
 	if err != nil {
 		return nil, err
 	}
-	host, err := hostOf(s.Address("yarn.resourcemanager.address"))
+	host, err := hostOf(addressAt(s, "yarn.resourcemanager.address"))
 	if err != nil {
 		return nil, err
 	}

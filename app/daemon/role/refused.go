@@ -210,10 +210,10 @@ var refusals = []refusal{
 		},
 	},
 	{
-		key: "yarn.resourcemanager.ha.enabled", roles: onRM, example: "true",
-		why:     "creel's ResourceManagers do not elect a leader: two would be two clusters with the same nodes",
-		try:     "set false and start one; its journal (--data) brings it back after a crash",
-		refused: is("yarn.resourcemanager.ha.enabled", "true"),
+		key: haEnabled, roles: onRM, example: "true",
+		why:     "the settings of the pair are incomplete: two ResourceManagers would be two clusters with the same nodes",
+		try:     "set the missing keys, by docs/operations/redis.md; or set false and start one",
+		refused: incompletePair,
 	},
 	{
 		key: stateURL, roles: onRM, example: "redis://r:6379", with: []string{"creel.rm.data=/var/lib/creel"},

@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/app/daemon/tracing"
 	"github.com/creelrm/creel/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/httpguard"
+	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/spnego"
@@ -28,6 +29,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/rest"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
 	"github.com/creelrm/creel/subcluster/rm/server"
+	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
 // RMConfig is the configuration of a ResourceManager.
@@ -42,6 +44,7 @@ type RMConfig struct {
 	AllowedHosts []string
 	WebServer    webserver.Config
 	Membership   *Membership // nil: not in a federation
+	Pair         *PairConfig // nil: not in an HA pair
 	Secrets      []string    // files that others should not read
 	Log          *slog.Logger
 }
@@ -77,7 +80,7 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 	c := RMConfig{
 		RM:           conf,
 		Ports:        ports,
-		Web:          s.Listen(rmWeb(s), "yarn.resourcemanager.bind-host"),
+		Web:          listenAt(s, rmWeb(s)),
 		WebKey:       rmWeb(s),
 		AllowedHosts: s.List("creel.http.allowed-hosts"),
 		REST: rest.Config{
@@ -115,8 +118,15 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 	if c.RM.ClusterID == "" {
 		c.RM.ClusterID = string(id)
 	}
-	if c.RM.State, err = sharedState(s, stateName(s), c.Log); err != nil {
+	shared, err := sharedState(s, stateName(s), c.Log)
+	if err != nil {
 		return RMConfig{}, s.Problem(stateURL, err.Error(), "")
+	}
+	if shared != nil {
+		c.RM.State = func() (state.Log, error) { return openShared(*shared) }
+	}
+	if s.Bool(haEnabled) {
+		c.Pair = pairConfig(s, *shared, store)
 	}
 	return c, nil
 }
@@ -129,9 +139,37 @@ type RM struct {
 	shared bool   // the state is in Redis
 }
 
-// NewRM assembles a ResourceManager: its server, its web port and, in a
-// federation, its membership.
-func NewRM(c RMConfig) (_ *RM, err error) {
+// NewRM assembles a ResourceManager that is not in an HA pair: its server, its web port and, in a federation, its
+// membership.
+func NewRM(c RMConfig) (*RM, error) {
+	if c.Pair != nil {
+		return nil, errors.New("resource manager: it is in an HA pair, and would be assembled alone")
+	}
+	r, p, err := newRM(c)
+	if err != nil {
+		return nil, err
+	}
+	web, err := addSite(&r.Service, c.WebKey, c.Web, p.mux, p.site, c.WebServer)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	c.TLS.watch(&r.Service, c.Log)
+	r.publish(c, p.alone, server.Addresses{Web: web})
+	return r, nil
+}
+
+// webAddress is the setting of the web port.
+const webAddress = "yarn.resourcemanager.webapp.address"
+
+// rmParts are the parts of a ResourceManager that its web port and its membership need.
+type rmParts struct {
+	mux   *chi.Mux
+	site  *pages.Site
+	alone *aloneCheck
+}
+
+// newRM assembles a ResourceManager without its web port. publish completes it.
+func newRM(c RMConfig) (_ *RM, _ *rmParts, err error) {
 	r := &RM{Service: daemon.Service{Health: health.New()}, dir: c.RM.Dir, shared: c.RM.State != nil}
 	defer func() {
 		if err != nil {
@@ -146,7 +184,7 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 		}
 	}
 	if r.Server, ports, err = rmrpc.Open(c.RM, c.Ports); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var alone *aloneCheck
 	if m := c.Membership; m != nil {
@@ -198,13 +236,13 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 	if login, ok := c.WebServer.Tickets.(*spnego.Login); ok {
 		login.Tokens = func(text string) (httpguard.Login, error) { return server.TokenLogin(r.Server, text) }
 	}
-	web, err := addSite(&r.Service, c.WebKey, c.Web, mux, dash.New(api), c.WebServer)
-	if err != nil {
-		return nil, err
-	}
-	c.TLS.watch(&r.Service, c.Log)
-	r.Server.SetAddresses(server.Addresses{Web: web})
-	a := r.Server.Addresses()
+	return r, &rmParts{mux, dash.New(api), alone}, nil
+}
+
+// publish names the addresses of the ports that newRM did not bind, and joins the federation.
+func (r *RM) publish(c RMConfig, alone *aloneCheck, bound server.Addresses) {
+	r.Server.SetAddresses(bound)
+	a, web := r.Server.Addresses(), bound.Web
 	r.Entries = []daemon.Entry{daemon.NewEntry("rm", map[string]string{
 		"client":    a.Client,
 		"scheduler": a.Scheduler,
@@ -221,7 +259,6 @@ func NewRM(c RMConfig) (_ *RM, err error) {
 			Web:       web,
 		}, alone, c.Log)
 	}
-	return r, nil
 }
 
 // proxyTimeout is the time for which the web proxy waits for an AM; 0: no limit.

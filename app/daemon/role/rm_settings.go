@@ -29,10 +29,10 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		return server.Config{}, rmrpc.Config{}, err
 	}
 	ports := rmrpc.Config{
-		Client:      s.Listen("yarn.resourcemanager.address", "yarn.resourcemanager.bind-host"),
-		Scheduler:   s.Listen("yarn.resourcemanager.scheduler.address", "yarn.resourcemanager.bind-host"),
-		Tracker:     s.Listen("yarn.resourcemanager.resource-tracker.address", "yarn.resourcemanager.bind-host"),
-		Admin:       s.Listen("yarn.resourcemanager.admin.address", "yarn.resourcemanager.bind-host"),
+		Client:      listenAt(s, "yarn.resourcemanager.address"),
+		Scheduler:   listenAt(s, "yarn.resourcemanager.scheduler.address"),
+		Tracker:     listenAt(s, "yarn.resourcemanager.resource-tracker.address"),
+		Admin:       listenAt(s, "yarn.resourcemanager.admin.address"),
 		Distributed: s.Bool(distributedScheduling),
 		RPC: RPCLimits(s,
 			"yarn.resourcemanager.client.thread-count",

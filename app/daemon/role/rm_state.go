@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/redis"
 	"github.com/creelrm/creel/subcluster/rm/redisstate"
 	"github.com/creelrm/creel/subcluster/rm/state"
@@ -46,9 +47,8 @@ func stateName(s *settings.Settings) string {
 	return s.String("yarn.resourcemanager.cluster-id")
 }
 
-// sharedState reads the settings of a state in Redis. The returned function opens it and fences its previous holder;
-// it is nil if the state is a journal.
-func sharedState(s *settings.Settings, name string, log *slog.Logger) (func() (state.Log, error), error) {
+// sharedState reads the settings of a state in Redis; nil if the state is a journal.
+func sharedState(s *settings.Settings, name string, log *slog.Logger) (*redisstate.Config, error) {
 	if s.String(stateURL) == "" {
 		return nil, nil
 	}
@@ -56,7 +56,13 @@ func sharedState(s *settings.Settings, name string, log *slog.Logger) (func() (s
 	if err != nil {
 		return nil, err
 	}
-	return func() (state.Log, error) { return openShared(conf, name, log) }, nil
+	host, err := os.Hostname()
+	if err != nil {
+		host = "(unknown host)"
+	}
+	return &redisstate.Config{
+		Redis: conf, Name: name, Holder: fmt.Sprintf("process %d on %s", os.Getpid(), host), Log: log,
+	}, nil
 }
 
 // sharedRedis reads the settings of the Redis that has the state of a ResourceManager.
@@ -77,27 +83,29 @@ func sharedRedis(s *settings.Settings, name string, log *slog.Logger) (conf redi
 	return conf, err
 }
 
-// openShared opens a state in Redis, and logs what the deployment may lose.
-func openShared(conf redis.Config, name string, log *slog.Logger) (state.Log, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "(unknown host)"
-	}
+// openShared opens a state in Redis, and fences its previous holder.
+func openShared(c redisstate.Config) (state.Log, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), storePatience)
 	defer cancel()
-	l, err := redisstate.Open(ctx, redisstate.Config{
-		Redis: conf, Name: name, Holder: fmt.Sprintf("process %d on %s", os.Getpid(), host), Log: log,
-	})
+	l, err := redisstate.Open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	found, err := l.Health(ctx)
+	logHealth(ctx, c, l.Health)
+	return l, nil
+}
+
+// logHealth logs what the Redis of a state may lose.
+func logHealth(
+	ctx context.Context, c redisstate.Config, health func(context.Context) ([]statestore.Finding, error),
+) {
+	log := c.Log
+	found, err := health(ctx)
 	if err != nil {
 		log.Warn("failed to check the Redis of the ResourceManager's state", "error", err)
 	}
 	for _, f := range found {
 		log.Warn("the Redis of the ResourceManager's state: "+f.What, "problem", f.Name, "try", f.Try)
 	}
-	log.Info("the ResourceManager's state is in Redis", "name", name, "problems", len(found))
-	return l, nil
+	log.Info("the ResourceManager's state is in Redis", "name", c.Name, "problems", len(found))
 }

@@ -46,13 +46,13 @@ func OpenStopped(ctx context.Context, s *settings.Settings, create bool) (l stat
 
 func openStoppedShared(ctx context.Context, s *settings.Settings) (l state.Log, name string, err error) {
 	id := stateName(s)
-	conf, err := sharedRedis(s, id, slog.Default())
+	shared, err := sharedState(s, id, slog.Default())
 	if err != nil {
 		return nil, "", s.Problem(stateURL, err.Error(), "")
 	}
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
-	holder, err := redisstate.InUse(ctx, redisstate.Config{Redis: conf, Name: id})
+	holder, err := redisstate.InUse(ctx, *shared)
 	if err != nil {
 		return nil, "", err
 	}
@@ -63,6 +63,6 @@ func openStoppedShared(ctx context.Context, s *settings.Settings) (l state.Log, 
 			Try:  "stop that ResourceManager, then repeat the command",
 		}
 	}
-	l, err = openShared(conf, id, slog.Default())
+	l, err = openShared(*shared)
 	return l, "the state of " + id + " in Redis", err
 }

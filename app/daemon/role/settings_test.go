@@ -98,6 +98,10 @@ func readBy(t *testing.T) map[string]bool {
 		run(&rm.Service, err)
 	}
 
+	if c, err := RMSettings(load(append(pairDefines, "creel.rm.data=")...), nil); err != nil || c.Pair == nil {
+		t.Fatal(err)
+	}
+
 	secure := append(append(kerberosDefines(t), webDefines(t)...), "creel.store.url=memory")
 	if _, err := RMSettings(load(secure...), nil); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,8 @@ import (
 )
 
 // Lease is the right to lead, of one process at a time. The server's clock alone decides when it ends. A process that
-// took it must count its term from before the call, by a clock that does not stop. No clocks of two machines are compared.
+// took it must count its term from before the call, by a clock that does not stop. No clocks of two machines are
+// compared.
 type Lease struct {
 	cfg     Config
 	scripts *redis.Scripts

@@ -31,13 +31,25 @@ func (h *Handler) info(w http.ResponseWriter, r *http.Request) {
 	send(w, r, http.StatusOK, *body)
 }
 
+// StandbyInfo serves the document of the standby of a pair about itself.
+func StandbyInfo(started time.Time) http.HandlerFunc {
+	h := &Handler{}
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Content-Type"] = contentType(r)
+		send(w, r, http.StatusOK, clusterInfo(h, r, started.UnixMilli(), "STANDBY"))
+	}
+}
+
 func (h *Handler) infoBody(r *http.Request) []byte {
-	started := h.s.Started().UnixMilli()
+	return clusterInfo(h, r, h.s.Started().UnixMilli(), "ACTIVE")
+}
+
+func clusterInfo(h *Handler, r *http.Request, started int64, haState string) []byte {
 	return h.document(r, "clusterInfo", rooted, func(w *writer) {
 		w.Int("id", started)
 		w.Int("startedOn", started)
 		w.Text("state", "STARTED")
-		w.Text("haState", "ACTIVE")
+		w.Text("haState", haState)
 		w.Text("rmStateStoreName", "creel journal")
 		w.Text("resourceManagerVersion", version)
 		w.Text("resourceManagerBuildVersion", version+" by creel")

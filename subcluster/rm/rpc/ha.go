@@ -37,7 +37,7 @@ func (p *haHandler) TransitionToActive(
 // notHA is the error of a ResourceManager without a peer for orders that it cannot carry out.
 func notHA() error {
 	return hrpc.Errorf(
-		"org.apache.hadoop.ha.ServiceFailedException",
+		classServiceFailed,
 		"HA is not enabled: there is no other ResourceManager to take over",
 	)
 }

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/subcluster/rm/server"
@@ -25,6 +27,9 @@ type Config struct {
 	// yarn.nodemanager.distributed-scheduling.enabled.
 	Distributed bool
 
+	// Pair is the server's pair, or nil. Its admin port is that of ListenAdmin.
+	Pair *server.Pair
+
 	// RPC are the limits of each protocol. Services, Simple, Tokens and similar fields are set here. With Kerberos no
 	// port accepts SIMPLE; Protections apply to the ports that accept tokens.
 	RPC hrpc.Config
@@ -33,8 +38,9 @@ type Config struct {
 	Node func(who *hrpc.Identity, remote netip.Addr) error
 }
 
-// Ports are the four protocols of a ResourceManager with their listeners.
-type Ports struct{ ports [4]port }
+// Ports are the four protocols of a ResourceManager with their listeners. The active one of a pair has three: the
+// admin port stays open at the standby, see ListenAdmin.
+type Ports struct{ ports []port }
 
 // port is one protocol with its listener.
 type port struct {
@@ -47,11 +53,11 @@ type port struct {
 // calls Close.
 func Listen(s *server.Server, cfg Config) (*Ports, error) {
 	base := func(services ...hrpc.Service) hrpc.Config {
-		c := cfg.RPC
-		c.Services, c.Simple, c.Tokens, c.Protections = services, c.Kerberos == nil, nil, nil
-		c.ErrorOf = errorOf
+		c := plainPort(cfg, s.Logger(), services...)
 		c.Impersonate = s.Impersonate
-		c.Logger = s.Logger()
+		if p := cfg.Pair; p != nil {
+			c.Interceptors = append(slices.Clone(c.Interceptors), refuseAtStandby(p))
+		}
 		return c
 	}
 	client := base(clientService(s))
@@ -64,16 +70,45 @@ func Listen(s *server.Server, cfg Config) (*Ports, error) {
 	scheduler.Tokens, scheduler.Protections = s.CheckAMRM, cfg.RPC.Protections
 	tracker := base(nodeService(s))
 	tracker.Authorize = both(cfg.Node, tracker.Authorize)
-	p := &Ports{}
-	for i, c := range []struct {
-		name, address string
-		cfg           hrpc.Config
-	}{
+	wanted := []protocol{
 		{"client", cfg.Client, client},
 		{"scheduler", cfg.Scheduler, scheduler},
 		{"tracker", cfg.Tracker, tracker},
-		{"admin", cfg.Admin, base(adminService(s), haService(s))},
-	} {
+	}
+	if cfg.Pair == nil {
+		wanted = append(wanted, protocol{"admin", cfg.Admin, base(adminService(s), haService(s))})
+	}
+	p, err := bind(wanted...)
+	if err != nil {
+		return nil, err
+	}
+	a := server.Addresses{Client: p.at(0), Scheduler: p.at(1), Tracker: p.at(2)}
+	if len(p.ports) > 3 {
+		a.Admin = p.at(3)
+	}
+	s.SetAddresses(a)
+	return p, nil
+}
+
+// plainPort is the configuration of a port whose clients have no tokens.
+func plainPort(cfg Config, log *slog.Logger, services ...hrpc.Service) hrpc.Config {
+	c := cfg.RPC
+	c.Services, c.Simple, c.Tokens, c.Protections = services, c.Kerberos == nil, nil, nil
+	c.ErrorOf = errorOf
+	c.Logger = log
+	return c
+}
+
+// protocol is a port that is not bound yet.
+type protocol struct {
+	name, address string
+	cfg           hrpc.Config
+}
+
+// bind binds ports, or none of them.
+func bind(wanted ...protocol) (*Ports, error) {
+	p := &Ports{}
+	for _, c := range wanted {
 		if c.address == "" {
 			return nil, errors.Join(
 				fmt.Errorf("resource manager: the %s address is not set; use 127.0.0.1:0 for any port", c.name),
@@ -88,12 +123,13 @@ func Listen(s *server.Server, cfg Config) (*Ports, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("resource manager: %s protocol: %w", c.name, err), p.Close())
 		}
-		p.ports[i] = port{name: c.name, server: rpc, listener: l}
+		p.ports = append(p.ports, port{name: c.name, server: rpc, listener: l})
 	}
-	at := func(i int) string { return p.ports[i].listener.Addr().String() }
-	s.SetAddresses(server.Addresses{Client: at(0), Scheduler: at(1), Tracker: at(2), Admin: at(3)})
 	return p, nil
 }
+
+// at returns the address of a port.
+func (p *Ports) at(i int) string { return p.ports[i].listener.Addr().String() }
 
 // authorizer is hrpc.Config's Authorize.
 type authorizer = func(who *hrpc.Identity, protocol string, remote netip.Addr) error
@@ -150,9 +186,7 @@ func (p *Ports) Run(ctx context.Context) error {
 func (p *Ports) Close() error {
 	var errs []error
 	for _, port := range p.ports {
-		if port.listener != nil {
-			errs = append(errs, port.listener.Close())
-		}
+		errs = append(errs, port.listener.Close())
 	}
 	return errors.Join(errs...)
 }

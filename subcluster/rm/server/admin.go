@@ -4,6 +4,8 @@ package server
 
 import (
 	"context"
+	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -14,11 +16,33 @@ import (
 // Administer carries out an administrator's order. The caller must be an administrator; the audit line is written in
 // any case.
 func (s *Server) Administer(who Caller, name string, order func() error) (err error) {
-	defer func() { s.Audit(who, name, "AdminService", err) }()
-	if !s.access.isAdmin(who.User) {
+	return (&Gate{s.access, s.log}).Administer(who, name, order)
+}
+
+// Gate checks administrators where no Server runs: at the standby of a pair.
+type Gate struct {
+	access *access
+	log    *slog.Logger
+}
+
+// NewGate makes a gate with the rules of a server's configuration.
+func NewGate(cfg Config) *Gate {
+	cfg = cfg.withDefaults()
+	return &Gate{newAccess(cfg), cfg.Logger}
+}
+
+// Administer is Server.Administer.
+func (g *Gate) Administer(who Caller, name string, order func() error) (err error) {
+	defer func() { audited(g.log, who, name, "AdminService", err) }()
+	if !g.access.isAdmin(who.User) {
 		return denied("User %s doesn't have permission to call '%s'", who.User, name)
 	}
 	return order()
+}
+
+// Impersonate is Server.Impersonate.
+func (g *Gate) Impersonate(real, effective string, remote netip.Addr) error {
+	return g.access.impersonate(real, effective, remote)
 }
 
 // RefreshQueues reads the queues and the placement rules again and puts them in force. It is rejected if calls may

@@ -28,6 +28,10 @@ type Caller struct {
 
 // Audit writes the audit line of a change: user, address, operation, target, and result.
 func (s *Server) Audit(who Caller, operation, target string, err error) {
+	audited(s.log, who, operation, target, err)
+}
+
+func audited(log *slog.Logger, who Caller, operation, target string, err error) {
 	l := audit.Line{
 		User: who.User, RealUser: who.RealUser, Operation: operation, Target: target,
 		Request: who.Request, Context: who.Context, Trace: who.Trace,
@@ -39,7 +43,7 @@ func (s *Server) Audit(who Caller, operation, target string, err error) {
 		l.ForwardedFor = who.Forwarded.String()
 	}
 	l.Result, l.Error = audit.Of(err)
-	l.Log(s.log)
+	l.Log(log)
 }
 
 // denied returns a denial in YARN's form: a YarnException whose text begins with the class of its cause.

@@ -28,6 +28,9 @@ type Config struct {
 	// State, if set, opens a shared state instead of the journal, and makes this process its holder.
 	State func() (state.Log, error)
 
+	// Pair, if set, makes the server the active one of an HA pair.
+	Pair *Pair
+
 	// MaxSubmission limits a submission's message, in bytes; 0 is 32 MB. It is yarn.router.asc-interceptor-max-size,
 	// as at routers.
 	MaxSubmission int64
@@ -98,6 +101,14 @@ type Config struct {
 	Mailbox int // limit of events that wait for the machine; above it callers get "busy"; 65,536
 
 	Logger *slog.Logger
+}
+
+// Pair is the HA pair of an active ResourceManager.
+type Pair struct {
+	ID string // of this ResourceManager: yarn.resourcemanager.ha.id
+	// Leads reports whether this process may answer. While it is false, no answer leaves the server, and the server
+	// ends.
+	Leads func() bool
 }
 
 // Secure is the configuration of a server whose callers log in.

@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -97,7 +98,7 @@ func (s *Server) call(e event) error {
 	if err != nil || sooner || !s.box.empty() {
 		s.box.poke() // own finds the same error, sets its timer, or continues
 	}
-	if answer != nil {
+	if answer != nil && s.cfg.Pair.mayAnswer() {
 		answer()
 	}
 	return nil
@@ -124,6 +125,10 @@ const minLoggedStep = time.Second
 func (s *Server) turn(events []event) error {
 	if failed := s.durability.failed.Load(); failed != nil {
 		return *failed
+	}
+	if !s.cfg.Pair.mayAnswer() {
+		s.fail(errNotLeading)
+		return errNotLeading
 	}
 	read := time.Now()
 	now, d := s.now(read), s.awake.Observe(read)
@@ -213,10 +218,18 @@ func (s *Server) respond(answers []func()) {
 func (s *Server) responder() {
 	for answers := range s.answers {
 		for _, answer := range answers {
-			answer()
+			if s.cfg.Pair.mayAnswer() { // this process may have been paused since the turn
+				answer()
+			}
 		}
 	}
 }
+
+// errNotLeading ends a server that may not answer any more.
+var errNotLeading = errors.New("resource manager: the lease of the pair has ended")
+
+// mayAnswer reports whether this process may answer. Outside a pair it always may.
+func (p *Pair) mayAnswer() bool { return p == nil || p.Leads() }
 
 // refuseRest drops all waiting events: the machine has no owner any more. Events with a response do not run; their
 // callers see the connection end.

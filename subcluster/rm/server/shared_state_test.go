@@ -58,3 +58,37 @@ func TestFencedServerAnswersNothingAfterPause(t *testing.T) {
 		})
 	}
 }
+
+// A turn was made while the process led, and its lease has ended before the answer is sent, or before the next turn.
+func TestServerWithoutLeaseAnswersNothing(t *testing.T) {
+	leads := true
+	s, err := New(Config{
+		ClusterID: "test", Machine: rm.Defaults(),
+		Pair: &Pair{ID: "rm1", Leads: func() bool { return leads }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	answers := 0
+	event := func(*rm.Machine, time.Time) func() { return func() { answers++ } }
+	if err := s.call(event); err != nil || answers != 1 {
+		t.Fatalf("the leader sent %d answers: %v", answers, err)
+	}
+	lost := func(*rm.Machine, time.Time) func() {
+		leads = false
+		return func() { answers++ }
+	}
+	if err := s.call(lost); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.call(event); err != nil {
+		t.Fatal(err)
+	}
+	if answers != 1 {
+		t.Errorf("%d answers were sent without the lease", answers-1)
+	}
+	if err := s.turn(nil); !errors.Is(err, errNotLeading) {
+		t.Errorf("the next turn returned %v", err)
+	}
+}

@@ -267,7 +267,8 @@ func (s *Server) follow(ctx context.Context) {
 		if s.Status().Role == pair.Standby {
 			err := s.cfg.Follow(ctx)
 			if err != nil && !failing && ctx.Err() == nil {
-				s.cfg.Log.Warn("failed to follow the state: a takeover would read all of it", "id", s.cfg.ID, "error", err)
+				s.cfg.Log.Warn("failed to follow the state: a takeover would read all of it",
+					"id", s.cfg.ID, "error", err)
 			}
 			failing = err != nil
 		}
@@ -309,7 +310,7 @@ func (s *Server) Lead(ctx context.Context) error {
 		return true, &creel.Error{
 			Kind: creel.ErrConflict,
 			What: fmt.Sprintf("%s did not become active", s.cfg.ID),
-			Why:  fmt.Sprintf("the lease is held by %s", cmp.Or(s.machine.Leader(), "no process, or Redis does not answer")),
+			Why:  "the lease is held by " + cmp.Or(s.machine.Leader(), "no process, or Redis does not answer"),
 			Try:  "make the active one standby first",
 		}
 	})

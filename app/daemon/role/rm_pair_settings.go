@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/rm/pair"
+	"github.com/creelrm/creel/subcluster/rm/redisstate"
+)
+
+// haEnabled is the setting that makes a ResourceManager one of an HA pair.
+const haEnabled = "yarn.resourcemanager.ha.enabled"
+
+// PairConfig is the configuration of a ResourceManager as one of an HA pair.
+type PairConfig struct {
+	ID    string
+	Pair  pair.Config
+	State redisstate.Config
+	Webs  map[string]string // web address of each of the pair, by id
+	// Fresh reads the settings again, for a takeover.
+	Fresh func() (RMConfig, error)
+}
+
+// pairID returns the id of this ResourceManager in an HA pair, "" if it is alone.
+func pairID(s *settings.Settings) string {
+	if !s.Bool(haEnabled) {
+		return ""
+	}
+	return s.String("yarn.resourcemanager.ha.id")
+}
+
+// listenAt returns the address to listen on, which in a pair is that of this ResourceManager's id.
+func listenAt(s *settings.Settings, key string) string {
+	const bindHost = "yarn.resourcemanager.bind-host"
+	if id := pairID(s); id != "" {
+		return s.ListenOf(key, id, bindHost)
+	}
+	return s.Listen(key, bindHost)
+}
+
+// addressAt returns the address for clients, which in a pair is that of this ResourceManager's id.
+func addressAt(s *settings.Settings, key string) string {
+	if id := pairID(s); id != "" {
+		return s.AddressOf(key, id)
+	}
+	return s.Address(key)
+}
+
+// incompletePair reports the missing settings of a pair.
+func incompletePair(s *settings.Settings) (bool, string) {
+	if !s.Bool(haEnabled) {
+		return false, ""
+	}
+	ids, id := s.List("yarn.resourcemanager.ha.rm-ids"), s.String("yarn.resourcemanager.ha.id")
+	switch {
+	case s.String(stateURL) == "":
+		return true, stateURL + " is not set: a pair keeps its state and its lease in Redis, ZooKeeper is not supported"
+	case rmWeb(s) != webAddress:
+		return true, "HTTPS at the web port of a pair is not supported"
+	case len(ids) < 2:
+		return true, fmt.Sprintf("yarn.resourcemanager.ha.rm-ids names %d ResourceManagers", len(ids))
+	case strings.Contains(strings.Join(ids, ""), "."):
+		return true, "yarn.resourcemanager.ha.rm-ids has an id with a dot, and ids are parts of settings' names"
+	case !slices.Contains(ids, id):
+		return true, fmt.Sprintf("yarn.resourcemanager.ha.id is %q, which is not in yarn.resourcemanager.ha.rm-ids", id)
+	}
+	for _, key := range []string{
+		"yarn.resourcemanager.address", "yarn.resourcemanager.scheduler.address",
+		"yarn.resourcemanager.resource-tracker.address", "yarn.resourcemanager.admin.address", webAddress,
+	} {
+		for _, id := range ids {
+			if s.AddressOf(key, id) == "" {
+				return true, fmt.Sprintf("neither %s.%s nor yarn.resourcemanager.hostname.%s is set", key, id, id)
+			}
+		}
+	}
+	return false, ""
+}
+
+// tailOfPair is about the number of groups that an active one keeps for its standby: several seconds under full load.
+const tailOfPair = 4000
+
+// pairConfig reads the settings of a pair, which incompletePair has accepted.
+func pairConfig(s *settings.Settings, shared redisstate.Config, store statestore.Store) *PairConfig {
+	c := &PairConfig{
+		ID: pairID(s),
+		Pair: pair.Config{
+			Automatic: s.Bool("yarn.resourcemanager.ha.automatic-failover.enabled"),
+			Lease:     s.Duration("creel.rm.ha.lease"),
+		},
+		State: shared,
+		Webs:  map[string]string{},
+		Fresh: func() (RMConfig, error) {
+			fresh, err := s.Reload()
+			if err != nil {
+				return RMConfig{}, err
+			}
+			return RMSettings(fresh, store)
+		},
+	}
+	for _, id := range s.List("yarn.resourcemanager.ha.rm-ids") {
+		c.Webs[id] = s.AddressOf(webAddress, id)
+	}
+	c.State.Holder, c.State.Tail = c.ID, tailOfPair
+	return c
+}

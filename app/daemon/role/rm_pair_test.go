@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creelrm/creel/app/daemon"
+	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/redis/redistest"
+	"github.com/creelrm/creel/subcluster/rm/pair"
+)
+
+// pairDefines are the settings of rm1 of a pair.
+var pairDefines = []string{
+	"yarn.resourcemanager.ha.enabled=true", "yarn.resourcemanager.ha.rm-ids=rm1,rm2", "yarn.resourcemanager.ha.id=rm1",
+	"yarn.resourcemanager.hostname.rm1=127.0.0.1", "yarn.resourcemanager.hostname.rm2=127.0.0.2",
+	"yarn.resourcemanager.cluster-id=c1", "creel.rm.state.url=redis://127.0.0.1:1",
+	"creel.store.url=memory",
+}
+
+func TestIncompletePairNamesTheMissingKey(t *testing.T) {
+	for change, reason := range map[string]string{
+		"":                                     "",
+		"yarn.resourcemanager.ha.rm-ids=rm1":   "names 1",
+		"yarn.resourcemanager.ha.rm-ids=rm1,b": "yarn.resourcemanager.hostname.b",
+		"yarn.resourcemanager.ha.rm-ids=a.b,c": "a dot",
+		"yarn.resourcemanager.ha.id=rm3":       "rm3",
+		"yarn.resourcemanager.ha.id=":          "yarn.resourcemanager.ha.id",
+		"creel.rm.state.url=":                  "creel.rm.state.url",
+	} {
+		defines := slices.Clone(pairDefines)
+		if change != "" {
+			defines = append(defines, change)
+		}
+		refused, got := incompletePair(minimal(t, defines...))
+		if refused != (reason != "") || !strings.Contains(got, reason) {
+			t.Errorf("%s: %t %q", change, refused, got)
+		}
+	}
+}
+
+// Each of a pair listens at the addresses of its id, and knows the web port of the other.
+func TestPairListensAtItsOwnAddresses(t *testing.T) {
+	c, err := RMSettings(minimal(t, append(slices.Clone(pairDefines), "yarn.resourcemanager.ha.id=rm2",
+		"yarn.resourcemanager.admin.address.rm2=127.0.0.3:1", "creel.rm.ha.lease=7s")...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Ports.Client != "127.0.0.2:8032" || c.Ports.Admin != "127.0.0.3:1" || c.Web != "127.0.0.2:8088" {
+		t.Errorf("it listens at %+v, %s", c.Ports, c.Web)
+	}
+	if p := c.Pair; p.ID != "rm2" || p.Webs["rm1"] != "127.0.0.1:8088" || p.Pair.Lease != 7*time.Second || !p.Pair.Automatic {
+		t.Errorf("the pair is %+v", p)
+	}
+	if _, err := NewRM(c); err == nil {
+		t.Error("one of a pair was assembled alone")
+	}
+}
+
+// Two of a pair in one process: the first becomes active, ends, and the second continues. The standby redirects clients
+// to the active one. As a member of a federation both are one.
+func TestPairTakesOver(t *testing.T) {
+	redis := redistest.Start(t)
+	store := statestore.Store(statestore.NewMemory(statestore.NewState("test", nil), time.Now))
+	const any = "127.0.0.1:0"
+	start := func(id string) (*RMPair, *daemon.Running) {
+		s := minimal(t, append(slices.Clone(pairDefines), "yarn.resourcemanager.ha.id="+id, "creel.rm.state.url="+redis.URL(),
+			"creel.subcluster.id=sc-1")...)
+		conf := func() (RMConfig, error) {
+			c, err := RMSettings(s, store)
+			p := &c.Ports
+			p.Client, p.Scheduler, p.Tracker, p.Admin, c.Web = any, any, any, any, any
+			return c, err
+		}
+		c, err := conf()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Pair.Fresh = conf
+		p, err := NewRMPair(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := p.Start()
+		t.Cleanup(func() {
+			if err := r.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		return p, r
+	}
+	until := func(p *RMPair, role pair.Role) {
+		t.Helper()
+		for p.Driver.Status().Role != role {
+			if t.Context().Err() != nil {
+				t.Fatalf("its role is %v", p.Driver.Status().Role)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	client := &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	get := func(p *RMPair, path string) int {
+		t.Helper()
+		r, err := client.Get("http://" + p.Address("web") + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		return r.StatusCode
+	}
+	// registered waits until the member's record has the web address of one of the pair.
+	registered := func(p *RMPair) {
+		t.Helper()
+		for at := ""; at != p.Address("web"); time.Sleep(time.Millisecond) {
+			if t.Context().Err() != nil {
+				t.Fatalf("the member is at %s, not at %s", at, p.Address("web"))
+			}
+			records, err := store.Records(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range records.Members {
+				at = r.Member.Addresses.Web
+			}
+		}
+	}
+	first, running := start("rm1")
+	until(first, pair.Active)
+	registered(first)
+	second, _ := start("rm2")
+	for _, c := range []struct {
+		path            string
+		active, standby int
+	}{
+		{"/ws/v1/cluster/metrics", 200, 307},
+		{"/ws/v1/cluster/info", 200, 200},
+		{"/isActive", 200, 405},
+		{"/conf", 200, 200},
+		{"/metrics", 200, 200},
+	} {
+		if a, s := get(first, c.path), get(second, c.path); a != c.active || s != c.standby {
+			t.Errorf("%s: %d at the active one and %d at the standby", c.path, a, s)
+		}
+	}
+	if err := running.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	until(second, pair.Active)
+	registered(second)
+	if got := get(second, "/ws/v1/cluster/metrics"); got != 200 {
+		t.Errorf("after the takeover: %d", got)
+	}
+	if err := second.Driver.StandBy(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
