@@ -4,7 +4,9 @@ package rpc_test
 
 import (
 	"context"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel"
 	pb "github.com/creelrm/creel/internal/yarnpb"
@@ -68,4 +70,62 @@ func TestProxyPlacesOpportunisticContainers(t *testing.T) {
 	}
 	m.finish()
 	m.noRecords()
+}
+
+// BenchmarkPlaceHundred is the time of an allocate that grants 100 opportunistic containers: placed by the proxy, and
+// granted by the ResourceManager without a proxy (central). relay is an idle allocate through the proxy. The three take
+// turns in one run. Containers are released between the turns.
+func BenchmarkPlaceHundred(b *testing.B) {
+	const n, p = 100, 60
+	f := foundWith(b, true, byHeadroom, 100)
+	proxy := f.proxy()
+	type way struct {
+		name  string
+		m     *am
+		asks  bool
+		calls int // that granted
+		times []time.Duration
+	}
+	ways := []*way{
+		{name: "placed", m: f.submit("sc-a", proxy), asks: true},
+		{name: "relay", m: f.submit("sc-a", proxy)},
+		{name: "central", m: f.submit("sc-a", nil), asks: true},
+	}
+	for _, w := range ways {
+		w.m.register()
+		w.m.ask(p, 1)
+		w.m.heartbeatUntil("one is granted", func() bool { return w.m.want[p] == 0 })
+		w.m.releaseAll()
+	}
+	for b.Loop() {
+		for _, w := range ways {
+			if w.asks {
+				w.m.ask(p, n)
+			}
+			start := time.Now()
+			w.m.heartbeat()
+			for w.calls++; w.m.want[p] > 0; w.calls++ {
+				w.m.heartbeat()
+			}
+			w.times = append(w.times, time.Since(start))
+			w.m.releaseAll()
+		}
+	}
+	us := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
+	for _, w := range ways {
+		slices.Sort(w.times)
+		b.ReportMetric(us(w.times[len(w.times)/2]), w.name+"-p50-us")
+		b.ReportMetric(us(w.times[len(w.times)*99/100]), w.name+"-p99-us")
+		b.ReportMetric(float64(w.calls)/float64(len(w.times)), w.name+"-calls")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// releaseAll releases all containers of the AM, and waits for their ends.
+func (m *am) releaseAll() {
+	m.f.t.Helper()
+	for c := range m.has {
+		m.release = append(m.release, pb.FromContainerID(c))
+	}
+	m.heartbeatUntil("all are released", func() bool { return len(m.has) == 0 })
 }

@@ -124,7 +124,7 @@ func foundWith(t testing.TB, places bool, policy string, nodes ...int) *federati
 		node := nmserver.Config{Eager: time.Millisecond, RunTime: time.Hour}
 		if places {
 			o := opportunistic.Defaults()
-			o.Period = time.Millisecond
+			o.Period, o.NodesUsed = time.Millisecond, max(o.NodesUsed, n)
 			c.cfg.Machine.Opportunistic, c.ports.Distributed, node.Queue.Length = &o, true, 5
 		}
 		f.ids = append(f.ids, id)
