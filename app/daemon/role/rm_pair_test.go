@@ -33,6 +33,7 @@ func TestIncompletePairNamesTheMissingKey(t *testing.T) {
 		"yarn.resourcemanager.ha.id=rm3":       "rm3",
 		"yarn.resourcemanager.ha.id=":          "yarn.resourcemanager.ha.id",
 		"creel.rm.state.url=":                  "creel.rm.state.url",
+		httpPolicy + "=HTTPS_ONLY":             "HTTPS at the web port of a pair",
 	} {
 		defines := slices.Clone(pairDefines)
 		if change != "" {
