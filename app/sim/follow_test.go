@@ -48,7 +48,7 @@ func TestQueuesFollowThePlanUnderFaults(t *testing.T) {
 	}
 	for i, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
-			w, err := New(followed(t, 9100+uint64(i), kind.faults))
+			w, err := New(followed(t, 9130+uint64(i), kind.faults))
 			if err != nil {
 				t.Fatal(err)
 			}
