@@ -1659,11 +1659,11 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestASignalSurvivesARestart",
 	},
 	{
-		name:  "a node that registers anew is not told of signals that it may not have had",
-		file:  "subcluster/rm/signal.go",
-		old:   "	if len(m.signals) == 0 {",
-		wrong: "	if MUTANT || len(m.signals) == 0 {",
-		seed:  44,
+		name:     "a node that registers anew is not told of signals that it may not have had",
+		file:     "subcluster/rm/signal.go",
+		old:      "	if len(m.signals) == 0 {",
+		wrong:    "	if MUTANT || len(m.signals) == 0 {",
+		caughtBy: "subcluster/rm TestReregisteredNodeGetsSignalAgain",
 	},
 	{
 		name:  "what users want of a member that does not answer is dropped",
