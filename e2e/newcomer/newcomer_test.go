@@ -32,14 +32,7 @@ type newcomer struct {
 // types runs a command to its end, which must have the exit code.
 func (n *newcomer) types(want int, args ...string) string {
 	n.Helper()
-	n.typed++
-	ctx, cancel := context.WithTimeout(n.Context(), 2*process.Guard)
-	defer cancel()
-	out, all, code := process.Run(ctx, n, process.Command{
-		Name: fmt.Sprintf("typed-%d", n.typed), Dir: n.dir,
-		Args: append([]string{rm.Binary(n)}, args...),
-		Env:  []string{"CREEL_SERVER=" + n.server, "CREEL_CONTEXTS=" + n.dir + "/contexts.yaml"},
-	})
+	out, all, code := n.tries(args...)
 	if code != want {
 		n.Fatalf("creel %s exits with %d, not %d:\n%s", strings.Join(args, " "), code, want, all)
 	}
@@ -47,6 +40,19 @@ func (n *newcomer) types(want int, args ...string) string {
 		return all
 	}
 	return out
+}
+
+// tries runs a command to its end. all is its whole output.
+func (n *newcomer) tries(args ...string) (out, all string, code int) {
+	n.Helper()
+	n.typed++
+	ctx, cancel := context.WithTimeout(n.Context(), 2*process.Guard)
+	defer cancel()
+	return process.Run(ctx, n, process.Command{
+		Name: fmt.Sprintf("typed-%d", n.typed), Dir: n.dir,
+		Args: append([]string{rm.Binary(n)}, args...),
+		Env:  []string{"CREEL_SERVER=" + n.server, "CREEL_CONTEXTS=" + n.dir + "/contexts.yaml"},
+	})
 }
 
 // reads runs a command with -o json, and reads its document.
@@ -204,9 +210,14 @@ func (n *newcomer) explained() {
 		n.says(why[strings.Index(why, "MEMBER"):], m.Member, "no_node_has_room")
 	}
 	var list []struct{ ContainerID string }
-	n.reads(&list, "app", "containers", id) // the first is the AM's, which has started
-	n.says(n.types(0, "app", "logs", id, "--container", list[0].ContainerID),
-		"creel simulates this node: the container runs no program and writes nothing")
+	n.reads(&list, "app", "containers", id)
+	logs := ""
+	n.await("a container has started, and has logs", func() (ok bool) {
+		var code int
+		logs, _, code = n.tries("app", "logs", id, "--container", list[0].ContainerID)
+		return code == 0
+	})
+	n.says(logs, "creel simulates this node: the container runs no program and writes nothing")
 	n.types(0, "app", "kill", id)
 	n.types(0, "app", "wait", "--for", "state=KILLED", id)
 }
