@@ -109,7 +109,7 @@ func replay(log state.Log, records *turn.Records) (k journalContent, err error) 
 		case strings.HasPrefix(key, keyDrain):
 			return k.readDrain(value)
 		case key == transfer.Mark:
-			return errors.New("an import into this state did not end: repeat creel rm import, or creel rm format")
+			return errors.New("an import into this state, or its deletion, did not end: repeat creel rm import or creel rm format")
 		default:
 			return fmt.Errorf("key %q is unknown: a newer version wrote the journal", key)
 		}

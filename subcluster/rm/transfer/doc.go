@@ -15,7 +15,7 @@
 //  1. Import reads the whole file before it changes the state. It changes nothing if a line is damaged, missing or in
 //     excess.
 //  2. Import needs an empty state. The first transaction marks the state, and the last one removes the mark. A
-//     ResourceManager does not start on a marked state, and Import replaces it.
+//     ResourceManager does not start on a marked state, and Import replaces it. Format marks the state too.
 //  3. Each function returns after its changes are durable.
 //
 // # The caller's duty

@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/turn"
 )
 
-// Mark is the key of a state whose import has not ended.
+// Mark is the key of a state whose import or deletion has not ended.
 const Mark = "importing"
 
 // groupBytes is the size at which changes become a transaction.
@@ -29,7 +29,7 @@ func Export(l state.Log, w io.Writer, from string, now time.Time) (entries int, 
 	}
 	err = l.Each(func(key string, value []byte) error {
 		if key == Mark {
-			return errors.New("an import into this state did not end: it has a part of the entries only")
+			return errors.New("an import into this state, or its deletion, did not end: it has a part of the entries only")
 		}
 		return f.entry(key, value)
 	})
@@ -61,13 +61,7 @@ func Import(ctx context.Context, l state.Log, file io.ReadSeeker) (entries int, 
 		return 0, errors.Join(err, l.Close())
 	}
 	return entries, change(ctx, l, func(c *changes) error {
-		c.tx.Put(Mark, nil)
-		for _, key := range old {
-			if key != Mark {
-				c.remove(key)
-			}
-		}
-		if err := c.flush(); err != nil {
+		if err := c.clear(old); err != nil {
 			return err
 		}
 		entries, err = read(file, func(key string, value []byte) error {
@@ -90,9 +84,19 @@ func RemoveApplication(ctx context.Context, l state.Log, app creel.ApplicationID
 	return remove(ctx, l, func(key string) bool { return turn.IsOf(key, app) })
 }
 
-// Format deletes all entries. It closes the log, and returns their number.
+// Format deletes all entries. It closes the log, and returns their number. Like Import it marks the state meanwhile.
 func Format(ctx context.Context, l state.Log) (entries int, err error) {
-	return remove(ctx, l, func(string) bool { return true })
+	old, err := keys(l)
+	if err != nil {
+		return 0, errors.Join(err, l.Close())
+	}
+	return len(old), change(ctx, l, func(c *changes) error {
+		if err := c.clear(old); err != nil {
+			return err
+		}
+		c.tx.Delete(Mark)
+		return nil
+	})
 }
 
 func remove(ctx context.Context, l state.Log, which func(key string) bool) (int, error) {
@@ -138,6 +142,20 @@ func change(ctx context.Context, l state.Log, f func(*changes) error) error {
 	}
 	stop()
 	return errors.Join(err, <-ended)
+}
+
+// clear marks the state, and deletes all other keys.
+func (c *changes) clear(keys []string) error {
+	c.tx.Put(Mark, nil)
+	for _, key := range keys {
+		if key == Mark {
+			continue
+		}
+		if err := c.remove(key); err != nil {
+			return err
+		}
+	}
+	return c.flush()
 }
 
 func (c *changes) remove(key string) error {

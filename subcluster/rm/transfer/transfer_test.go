@@ -194,6 +194,23 @@ func TestRemoveAndFormat(t *testing.T) {
 	}
 }
 
+// A deletion that ends half-way leaves the mark too, and is repeated.
+func TestFormatThatDidNotEndIsRepeated(t *testing.T) {
+	for failAt := 1; failAt <= 2; failAt++ {
+		l := &memory{entries: many(), failAt: failAt}
+		if _, err := transfer.Format(t.Context(), l); !errors.Is(err, errFull) {
+			t.Fatal(err)
+		}
+		if _, marked := l.entries[transfer.Mark]; marked != (failAt > 1) {
+			t.Errorf("after %d transactions the mark is there: %v", failAt-1, marked)
+		}
+		l.failAt = 0
+		if _, err := transfer.Format(t.Context(), l); err != nil || len(l.entries) != 0 {
+			t.Errorf("%d entries are left: %v", len(l.entries), err)
+		}
+	}
+}
+
 // FuzzImport: no file makes Import panic, and one that it refuses changes nothing.
 func FuzzImport(t *testing.F) {
 	f := propertytest.Fuzz(t)
