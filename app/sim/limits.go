@@ -18,6 +18,7 @@ type limitUse struct {
 	parts         []creel.Resource          // of it, by member
 	users         map[string]creel.Resource // use per user, without reservations
 	opportunistic []int64                   // containers, by member
+	opportuneOf   []map[string]int64        // containers per user, by member
 	has           [][]userUse               // of it, by member
 }
 
@@ -30,7 +31,8 @@ type userUse struct {
 func (a *auditor) limits() []limitUse {
 	if tree := a.w.cfg.Tree; a.limited == nil && tree != nil {
 		for i := range tree.Queues {
-			if q := &tree.Queues[i]; q.Bounded() || q.UserLimited() || q.MostOpportunistic > 0 {
+			q := &tree.Queues[i]
+			if q.Bounded() || q.UserLimited() || q.MostOpportunistic+q.UserLimitOpportunistic > 0 {
 				n := len(a.w.cfg.Members)
 				a.limited = append(a.limited, limitUse{
 					Queue:         q,
@@ -38,6 +40,7 @@ func (a *auditor) limits() []limitUse {
 					users:         map[string]creel.Resource{},
 					has:           make([][]userUse, n),
 					opportunistic: make([]int64, n),
+					opportuneOf:   make([]map[string]int64, n),
 				})
 			}
 		}
@@ -64,6 +67,9 @@ func (a *auditor) bounded(c *cluster) {
 		if q.MostOpportunistic > 0 {
 			mostOpportunistic(a, c, q)
 		}
+		if q.UserLimitOpportunistic > 0 {
+			userOpportunistic(a, c, q)
+		}
 	}
 }
 
@@ -76,6 +82,23 @@ func mostOpportunistic(a *auditor, c *cluster, q *limitUse) {
 	a.fullest = max(a.fullest, float64(sum)/float64(q.MostOpportunistic))
 	a.holds(invariants.GlobalMaximum, string(q.Path)+", opportunistic containers",
 		invariants.Within(escrow.Containers(sum), escrow.Containers(q.MostOpportunistic)))
+}
+
+func userOpportunistic(a *auditor, c *cluster, q *limitUse) {
+	now := map[string]int64{}
+	for _, u := range rm.OpportunisticUsers(c.m, q.Path) {
+		now[u.User] = u.Uses
+	}
+	q.opportuneOf[c.index] = now
+	for user := range now {
+		sum := int64(0)
+		for _, of := range q.opportuneOf {
+			sum += of[user]
+		}
+		a.fullest = max(a.fullest, float64(sum)/float64(q.UserLimitOpportunistic))
+		a.holds(invariants.UserLimits, string(q.Path)+", opportunistic containers of user "+user,
+			invariants.Within(escrow.Containers(sum), escrow.Containers(q.UserLimitOpportunistic)))
+	}
 }
 
 func (a *auditor) maximum(c *cluster, q *limitUse) {

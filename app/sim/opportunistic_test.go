@@ -4,6 +4,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,20 @@ func TestSeedsWithPlacingProxies(t *testing.T) {
 // A federation-wide maximum of opportunistic containers holds over all ResourceManagers together after every event.
 // Proxies place containers too, members are killed, and messages are lost.
 func TestOpportunisticMaximumHoldsUnderFaults(t *testing.T) {
+	opportunisticLimitHolds(t, invariants.GlobalMaximum, rebalancer.Tree{Queues: []rebalancer.Queue{
+		{Path: "root.default", MostOpportunistic: 12}, {Path: "root.research", MostOpportunistic: 7},
+	}})
+}
+
+// So does a federation-wide limit of each user.
+func TestOpportunisticUserLimitHoldsUnderFaults(t *testing.T) {
+	opportunisticLimitHolds(t, invariants.UserLimits, rebalancer.Tree{Queues: []rebalancer.Queue{
+		{Path: "root.default", UserLimitOpportunistic: 6}, {Path: "root.research", UserLimitOpportunistic: 4},
+	}})
+}
+
+func opportunisticLimitHolds(t *testing.T, of invariants.Invariant, tree rebalancer.Tree) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("takes seconds; ./test unit runs it")
 	}
@@ -94,15 +109,13 @@ func TestOpportunisticMaximumHoldsUnderFaults(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			c := faulty(t, 9202+uint64(i))
 			c.Faults, c.Rebalancer, c.Opportunistic, c.Distributed = faults, true, 0.7, i%2 == 1
-			c.Tree = &rebalancer.Tree{Queues: []rebalancer.Queue{
-				{Path: "root.default", MostOpportunistic: 12}, {Path: "root.research", MostOpportunistic: 7},
-			}}
+			c.Tree = &rebalancer.Tree{Queues: slices.Clone(tree.Queues)}
 			r := run(t, c)
 			if !r.Good() {
 				t.Errorf("%d of %d ended: %s", r.Finished+r.Failed, r.Submitted, strings.Join(r.Broken, "\n"))
 			}
 			t.Logf("%.2f of a maximum at most, %d granted, %v", r.Fullest, r.Opportunistic.Granted, r.Invariants.Checked)
-			if r.Invariants.Checked[invariants.GlobalMaximum] == 0 || r.Fullest < 0.7 {
+			if r.Invariants.Checked[of] == 0 || r.Fullest < 0.7 {
 				t.Errorf("at most %.2f of a maximum was in use: nothing was held back", r.Fullest)
 			}
 		})

@@ -229,6 +229,7 @@ func queueApply() *cobra.Command {
       maximum: 45%
       user_limit: 10%              limit of each user
       maximum_opportunistic: 200   opportunistic containers, on all nodes
+      user_limit_opportunistic: 20 opportunistic containers of each user
       preemption: 5%               may be taken back for it, in each preemption_seconds [60]
       labels:                      on nodes of a label, of their capacity
         gpu: {guarantee: 50%, maximum: 80%, preemption: 10%}

@@ -124,6 +124,9 @@ func (t *Tree) Encode() ([]byte, error) {
 		if q.MostOpportunistic > 0 {
 			out.MaximumOpportunistic = &q.MostOpportunistic
 		}
+		if q.UserLimitOpportunistic > 0 {
+			out.UserLimitOpportunistic = &q.UserLimitOpportunistic
+		}
 		for label := range t.Labels {
 			on := t.In(label).Find(q.Path)
 			if on == nil {
@@ -239,7 +242,9 @@ type QueueState struct {
 	UserLimit Amounts `json:"user_limit,omitempty"`
 	// MaximumOpportunistic is the most opportunistic containers in all members together; 0: none is set.
 	MaximumOpportunistic int64 `json:"maximum_opportunistic,omitempty"`
-	Optout               bool  `json:"optout,omitempty"`
+	// UserLimitOpportunistic is the same for each user.
+	UserLimitOpportunistic int64 `json:"user_limit_opportunistic,omitempty"`
+	Optout                 bool  `json:"optout,omitempty"`
 	// Preemption is the most that is taken back for the queue in each PreemptionSeconds.
 	Preemption        Amounts `json:"preemption,omitempty"`
 	PreemptionSeconds int64   `json:"preemption_seconds,omitempty"`
@@ -388,7 +393,7 @@ func compare(view *subcluster.View, t *Tree) []QueueState {
 		guarantee := files
 		if q := t.Find(path); q != nil {
 			s.From, s.Weight, s.Optout = "document", q.Weight, q.Optout
-			s.MaximumOpportunistic = q.MostOpportunistic
+			s.MaximumOpportunistic, s.UserLimitOpportunistic = q.MostOpportunistic, q.UserLimitOpportunistic
 			if !q.Guarantee.IsZero() {
 				guarantee = q.Guarantee
 			}

@@ -167,14 +167,22 @@ func TestDriftNamesTheMembersThatLackAQueue(t *testing.T) {
 	compare()
 }
 
-// A maximum of opportunistic containers is a number above 0, and reads back as it was written.
+// Maxima of opportunistic containers are numbers above 0, and read back as they were written.
 func TestOpportunisticMaximumReadsBack(t *testing.T) {
-	tree, err := ParseTree([]byte(`{"queues":[{"queue":"root.a","maximum_opportunistic":20},{"queue":"root.b","weight":2}]}`), 3)
+	tree, err := ParseTree([]byte(`{"queues":[{"queue":"root.a","maximum_opportunistic":20},
+		{"queue":"root.b","user_limit_opportunistic":2}]}`), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := tree.Find("root.a"), tree.Find("root.b"); a.MostOpportunistic != 20 || b.MostOpportunistic != 0 {
-		t.Errorf("maxima %d and %d", a.MostOpportunistic, b.MostOpportunistic)
+	a, b := tree.Find("root.a"), tree.Find("root.b")
+	if a.MostOpportunistic != 20 || a.UserLimitOpportunistic != 0 || b.MostOpportunistic != 0 || b.UserLimitOpportunistic != 2 {
+		t.Errorf("%+v, %+v", a, b)
+	}
+	for _, s := range compare(subcluster.NewView(time.Unix(1, 0), nil, nil), tree) {
+		if q := tree.Find(s.Queue); s.MaximumOpportunistic != q.MostOpportunistic ||
+			s.UserLimitOpportunistic != q.UserLimitOpportunistic {
+			t.Errorf("%s has the state %+v", s.Queue, s)
+		}
 	}
 	data, err := tree.Encode()
 	if err != nil {
@@ -184,8 +192,11 @@ func TestOpportunisticMaximumReadsBack(t *testing.T) {
 		t.Errorf("%s reads as %+v, %v", data, again, err)
 	}
 	for _, bad := range []string{"0", "-1", `"20%"`, "1.5"} {
-		if _, err := ParseTree([]byte(`{"queues":[{"queue":"root.a","maximum_opportunistic":`+bad+`}]}`), 3); err == nil {
-			t.Errorf("%s was accepted", bad)
+		for _, field := range []string{"maximum_opportunistic", "user_limit_opportunistic"} {
+			doc := fmt.Sprintf(`{"queues":[{"queue":"root.a",%q:%s}]}`, field, bad)
+			if _, err := ParseTree([]byte(doc), 3); err == nil {
+				t.Errorf("%s was accepted", doc)
+			}
 		}
 	}
 }

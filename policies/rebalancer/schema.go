@@ -34,6 +34,11 @@ const Schema = `{
             "type": "integer",
             "minimum": 1
           },
+          "user_limit_opportunistic": {
+            "description": "The most opportunistic containers of each user of the queue in all subclusters together.",
+            "type": "integer",
+            "minimum": 1
+          },
           "labels": {
             "description": "The same for nodes of a label, by label. The other values apply to nodes without one.",
             "type": "object",

@@ -72,6 +72,8 @@ type Queue struct {
 	// MostOpportunistic is the most opportunistic containers that the queue may have in all members together, on all
 	// nodes; 0 for no limit. Escrow enforces it (escrow.Opportunistic).
 	MostOpportunistic int64
+	// UserLimitOpportunistic is the same for each user of the queue and of the queues below it.
+	UserLimitOpportunistic int64
 	// Preemption is the most that may be taken back from other queues for this queue in each PreemptionEvery of the
 	// store's clock. It covers all members together; zero for no bound. Types that the document leaves out are
 	// Unbounded. PreemptionPercent works like GuaranteePercent.
@@ -127,6 +129,8 @@ type queueJSON struct {
 	Optout bool                  `json:"optout,omitempty"`
 	// MaximumOpportunistic is the most opportunistic containers, on all nodes.
 	MaximumOpportunistic *int64 `json:"maximum_opportunistic,omitempty"`
+	// UserLimitOpportunistic is the same for each user.
+	UserLimitOpportunistic *int64 `json:"user_limit_opportunistic,omitempty"`
 }
 
 // limitsJSON has a queue's settings in one pool of nodes.
@@ -150,8 +154,8 @@ var labelForm = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z_-]{0,254}$`)
 //	  "maximum": {"memory": 4194304},
 //	  "labels": {"gpu": {"maximum": "30%"}}}]}
 //
-// "user_limit" limits each user of the queue, "maximum_opportunistic" its opportunistic containers.
-// "preemption" limits the amount taken back from other queues for the
+// "user_limit" limits each user of the queue, "maximum_opportunistic" its opportunistic containers, and
+// "user_limit_opportunistic" those of each user. "preemption" limits the amount taken back from other queues for the
 // queue (see GivePreemption). Memory is in MB; further types have their own names. "40%" is a part of the federation.
 // So is {"percent": 40}, with the amounts that it had when the document was written. All values apply to nodes
 // without a label; "labels" has the same for nodes with one. Unknown keys, negative amounts and duplicate queues are
@@ -182,9 +186,19 @@ func ParseTree(data []byte, version int64) (*Tree, error) {
 		if err := e.read(&q.limitsJSON); err != nil {
 			return nil, refuse("%v", err)
 		}
-		if n := q.MaximumOpportunistic; n != nil {
-			if e.MostOpportunistic = *n; *n < 1 || *n >= Unbounded {
-				return nil, refuse("maximum_opportunistic of %s is %d, not a number of containers above 0", path, *n)
+		for _, limit := range []struct {
+			name string
+			of   *int64
+			to   *int64
+		}{
+			{"maximum_opportunistic", q.MaximumOpportunistic, &e.MostOpportunistic},
+			{"user_limit_opportunistic", q.UserLimitOpportunistic, &e.UserLimitOpportunistic},
+		} {
+			if limit.of == nil {
+				continue
+			}
+			if *limit.to = *limit.of; *limit.to < 1 || *limit.to >= Unbounded {
+				return nil, refuse("%s of %s is %d, not a number of containers above 0", limit.name, path, *limit.to)
 			}
 		}
 		t.Queues = append(t.Queues, e)

@@ -272,7 +272,7 @@ func (k *Keeper) readTree(ctx context.Context) error {
 		}
 		for path, x := range k.users {
 			if !x.seen {
-				m.ClearUserCaps(now, path.Queue, path.Label)
+				clearUserCaps(m, now, path)
 				delete(k.users, path)
 			}
 		}

@@ -3,6 +3,7 @@
 package member_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,7 +22,7 @@ type waiting struct {
 	most int64
 }
 
-func newWaiting(t *testing.T, n int, most int64) *waiting {
+func newWaiting(t *testing.T, n int, most int64, field string) *waiting {
 	w := &waiting{membertest.New(t, n, 1<<20, membertest.Quick), t, most}
 	for _, x := range w.Members {
 		x.Mu.Lock()
@@ -35,7 +36,7 @@ func newWaiting(t *testing.T, n int, most int64) *waiting {
 		t.Fatal(err)
 	}
 	d, _ := set.Find(rebalancer.TreeName)
-	w.put(d.Version, `{"queues":[{"queue":"root.default","maximum_opportunistic":12}]}`)
+	w.put(d.Version, fmt.Sprintf(`{"queues":[{"queue":"root.default",%q:%d}]}`, field, most))
 	return w
 }
 
@@ -79,11 +80,20 @@ func (w *waiting) pass(d time.Duration) (each []int64) {
 	return each
 }
 
-// A queue's opportunistic containers stay within one maximum over all members. One that wants them alone gets all.
-// If others want some too, it falls to an even split as its containers end.
+// The fields of the federation's queue tree.
+const ofQueue, ofUser = "maximum_opportunistic", "user_limit_opportunistic"
+
+// A queue's opportunistic containers stay within one maximum over all members, and so do those of a user. A member that
+// wants them alone gets all. If others want some too, it falls to an even split as its containers end.
 func TestOpportunisticMaximumHoldsForAllMembers(t *testing.T) {
+	for _, field := range []string{ofQueue, ofUser} {
+		t.Run(field, func(t *testing.T) { maximumHoldsForAllMembers(t, field) })
+	}
+}
+
+func maximumHoldsForAllMembers(t *testing.T, field string) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWaiting(t, 3, 12)
+		w := newWaiting(t, 3, 12, field)
 		defer w.Close()
 		w.pass(time.Second)
 		w.ask(0, 40)
@@ -104,18 +114,35 @@ func TestOpportunisticMaximumHoldsForAllMembers(t *testing.T) {
 	})
 }
 
-// A member that is cut off gets no further containers when its lease is over. Without the maximum it gets all again.
+// A member that is cut off uses its part until its lease is over, and gets no further container then. Without the
+// maximum it gets all again.
 func TestOpportunisticCapEndsWithItsLease(t *testing.T) {
+	for _, field := range []string{ofQueue, ofUser} {
+		t.Run(field, func(t *testing.T) { capEndsWithItsLease(t, field) })
+	}
+}
+
+func capEndsWithItsLease(t *testing.T, field string) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWaiting(t, 2, 12)
+		w := newWaiting(t, 2, 12, field)
 		defer w.Close()
 		w.pass(time.Second)
-		w.ask(0, 2)
-		w.pass(time.Second)
+		w.ask(0, 8)
+		if each := w.pass(time.Second); each[0] != 8 {
+			t.Fatalf("the only member that asks has %v of 12", each)
+		}
 		w.Members[0].CutOff(true)
-		w.pass(4 * time.Second)
-		w.ask(0, 5)
-		if each := w.pass(time.Second); each[0] != 2 {
+		for i := range 6 {
+			id := creel.NewContainerID(w.Members[0].App, 0, int64(i+1))
+			w.Members[0].Allocate(t, rm.AllocateRequest{Release: []creel.ContainerID{id}})
+		}
+		w.ask(0, 1)
+		if each := w.pass(time.Second); each[0] != 3 {
+			t.Fatalf("before the end of its lease the member that is cut off has %v of a part of 8", each)
+		}
+		w.pass(3 * time.Second)
+		w.ask(0, 1)
+		if each := w.pass(time.Second); each[0] != 3 {
 			t.Fatalf("after its lease the member that is cut off has %v", each)
 		}
 		w.Members[0].CutOff(false)
@@ -127,7 +154,7 @@ func TestOpportunisticCapEndsWithItsLease(t *testing.T) {
 		d, _ := set.Find(rebalancer.TreeName)
 		w.put(d.Version, `{"queues":[]}`)
 		w.ask(0, 40)
-		if each := w.pass(2 * time.Second); each[0] != 42 {
+		if each := w.pass(2 * time.Second); each[0] != 43 {
 			t.Errorf("without a maximum it has %v", each)
 		}
 	})

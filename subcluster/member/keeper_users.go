@@ -42,31 +42,32 @@ func (k *Keeper) readUsers(tree *rebalancer.Tree) {
 			if !q.UserLimited() || k.Settings != nil {
 				continue
 			}
-			of := subcluster.QueueOn{Queue: q.Path, Label: label}
-			x := k.users[of]
-			if x == nil {
-				x = &boundUsers{users: &escrow.Users{ID: k.ID, Epoch: k.Epoch, Terms: k.Terms}}
-				if k.recovers {
-					x.users.Recover = k.started.Add(k.Recover)
-				}
-				k.users[of] = x
-			}
-			x.limit, x.tree, x.seen = q.UserLimit, tree.Version, true
+			k.keepUsers(subcluster.QueueOn{Queue: q.Path, Label: label}, q.UserLimit, tree.Version)
 		}
 	}
+	k.readOpportunisticUsers(tree)
+}
+
+// keepUsers updates the state of a queue with a user limit from the tree.
+func (k *Keeper) keepUsers(of subcluster.QueueOn, limit creel.Resource, tree int64) {
+	x := k.users[of]
+	if x == nil {
+		x = &boundUsers{users: &escrow.Users{ID: k.ID, Epoch: k.Epoch, Terms: k.Terms}}
+		if k.recovers {
+			x.users.Recover = k.started.Add(k.Recover)
+		}
+		k.users[of] = x
+	}
+	x.limit, x.tree, x.seen = limit, tree, true
 }
 
 // askUsers makes the requests, in a turn of the machine.
 func (k *Keeper) askUsers(m *rm.Machine, now, sent time.Time) {
 	for path, x := range k.users {
 		k.setUsers(m, now, path, x)
-		uses := m.UserUses(path.Queue, path.Label)
-		slices.SortFunc(uses, func(a, b rm.UserUse) int { return strings.Compare(a.User, b.User) })
-		of := make([]escrow.UserUse, len(uses))
-		for i, u := range uses {
-			of[i] = escrow.UserUse(u)
-		}
-		x.request = x.users.Ask(sent, of)
+		uses := userUsesOf(m, path)
+		slices.SortFunc(uses, func(a, b escrow.UserUse) int { return strings.Compare(a.User, b.User) })
+		x.request = x.users.Ask(sent, uses)
 	}
 }
 
@@ -183,7 +184,7 @@ func (k *Keeper) setUsers(m *rm.Machine, now time.Time, path subcluster.QueueOn,
 	}
 	if k.recovering() {
 		uses := map[string]creel.Resource{}
-		for _, u := range m.UserUses(path.Queue, path.Label) {
+		for _, u := range userUsesOf(m, path) {
 			uses[u.User] = u.Uses
 		}
 		known := func(c rm.UserCap, uses creel.Resource) rm.UserCap {
@@ -195,5 +196,5 @@ func (k *Keeper) setUsers(m *rm.Machine, now time.Time, path subcluster.QueueOn,
 		}
 		caps.Each = known(caps.Each, creel.Resource{})
 	}
-	m.SetUserCaps(now, caps)
+	setUserCaps(m, now, &caps)
 }

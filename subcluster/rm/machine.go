@@ -188,6 +188,8 @@ type opportunities struct {
 	// tallies are the counts of queues with containers; nil before a limit asks for them.
 	tallies map[*sched.Queue]*tally
 	caps    map[creel.QueuePath]OpportunisticCap // parts of federation-wide maxima
+	// userCaps are parts of federation-wide limits of each user.
+	userCaps map[creel.QueuePath]OpportunisticUserCaps
 }
 
 // OpportunisticCap is this subcluster's part of a queue's federation-wide maximum of opportunistic containers.
@@ -195,6 +197,21 @@ type OpportunisticCap struct {
 	Queue     creel.QueuePath
 	Cap, Most int       // Most is the maximum of the federation
 	Until     time.Time // then the queue gets no further container
+}
+
+// OpportunisticUserCaps are this subcluster's parts of the limit of each user of a queue. Each is the part of all users
+// that are not in Users.
+type OpportunisticUserCaps struct {
+	Each  OpportunisticCap
+	Users map[string]OpportunisticCap
+}
+
+// of returns the part of a user.
+func (c *OpportunisticUserCaps) of(user string) OpportunisticCap {
+	if own, has := c.Users[user]; has {
+		return own
+	}
+	return c.Each
 }
 
 // inForce returns the cap at a time in ns.

@@ -28,6 +28,9 @@ type OpportunisticLimit struct {
 // String returns a clause, such as "queue root.a has its maximum of 5".
 func (l *OpportunisticLimit) String() string {
 	switch {
+	case l.Federation > 0 && l.User != "":
+		return fmt.Sprintf("user %s has its part of %d here of the federation's maximum of %d in queue %s",
+			l.User, l.Most, l.Federation, l.Queue)
 	case l.Federation > 0:
 		return fmt.Sprintf("queue %s has its part of %d here of the federation's maximum of %d",
 			l.Queue, l.Most, l.Federation)
@@ -47,7 +50,8 @@ func (o *opportunities) room(a *app) (room int, by *OpportunisticLimit) {
 	for q := a.Queue(); q != nil; q = q.Parent() {
 		spec := q.Spec()
 		cap, capped := o.caps[q.Path()]
-		if !spec.Opportunistic.All.Set && !spec.Opportunistic.EachUser.Set && !capped {
+		userCaps, userCapped := o.userCaps[q.Path()]
+		if !spec.Opportunistic.All.Set && !spec.Opportunistic.EachUser.Set && !capped && !userCapped {
 			continue
 		}
 		n, ofUser := int32(0), int32(0)
@@ -61,9 +65,17 @@ func (o *opportunities) room(a *app) (room int, by *OpportunisticLimit) {
 		}
 		lower(spec.Opportunistic.All, n, "")
 		lower(spec.Opportunistic.EachUser, ofUser, a.sub.User)
-		if most := cap.inForce(o.m.now); capped && max(most-int(n), 0) < room {
-			room = max(most-int(n), 0)
-			by = &OpportunisticLimit{Queue: q.Path(), Most: most, Federation: cap.Most}
+		within := func(c OpportunisticCap, has int32, user string) {
+			if most := c.inForce(o.m.now); max(most-int(has), 0) < room {
+				room = max(most-int(has), 0)
+				by = &OpportunisticLimit{Queue: q.Path(), User: user, Most: most, Federation: c.Most}
+			}
+		}
+		if capped {
+			within(cap, n, "")
+		}
+		if userCapped {
+			within(userCaps.of(a.sub.User), ofUser, a.sub.User)
 		}
 	}
 	return room, by

@@ -135,15 +135,71 @@ func OpportunisticDemand(m *Machine, path creel.QueuePath) (n int64) {
 	if q == nil || o == nil {
 		return 0
 	}
-	for _, a := range m.apps {
+	o.demand(q, func(_ *app, asked int32) { n += int64(asked) })
+	return n
+}
+
+// demand calls f for each application of a queue, or of one below it, that asks for opportunistic containers.
+func (o *opportunities) demand(q *sched.Queue, f func(a *app, asked int32)) {
+	for _, a := range o.m.apps {
 		if t := a.current; t == nil || t.opportunistic == nil || !a.InQueue() {
 			continue
 		}
 		for at := a.Queue(); at != nil; at = at.Parent() {
 			if at == q {
-				n += int64(o.asked(a.current))
+				f(a, o.asked(a.current))
 			}
 		}
 	}
-	return n
+}
+
+// SetOpportunisticUserCaps sets the caps of a queue's users, as SetOpportunisticCap. They also limit the users of the
+// queues below it.
+func SetOpportunisticUserCaps(m *Machine, now time.Time, c OpportunisticUserCaps) {
+	m.at(now)
+	o := m.opportunistic
+	if o == nil {
+		return
+	}
+	if o.userCaps == nil {
+		o.userCaps = map[creel.QueuePath]OpportunisticUserCaps{}
+	}
+	o.userCaps[c.Each.Queue] = c
+}
+
+// ClearOpportunisticUserCaps removes them.
+func ClearOpportunisticUserCaps(m *Machine, now time.Time, q creel.QueuePath) {
+	m.at(now)
+	if o := m.opportunistic; o != nil {
+		delete(o.userCaps, q)
+	}
+}
+
+// UserContainers are a user's opportunistic containers that limits count; Needs also counts those asked for.
+type UserContainers struct {
+	User        string
+	Uses, Needs int64
+}
+
+// OpportunisticUsers lists, by name, the users of a queue with opportunistic containers or asks for them.
+func OpportunisticUsers(m *Machine, path creel.QueuePath) (out []UserContainers) {
+	q, o := m.sched.Tree().FindOn(path, ""), m.opportunistic
+	if q == nil || o == nil {
+		return nil
+	}
+	asked := map[string]int64{}
+	o.demand(q, func(a *app, n int32) { asked[a.sub.User] += int64(n) })
+	if t := o.tally(q); t != nil {
+		for user, n := range t.users {
+			out = append(out, UserContainers{user, int64(n), int64(n) + asked[user]})
+			delete(asked, user)
+		}
+	}
+	for user, n := range asked {
+		if n > 0 {
+			out = append(out, UserContainers{user, 0, n})
+		}
+	}
+	slices.SortFunc(out, func(a, b UserContainers) int { return cmp.Compare(a.User, b.User) })
+	return out
 }

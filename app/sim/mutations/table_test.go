@@ -153,8 +153,8 @@ var table = []mutation{
 	{
 		name:     "a federation-wide maximum of opportunistic containers is not followed",
 		file:     "subcluster/rm/opportune_limit.go",
-		old:      "		if most := cap.inForce(o.m.now); capped && max(",
-		wrong:    "		if most := cap.inForce(o.m.now); capped && !MUTANT && max(",
+		old:      "		if capped {\n",
+		wrong:    "		if capped && !MUTANT {\n",
 		caughtBy: "app/sim TestOpportunisticMaximumHoldsUnderFaults",
 	},
 	{
@@ -167,9 +167,38 @@ var table = []mutation{
 	{
 		name:     "a member does not ask for more opportunistic containers than it has",
 		file:     "subcluster/rm/opportune_view.go",
-		old:      "				n += int64(o.asked(a.current))\n",
-		wrong:    "				if !MUTANT {\n					n += int64(o.asked(a.current))\n				}\n",
+		old:      "	o.demand(q, func(_ *app, asked int32) { n += int64(asked) })\n",
+		wrong:    "	if !MUTANT {\n		o.demand(q, func(_ *app, asked int32) { n += int64(asked) })\n	}\n",
 		caughtBy: "subcluster/member TestOpportunisticMaximumHoldsForAllMembers",
+	},
+
+	{
+		name:     "a federation-wide limit of a user's opportunistic containers is not followed",
+		file:     "subcluster/rm/opportune_limit.go",
+		old:      "		if userCapped {\n",
+		wrong:    "		if userCapped && !MUTANT {\n",
+		caughtBy: "app/sim TestOpportunisticUserLimitHoldsUnderFaults",
+	},
+	{
+		name:     "a user above the equal part of opportunistic containers keeps it in other members",
+		file:     "subcluster/rm/machine.go",
+		old:      "	if own, has := c.Users[user]; has {\n",
+		wrong:    "	if own, has := c.Users[user]; has && (!MUTANT || own.Cap > c.Each.Cap) {\n",
+		caughtBy: "app/sim TestOpportunisticUserLimitHoldsUnderFaults",
+	},
+	{
+		name:     "a member counts a user's opportunistic containers without those asked for",
+		file:     "subcluster/rm/opportune_view.go",
+		old:      "	o.demand(q, func(a *app, n int32) { asked[a.sub.User] += int64(n) })\n",
+		wrong:    "	if !MUTANT {\n		o.demand(q, func(a *app, n int32) { asked[a.sub.User] += int64(n) })\n	}\n",
+		caughtBy: "subcluster/member TestOpportunisticMaximumHoldsForAllMembers",
+	},
+	{
+		name:     "the leader does not audit the records of opportunistic containers",
+		file:     "policies/rebalancer/invariants/reports.go",
+		old:      "record == label || label == \"\" && record == escrow.Opportunistic }",
+		wrong:    "record == label || label == \"\" && record == escrow.Opportunistic && !MUTANT }",
+		caughtBy: "policies/rebalancer/invariants TestOpportunisticRecordsAreChecked",
 	},
 
 	// Durability: necessary state is saved before it is acted on.

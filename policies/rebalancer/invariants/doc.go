@@ -10,7 +10,8 @@
 //   - global_maximum, user_limits, member_loss, rounding: exact for the records of escrow, since each is one atomic
 //     document. Maxima are also checked on reported use. Members report at different moments, so a breach is use
 //     above the maximum in two successive checks. Use within the members' parts is no breach: they sum to more than
-//     a maximum that was lowered below use, or below a member's own. Reports do not contain the grants of each user.
+//     a maximum that was lowered below use, or below a member's own. Reports do not contain the grants of each user,
+//     nor numbers of opportunistic containers.
 //   - parent_consistency, true_headroom: exact, in each report of creel's ResourceManagers. The use of a queue's
 //     children sums to the queue's use. A queue's reported headroom is within the headroom of each queue above it,
 //     and within the free resources. Reports do not contain the headroom sent to AMs.

@@ -294,6 +294,66 @@ func TestReportsTellWhichInvariantIsBroken(t *testing.T) {
 	}
 }
 
+// The records of opportunistic containers are checked like those of resources, and only once in a federation with labels.
+func TestOpportunisticRecordsAreChecked(t *testing.T) {
+	for name, x := range map[string]struct {
+		turn func(caps, each *escrow.Record)
+		is   Invariant
+	}{
+		"nothing is wrong": {func(_, _ *escrow.Record) {}, ""},
+		"a member's part rises above the rest": {func(caps, _ *escrow.Record) {
+			caps.Holders[0].Cap, caps.Holders[0].Version = escrow.Containers(8), 2
+		}, GlobalMaximum},
+		"a part of a user's limit rises above the rest": {func(_, each *escrow.Record) {
+			each.Holders[0].Cap, each.Holders[0].Version = escrow.Containers(3), 2
+		}, UserLimits},
+		"a part is dropped before its lease is over": {func(caps, _ *escrow.Record) {
+			caps.Holders = caps.Holders[:1]
+		}, MemberLoss},
+	} {
+		t.Run(name, func(t *testing.T) {
+			record := func(most int64, caps ...int64) *escrow.Record {
+				r := &escrow.Record{
+					Queue: queueA, Label: escrow.Opportunistic, Maximum: escrow.Containers(most), Source: "s",
+				}
+				for i, n := range caps {
+					r.Holders = append(r.Holders, escrow.Holder{
+						Member: creel.SubclusterID(fmt.Sprintf("sc-%d", i+1)), Epoch: 1, Cap: escrow.Containers(n),
+						Ends: began.Add(time.Hour), Version: 1,
+					})
+				}
+				return r
+			}
+			found := map[Invariant]string{}
+			r := &Reports{Within: 5 * time.Minute, Step: 0.1, Band: 0.01, Linger: 10 * time.Minute}
+			r.Tally.Tell = func(i Invariant, of string, breach error) { found[i] = of + ": " + breach.Error() }
+			s := well()
+			look := func(caps, each *escrow.Record) {
+				l := s.look()
+				l.View.Members[0].Load.Labels.Put(subcluster.Partition{Label: "gpu", Total: gb(10)})
+				l.Caps, l.Users = append(l.Caps, caps), append(l.Users, &escrow.UsersRecord{Each: each})
+				r.Look(l)
+				s.at = s.at.Add(10 * time.Second)
+			}
+			s.at = began
+			look(record(12, 7, 5), record(4, 2, 2))
+			before := r.Tally.Checked[GlobalMaximum]
+			caps, each := record(12, 7, 5), record(4, 2, 2)
+			x.turn(caps, each)
+			look(caps, each)
+			if n := r.Tally.Checked[GlobalMaximum] - before; n != 3 {
+				t.Errorf("%d maxima checked, want the record and the use of resources, and the record of containers", n)
+			}
+			if x.is == "" && len(found) > 0 || x.is != "" && len(found) != 1 {
+				t.Errorf("found %v", found)
+			}
+			if of := found[x.is]; x.is != "" && !strings.HasPrefix(of, "root.a, opportunistic containers") {
+				t.Errorf("found %q", of)
+			}
+		})
+	}
+}
+
 // Containers that ran when a maximum was lowered run on, also at a member that is lost for a while. Its return is no
 // grant; more than it had is.
 func TestReturningMemberBringsUseAboveLoweredMaximum(t *testing.T) {

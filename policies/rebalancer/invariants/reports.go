@@ -93,13 +93,16 @@ func (l *Look) in(label string) *Look {
 	out := *l
 	out.View, out.Tree, out.Plan = l.View.In(label), l.Tree.In(label), l.Plan.In(label)
 	out.Caps, out.Users = nil, nil
+	// Opportunistic containers are counted over the nodes of all labels. Their records are checked once, beside those
+	// of nodes without a label.
+	of := func(record string) bool { return record == label || label == "" && record == escrow.Opportunistic }
 	for _, c := range l.Caps {
-		if c.Label == label {
+		if of(c.Label) {
 			out.Caps = append(out.Caps, c)
 		}
 	}
 	for _, u := range l.Users {
-		if u.Each.Label == label {
+		if of(u.Each.Label) {
 			out.Users = append(out.Users, u)
 		}
 	}
@@ -197,14 +200,22 @@ func (r *Reports) records() {
 		next[key] = now
 	}
 	for _, c := range r.now.Caps {
-		judge(GlobalMaximum, string(c.Queue), c, false)
+		judge(GlobalMaximum, subject(c), c, false)
 	}
 	for _, u := range r.now.Users {
 		for user, c := range u.All {
-			judge(UserLimits, string(c.Queue)+", user "+user, c, user != escrow.EachUser)
+			judge(UserLimits, subject(c)+", user "+user, c, user != escrow.EachUser)
 		}
 	}
 	r.caps = next
+}
+
+// subject names the queue of a record of escrow.
+func subject(c *escrow.Record) string {
+	if c.Label == escrow.Opportunistic {
+		return string(c.Queue) + ", opportunistic containers"
+	}
+	return string(c.Queue)
 }
 
 // maxima checks the reported use of queues with a maximum. Members report at different moments. So the lesser of each
@@ -249,6 +260,9 @@ func (r *Reports) maxima() {
 	}
 	parts := map[creel.QueuePath]creel.Resource{}
 	for _, c := range r.now.Caps {
+		if c.Label == escrow.Opportunistic {
+			continue // reports do not contain the number of containers
+		}
 		for i := range c.Holders {
 			parts[c.Queue] = parts[c.Queue].Add(c.Holders[i].Cap).Add(c.Holders[i].Over)
 		}
@@ -364,7 +378,7 @@ func (r *Reports) guarantee(s *sum, total creel.Resource) {
 // heldBack reports whether a queue may be waiting because of user limits. Then the queue's guarantee is not checked.
 func (r *Reports) heldBack(queue creel.QueuePath) bool {
 	return slices.ContainsFunc(r.now.Users, func(u *escrow.UsersRecord) bool {
-		return u.Each.Queue == queue && u.HoldsBack()
+		return u.Each.Queue == queue && u.Each.Label != escrow.Opportunistic && u.HoldsBack()
 	})
 }
 
