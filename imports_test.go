@@ -127,6 +127,7 @@ var rules = map[string]rule{
 		imports: []string{
 			".", "subcluster", "statestore", "policies", "internal/units", "internal/waitstats", "router/history",
 		},
+		others: []string{"github.com/hashicorp/golang-lru/v2/simplelru"}, // lists and maps without a lock or a clock
 	},
 	"router/history": {pure: true},
 	"amrmproxy": {
@@ -463,7 +464,6 @@ var rules = map[string]rule{
 	"statestore/storetest":  {imports: []string{".", "internal/propertytest", "subcluster", "statestore"}},
 	"statestore/watch":      {imports: []string{".", "subcluster", "statestore", "internal/pauseclock"}},
 	"statestore/signed":     {imports: []string{".", "subcluster", "statestore"}},
-	"statestore/cache":      {imports: []string{".", "statestore"}},
 	"statestore/epochs":     {imports: []string{".", "statestore"}},
 	"statestore/rebuild":    {imports: []string{".", "internal/audit", "subcluster", "statestore", "internal/pauseclock"}},
 	"statestore/reconcile":  {imports: []string{".", "subcluster", "statestore"}},

@@ -5,6 +5,8 @@ package router
 import (
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/subcluster"
@@ -24,60 +26,53 @@ import (
 // Before any call to an application's home, look it up in Memory.Home, and only then in the store. Pass the store's
 // answer to Learn. Call Forget if the home does not know the application.
 
-// Memory has the last submissions and homes of a router, and drops the oldest first. A home in it is a hint. If the
-// home does not know the application, the caller must call Forget.
+// Memory has the homes of the applications used last, and the outcomes of the last submissions; each drops the least
+// recently used. A home in it is a hint without an age: it needs no call to the store, also while the store is away. If
+// the home does not know the application, the caller must call Forget and read the store.
 type Memory struct {
-	most  int
-	order []creel.ApplicationID // a ring
-	next  int
-	byID  map[creel.ApplicationID]Outcome
+	homes    *simplelru.LRU[creel.ApplicationID, creel.SubclusterID]
+	outcomes *simplelru.LRU[creel.ApplicationID, Outcome]
 }
 
-// NewMemory makes a Memory of at most most applications, at least one.
-func NewMemory(most int) *Memory {
-	return &Memory{most: max(most, 1), byID: make(map[creel.ApplicationID]Outcome)}
+// NewMemory makes a Memory of at most the given numbers of homes and outcomes, at least one of each.
+func NewMemory(homes, outcomes int) *Memory {
+	m := &Memory{}
+	// NewLRU fails only for a size below 1.
+	m.homes, _ = simplelru.NewLRU[creel.ApplicationID, creel.SubclusterID](max(homes, 1), nil)
+	m.outcomes, _ = simplelru.NewLRU[creel.ApplicationID, Outcome](max(outcomes, 1), nil)
+	return m
 }
 
-// Put stores the outcome of a submission.
+// Put stores the outcome of a submission. A failed one leaves no home: a try may have reached any member.
 func (m *Memory) Put(out Outcome) {
-	if _, there := m.byID[out.Application]; !there {
-		if len(m.order) < m.most {
-			m.order = append(m.order, out.Application)
-		} else {
-			delete(m.byID, m.order[m.next])
-			m.order[m.next] = out.Application
-			m.next = (m.next + 1) % m.most
-		}
+	m.outcomes.Add(out.Application, out)
+	if out.Err == nil && out.Home != "" {
+		m.homes.Add(out.Application, out.Home)
+	} else {
+		m.homes.Remove(out.Application)
 	}
-	m.byID[out.Application] = out
 }
 
 // Learn stores a home that the store or a member reported.
-func (m *Memory) Learn(app creel.ApplicationID, home creel.SubclusterID) {
-	out := m.byID[app]
-	out.Application, out.Home, out.Err = app, home, nil
-	m.Put(out)
-}
+func (m *Memory) Learn(app creel.ApplicationID, home creel.SubclusterID) { m.homes.Add(app, home) }
 
-// Home returns the home of an application whose submission did not fail here.
-func (m *Memory) Home(app creel.ApplicationID) (creel.SubclusterID, bool) {
-	out, ok := m.byID[app]
-	return out.Home, ok && out.Home != "" && out.Err == nil
-}
+// Home returns the remembered home of an application.
+func (m *Memory) Home(app creel.ApplicationID) (creel.SubclusterID, bool) { return m.homes.Get(app) }
 
-// Outcome returns the outcome of an application's submission through this router.
+// Outcome returns the outcome of an application's submission through this router, with the home as far as it is
+// remembered now.
 func (m *Memory) Outcome(app creel.ApplicationID) (Outcome, bool) {
-	out, ok := m.byID[app]
+	out, ok := m.outcomes.Get(app)
+	if home, known := m.homes.Peek(app); known {
+		out.Home, out.Err = home, nil
+	} else if out.Err == nil {
+		out.Home = ""
+	}
 	return out, ok && len(out.Tries) > 0
 }
 
 // Forget drops an application's home; its Outcome stays, for `creel app why`.
-func (m *Memory) Forget(app creel.ApplicationID) {
-	if out, ok := m.byID[app]; ok {
-		out.Home = ""
-		m.byID[app] = out
-	}
-}
+func (m *Memory) Forget(app creel.ApplicationID) { m.homes.Remove(app) }
 
 // AssumedLoad counts the applications sent to each member since its last heartbeat, which its load report does not
 // include yet. It is an estimate: a submission that crosses a heartbeat is counted once too often or not at all. The

@@ -4,6 +4,7 @@ package router_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func numbered(n int) creel.ApplicationID {
 // A home is known from a successful submission or from the store, not from a failed submission; a forgotten home
 // keeps its decision.
 func TestARouterRemembersHomesAndDecisions(t *testing.T) {
-	m := router.NewMemory(10)
+	m := router.NewMemory(10, 10)
 	app := numbered(1)
 	m.Put(
 		router.Outcome{
@@ -52,31 +53,46 @@ func TestARouterRemembersHomesAndDecisions(t *testing.T) {
 	}
 }
 
-// The memory never exceeds its bound, and has the last ones put.
-func TestAMemoryIsBounded(t *testing.T) {
+// The memory never exceeds its bounds, and has the homes and outcomes used last.
+func TestMemoryKeepsTheLastUsed(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
-		most := rapid.IntRange(1, 5).Draw(t, "most")
-		m := router.NewMemory(most)
-		var first []int // in order of their first sight
-		for range rapid.IntRange(0, 30).Draw(t, "puts") {
+		homes, outcomes := rapid.IntRange(1, 5).Draw(t, "homes"), rapid.IntRange(1, 5).Draw(t, "outcomes")
+		m := router.NewMemory(homes, outcomes)
+		var used, put []int // the last used first
+		for range rapid.IntRange(0, 30).Draw(t, "steps") {
 			n := rapid.IntRange(1, 9).Draw(t, "application")
-			if _, ok := m.Home(numbered(n)); !ok {
-				if first = append(first, n); len(first) > most {
-					first = first[1:]
+			_, known := m.Home(numbered(n))
+			switch rapid.IntRange(0, 3).Draw(t, "step") {
+			case 0:
+				m.Put(router.Outcome{Application: numbered(n), Home: "sc-a", Tries: make([]router.Try, 1)})
+				used, put = first(used, n, homes), first(put, n, outcomes)
+			case 1:
+				m.Learn(numbered(n), "sc-a")
+				used = first(used, n, homes)
+			case 2:
+				m.Forget(numbered(n))
+				used = slices.DeleteFunc(used, func(other int) bool { return other == n })
+			default:
+				if known {
+					used = first(used, n, homes)
 				}
 			}
-			m.Put(router.Outcome{Application: numbered(n), Home: "sc-a"})
-		}
-		held := map[int]bool{}
-		for _, n := range first {
-			held[n] = true
 		}
 		for n := range 10 {
-			if _, ok := m.Home(numbered(n)); ok != held[n] {
-				t.Fatalf("application %d is held: %v, want %v of %v", n, ok, held[n], first)
+			if _, ok := m.Outcome(numbered(n)); ok != slices.Contains(put, n) {
+				t.Fatalf("outcome %d is held: %v; last put %v", n, ok, put)
+			}
+			if _, ok := m.Home(numbered(n)); ok != slices.Contains(used, n) {
+				t.Fatalf("home %d is held: %v; last used %v", n, ok, used)
 			}
 		}
 	})
+}
+
+// first returns the list with n moved to its start, of at most the given length.
+func first(list []int, n, most int) []int {
+	list = slices.Insert(slices.DeleteFunc(list, func(other int) bool { return other == n }), 0, n)
+	return list[:min(len(list), most)]
 }
 
 // Sent applications count until the member's next heartbeat, and no longer.
@@ -97,5 +113,23 @@ func TestAssumedLoadEndsWithAHeartbeat(t *testing.T) {
 	a.Write(view(0, at.Add(3*time.Second)), each)
 	if s := each[0]; s.Apps != 0 || !s.Size.IsZero() {
 		t.Errorf("after the heartbeat: %d of %v", s.Apps, s.Size)
+	}
+}
+
+// BenchmarkMemoryHome measures a look-up among as many homes as a router remembers.
+func BenchmarkMemoryHome(b *testing.B) {
+	const homes = 50_000
+	m := router.NewMemory(2*homes, 1)
+	for n := range homes {
+		m.Learn(numbered(n), "sc-a")
+	}
+	n := 0
+	for b.Loop() {
+		if n++; n == homes {
+			n = 0
+		}
+		if _, ok := m.Home(numbered(n)); !ok {
+			b.Fatal(n)
+		}
 	}
 }

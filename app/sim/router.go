@@ -44,7 +44,7 @@ func newRouter(w *World, index int) *gateway {
 const remembered = 64
 
 func (r *gateway) start() {
-	r.memory, r.assumed = router.NewMemory(remembered), router.AssumedLoad{}
+	r.memory, r.assumed = router.NewMemory(remembered, remembered), router.AssumedLoad{}
 	r.runs = map[creel.SubclusterID]memberRun{}
 	r.watcher.start()
 	r.moveLoop()

@@ -94,8 +94,8 @@ func (s *Server) search(ctx context.Context, app creel.ApplicationID, notFound e
 
 // HomeSeen returns the remembered home of an application, without I/O.
 func (s *Server) HomeSeen(app creel.ApplicationID) (creel.SubclusterID, bool) {
-	s.memoryLock.RLock()
-	defer s.memoryLock.RUnlock()
+	s.memoryLock.Lock()
+	defer s.memoryLock.Unlock()
 	return s.memory.Home(app)
 }
 
@@ -106,10 +106,18 @@ func (s *Server) Forget(app creel.ApplicationID) {
 	s.memory.Forget(app)
 }
 
+// Changed drops the remembered home of an application whose home has changed by a change that the store announced.
+// Announcements save calls to former homes. A missed one does no harm: the former home does not know the application.
+func (s *Server) Changed(c statestore.Change) {
+	if c.Kind == statestore.ChangeHome {
+		s.Forget(c.Application)
+	}
+}
+
 // Decision returns this router's outcome of a submission, if remembered.
 func (s *Server) Decision(app creel.ApplicationID) (router.Outcome, bool) {
-	s.memoryLock.RLock()
-	defer s.memoryLock.RUnlock()
+	s.memoryLock.Lock()
+	defer s.memoryLock.Unlock()
 	return s.memory.Outcome(app)
 }
 

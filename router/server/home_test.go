@@ -70,7 +70,7 @@ func TestAnApplicationThatMovesIsAlwaysFound(t *testing.T) {
 	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
 	ask := func(m *moved) (creel.SubclusterID, error) {
 		s := New(Config{
-			Kept: 10, Homes: m, Elsewhere: m.elsewhere, Pool: remote.NewPool(remote.Config{}),
+			HomesKept: 10, Homes: m, Elsewhere: m.elsewhere, Pool: remote.NewPool(remote.Config{}),
 			View: func() *subcluster.View { return view },
 		})
 		_, home, err := AtHome(t.Context(), s, app, m.call)
@@ -116,7 +116,7 @@ func TestCurrentHomeIsAskedIfMovesAreUnreadable(t *testing.T) {
 	}, nil)
 	m := &moved{steps: []step{{home: "a", has: "b"}}}
 	s := New(Config{
-		Kept: 10, Homes: m, Pool: remote.NewPool(remote.Config{}), View: func() *subcluster.View { return view },
+		HomesKept: 10, Homes: m, Pool: remote.NewPool(remote.Config{}), View: func() *subcluster.View { return view },
 		Elsewhere: func(context.Context, creel.ApplicationID) ([]creel.SubclusterID, bool, error) {
 			return []creel.SubclusterID{"b"}, false, errors.New("half a store")
 		},
@@ -140,7 +140,7 @@ func TestListedHomeServesReadsOnly(t *testing.T) {
 		{Member: subcluster.Member{ID: "a"}, State: subcluster.StateActive},
 	}, nil)
 	s := New(Config{
-		Kept: 10, Homes: silentHomes{}, Pool: remote.NewPool(remote.Config{}), View: func() *subcluster.View { return view },
+		HomesKept: 10, Homes: silentHomes{}, Pool: remote.NewPool(remote.Config{}), View: func() *subcluster.View { return view },
 	})
 	listed := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
 	s.ListedBy(func(app creel.ApplicationID) (creel.SubclusterID, bool) { return "a", app == listed })
@@ -164,7 +164,7 @@ func TestPartOfPresentHomeIsHomesAnswer(t *testing.T) {
 	}, nil)
 	m := &moved{steps: []step{{home: "a"}, {home: "b"}}}
 	s := New(Config{
-		Kept: 10, Homes: m, Elsewhere: m.elsewhere, Pool: remote.NewPool(remote.Config{}),
+		HomesKept: 10, Homes: m, Elsewhere: m.elsewhere, Pool: remote.NewPool(remote.Config{}),
 		View: func() *subcluster.View { return view },
 	})
 	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
@@ -175,5 +175,54 @@ func TestPartOfPresentHomeIsHomesAnswer(t *testing.T) {
 	parts[1] = router.Part[int]{Member: "b", Err: creel.ErrApplicationNotFound}
 	if _, _, err := PartOfHome(t.Context(), s, app, parts); !errors.Is(err, creel.ErrApplicationNotFound) {
 		t.Errorf("no member knows it: %v", err)
+	}
+}
+
+// recordedHome is a store with one home that counts the reads.
+type recordedHome struct {
+	Homes
+	home  creel.SubclusterID
+	reads int
+	away  bool
+}
+
+func (r *recordedHome) Home(context.Context, creel.ApplicationID) (creel.SubclusterID, error) {
+	if r.reads++; r.away {
+		return "", &creel.Error{Kind: creel.ErrUnavailable, What: "the store does not answer"}
+	}
+	return r.home, nil
+}
+
+// A home is read once, and again after its change was announced. It is known without the store too.
+func TestHomeIsReadAgainAfterAnnouncedChange(t *testing.T) {
+	view := subcluster.NewView(time.Now(), []subcluster.Status{
+		{Member: subcluster.Member{ID: "a"}, State: subcluster.StateActive},
+		{Member: subcluster.Member{ID: "b"}, State: subcluster.StateActive},
+	}, nil)
+	store := &recordedHome{home: "a"}
+	s := New(Config{
+		Homes: store, Pool: remote.NewPool(remote.Config{}), View: func() *subcluster.View { return view },
+	})
+	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
+	home := func() creel.SubclusterID {
+		t.Helper()
+		m, err := s.Home(t.Context(), app)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.ID
+	}
+	if first := home(); first != "a" {
+		t.Fatalf("home is %s", first)
+	}
+	store.home, store.away = "b", true
+	s.Changed(statestore.Change{Kind: statestore.ChangePolicies})
+	if again := home(); again != "a" || store.reads != 1 {
+		t.Fatalf("home is %s after %d reads", again, store.reads)
+	}
+	store.away = false
+	s.Changed(statestore.Change{Kind: statestore.ChangeHome, Application: app})
+	if moved := home(); moved != "b" || store.reads != 2 {
+		t.Fatalf("home is %s after %d reads", moved, store.reads)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // Reports are stored for the user who got them, the oldest are dropped first, and names chosen by clients do not fill
 // the memory.
 func TestReportsAreRememberedInBoundedMemory(t *testing.T) {
-	s := New(Config{Kept: 100_000})
+	s := New(Config{DecisionsKept: 100_000})
 	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
 	s.Saw(app, "ann", RPC, []byte("one"))
 	s.Saw(app, "ann", RPC, []byte("other"))
@@ -35,7 +35,7 @@ func TestReportsAreRememberedInBoundedMemory(t *testing.T) {
 			}
 		}
 	}
-	few := New(Config{Kept: 2})
+	few := New(Config{DecisionsKept: 2})
 	for i := range 5 {
 		few.Saw(app, fmt.Sprint(i), RPC, []byte("12345"))
 	}

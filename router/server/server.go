@@ -47,10 +47,10 @@ type Config struct {
 	Placed func(ctx context.Context, m *remote.Member, sub policies.Submission) (creel.QueuePath, error)
 	// Policy applies to queues that no document of the view covers; the zero value is policies.Default.
 	Policy policies.Policy
-	// Kept is the number of applications whose homes and decisions are remembered, 10,000 if zero. For others the
-	// store is read.
-	Kept int
-	Seed uint64
+	// HomesKept is the number of applications whose homes are remembered, 100,000 (16 MB) if zero. For others the
+	// store is read. DecisionsKept is the number whose decisions and last reports are remembered, 10,000 if zero.
+	HomesKept, DecisionsKept int
+	Seed                     uint64
 	// SubmitTime bounds the calls of a submission to all members together; 0: only the caller's context bounds them.
 	SubmitTime time.Duration
 	// MaxTries bounds the members to which a submission is forwarded; 0: no bound.
@@ -93,7 +93,7 @@ type Server struct {
 	seed      atomic.Uint64
 	logOnce   logOnce
 
-	memoryLock sync.RWMutex
+	memoryLock sync.Mutex
 	recent     *router.SubmissionLog // under memoryLock
 	memory     *router.Memory
 
@@ -122,15 +122,19 @@ type Counts struct {
 
 // New makes a server. It starts nothing.
 func New(conf Config) *Server {
-	if conf.Kept <= 0 {
-		conf.Kept = 10_000
+	if conf.HomesKept <= 0 {
+		conf.HomesKept = 100_000
+	}
+	if conf.DecisionsKept <= 0 {
+		conf.DecisionsKept = 10_000
 	}
 	if conf.Log == nil {
 		conf.Log = slog.Default()
 	}
 	s := &Server{
-		conf: conf, memory: router.NewMemory(conf.Kept), reportCache: reportCache{most: conf.Kept},
-		recent: router.NewSubmissionLog(min(conf.Kept, maxRecent)),
+		conf: conf, memory: router.NewMemory(conf.HomesKept, conf.DecisionsKept),
+		reportCache: reportCache{most: conf.DecisionsKept},
+		recent:      router.NewSubmissionLog(min(conf.DecisionsKept, maxRecent)),
 	}
 	s.pauses.clock = conf.Clock
 	s.seed.Store(conf.Seed)
@@ -190,8 +194,8 @@ const maxRecent = 10_000
 
 // Recent returns the last submissions to a queue through this router that got a home, at most most, oldest first.
 func (s *Server) Recent(queue creel.QueuePath, most int) []router.PlacedSubmission {
-	s.memoryLock.RLock()
-	defer s.memoryLock.RUnlock()
+	s.memoryLock.Lock()
+	defer s.memoryLock.Unlock()
 	return s.recent.Of(queue, most)
 }
 

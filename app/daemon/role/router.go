@@ -43,7 +43,6 @@ import (
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/router/tokens"
 	"github.com/creelrm/creel/statestore"
-	"github.com/creelrm/creel/statestore/cache"
 	"github.com/creelrm/creel/statestore/events"
 	"github.com/creelrm/creel/statestore/intents"
 	"github.com/creelrm/creel/statestore/watch"
@@ -60,8 +59,7 @@ type RouterConfig struct {
 	Server   server.Config
 	REST     rest.Config
 	Operator operator.Config // Admin and Reload
-	Homes    cache.Config
-	Remote   remote.Config // of calls to members
+	Remote   remote.Config   // of calls to members
 	RPC      hrpc.Config
 	Site     webserver.Config
 
@@ -124,7 +122,8 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		Web:    s.Listen("yarn.router.webapp.address", bind),
 		Server: server.Config{
 			Policy:        policy,
-			Kept:          s.Int("creel.router.decisions-kept"),
+			HomesKept:     s.Int("creel.router.home-cache"),
+			DecisionsKept: s.Int("creel.router.decisions-kept"),
 			SubmitTime:    s.Duration("creel.router.submit-timeout"),
 			UnclearWait:   s.Duration("creel.router.unclear-wait"),
 			MaxTries:      1 + max(s.Int("yarn.router.submit.retry"), 0),
@@ -135,7 +134,6 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		},
 		REST:     routerPages(s, known),
 		Operator: routerOperator(s, known),
-		Homes:    cache.Config{Size: s.Int("creel.router.home-cache")},
 		Remote: remote.Config{
 			User:         s.String("creel.router.proxy-user"),
 			KindOf:       yarnrpc.KindOf,
@@ -275,19 +273,20 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 // addServer adds the view of the federation, the connections to members, and the server over both.
 func (r *Router) addServer(p *routerParts) {
 	c, store := p.conf, p.store
-	known := cache.New(store, c.Homes)
 	p.clock = newClock(&r.Service, c.Log)
 	r.Watcher = watch.New(members(&r.Service, store, c.Signer, c.Log), watch.Config{
-		Poll: c.Poll, Plan: store, Validate: ValidPolicy, Log: c.Log, OnChange: known.Changed, Clock: p.clock,
+		Poll: c.Poll, Plan: store, Validate: ValidPolicy, Log: c.Log, Clock: p.clock,
+		OnChange: func(c statestore.Change) { r.Server.Changed(c) },
 	})
 	c.Remote.Clock = p.clock
 	p.pool = newPool(c, p.recorder)
 	r.OnClose(p.pool.Close)
 	r.Health.Register(breakerFigures{p.pool})
-	var homes, movers server.Homes = known, store
+	var homes server.Homes = store
 	if c.Wrap != nil {
-		homes, movers = c.Wrap(homes), c.Wrap(movers)
+		homes = c.Wrap(homes)
 	}
+	movers := homes
 	if c.Traces != nil {
 		homes = tracedHomes{homes, c.Traces.Tracer("github.com/creelrm/creel/statestore")}
 	}
