@@ -129,7 +129,8 @@ func (m *Machine) RecordBulk(now time.Time, want int) (*Bulk, error) {
 }
 
 // Bulk returns the records of a bulk request so far. ready is true once all are there, or the request has expired.
-func (m *Machine) Bulk(b *Bulk) (done []NodeActivity, ready bool) {
+func (r Reader) Bulk(b *Bulk) (done []NodeActivity, ready bool) {
+	m := r.m
 	return b.done, len(b.done) >= b.want || m.activities == nil || !slices.Contains(m.activities.bulks, b)
 }
 
@@ -160,7 +161,8 @@ func (m *Machine) RecordApp(now time.Time, id creel.ApplicationID, d time.Durati
 }
 
 // AppActivities returns an application's recorded considerations, newest first. ok is false if none was requested.
-func (m *Machine) AppActivities(id creel.ApplicationID) (all []AppActivity, ok bool) {
+func (r Reader) AppActivities(id creel.ApplicationID) (all []AppActivity, ok bool) {
+	m := r.m
 	if m.activities == nil || m.activities.apps[id] == nil {
 		return nil, false
 	}
@@ -203,7 +205,7 @@ func (m *Machine) considered(n *node) {
 	of := r.nodes[id]
 	if of != nil && of.due || r.next.due || r.bulksDue() {
 		act := &NodeActivity{
-			Node: id, At: at, Partition: m.labels.of(id), Grants: grants, Reserved: n.Reserved() != nil,
+			Node: id, At: at, Partition: m.labels.set.of(id), Grants: grants, Reserved: n.Reserved() != nil,
 			Full: m.sched.Explain().FreeOn(&n.Node).MemoryMB <= 0,
 			Root: m.sched.Explain().Consider(&n.Node, activitiesInNode),
 		}
@@ -229,7 +231,7 @@ func (m *Machine) considered(n *node) {
 }
 
 func (m *Machine) consideredApp(id creel.ApplicationID, of *appRecord, n *node, grants []GrantActivity) {
-	a := m.apps[id]
+	a := m.apps.byID[id]
 	if m.now > of.until || a == nil || !a.InQueue() {
 		return
 	}

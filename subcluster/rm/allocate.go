@@ -15,7 +15,7 @@ import (
 // response has the grants that its own asks cause now.
 func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest) (*Answer, error) {
 	m.at(now)
-	t, err := m.conversing(id)
+	t, err := m.apps.conversing(id)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 			What: "AM is not registered for known application attempt: " + id.String() + " or RM had restarted after AM registered. AM should re-register.",
 		}
 	}
-	m.alive(t)
+	m.attempts.alive(t)
 	switch {
 	case r.ResponseID == t.responseID:
 	case t.answer != nil && (r.ResponseID == t.answeredID || (r.ResponseID+1)&0x7fffffff == t.responseID):
@@ -51,7 +51,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	if len(r.Asks) > 0 {
 		m.prefetchCall(t, r.Asks)
 	}
-	m.acknowledged(t)
+	m.attempts.acknowledged(t)
 	t.reuseAnswer()
 	a.progress = 0
 	if r.Progress >= 0 { // and not NaN
@@ -103,7 +103,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 
 // request applies the asks of a call, with their normalized sizes.
 func (t *attempt) request(m *Machine, asks []Ask, sizes []amounts.Vec) {
-	labels := m.askedLabels
+	labels := m.labels.asked
 	var last *sched.Ask
 	for i := range asks {
 		k := &asks[i]
@@ -140,11 +140,11 @@ func (m *Machine) serve(t *attempt) {
 // of the asks.
 func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]amounts.Vec, error) {
 	largest := t.app.Queue().Largest()
-	labels, err := m.askLabels(t, r.Asks)
+	labels, err := m.labels.ofAsks(t, r.Asks)
 	if err != nil {
 		return nil, err
 	}
-	m.askedLabels = labels
+	m.labels.asked = labels
 	sizes := m.normalized[:0]
 	for i := range r.Asks {
 		q := &r.Asks[i]
@@ -202,7 +202,7 @@ func (m *Machine) releaseAll(t *attempt, ids []creel.ContainerID) {
 	for i := range ids {
 		c := t.live.Get(ids[i].ID)
 		if ids[i].Attempt != t.id {
-			c = m.container(ids[i]) // retained from an earlier attempt
+			c = m.apps.container(ids[i]) // retained from an earlier attempt
 		}
 		if c != nil {
 			list[n] = c
@@ -211,10 +211,10 @@ func (m *Machine) releaseAll(t *attempt, ids []creel.ContainerID) {
 			m.releaseLater(t, ids[i])
 		}
 	}
-	m.prefetchCompletions(list[:n])
+	m.containers.prefetchCompletions(list[:n])
 	for _, c := range list[:n] {
 		if c.owner() == t && !c.am { // an id that occurs twice has no owner the second time
-			m.release(c)
+			m.containers.release(c)
 		}
 	}
 }
@@ -226,7 +226,7 @@ const mostReleased = 10_000
 // released when the node reports it. Hadoop's scheduler stores such releases too
 // (SchedulerApplicationAttempt.getPendingRelease).
 func (m *Machine) releaseLater(t *attempt, id creel.ContainerID) {
-	of := m.attempt(id.Attempt)
+	of := m.apps.attempt(id.Attempt)
 	if of == nil || of.app != t.app || !of.recovered || id == of.am || id.Epoch() >= m.cfg.Epoch ||
 		len(of.released) >= mostReleased {
 		return

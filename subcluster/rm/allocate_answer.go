@@ -65,14 +65,14 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 		if c.state == cAllocated {
 			c.state = cAcquired
 		}
-		out.Granted = append(out.Granted, m.grantOf(c))
-		if m.token(t, c.node) {
+		out.Granted = append(out.Granted, m.containers.grantOf(c))
+		if m.attempts.token(t, c.node) {
 			out.NMTokens = append(out.NMTokens, c.node.at)
 		}
 	}
 	clear(t.fresh)
 	t.fresh = t.fresh[:0]
-	out.FromPrevious, out.NMTokens = m.takePrevious(t, out.FromPrevious, out.NMTokens)
+	out.FromPrevious, out.NMTokens = m.attempts.takePrevious(t, out.FromPrevious, out.NMTokens)
 	out.Completed, t.done = t.done, out.Completed
 	t.unconfirmed = true
 	for i := range out.Completed {
@@ -81,7 +81,7 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 		}
 	}
 	for i := range t.updated {
-		if c := m.container(t.updated[i].Grant.ID); c != nil && m.token(t, c.node) {
+		if c := m.apps.container(t.updated[i].Grant.ID); c != nil && m.attempts.token(t, c.node) {
 			out.NMTokens = append(out.NMTokens, c.node.at)
 		}
 	}
@@ -100,7 +100,7 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 	out.ActiveCores = int32(min(total.VCores, 1<<31-1))
 	t.newsSent = false
 	if len(t.victims) > 0 {
-		m.underNotice(t, out)
+		m.victims.underNotice(t, out)
 	}
 	return out
 }
@@ -109,14 +109,15 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 // received its own attempt's containers when they were granted, as in Hadoop
 // (SchedulerApplicationAttempt.addRMContainer). A UAM's proxy may have been replaced by one that did not receive
 // them.
-func (m *Machine) takePrevious(t *attempt, grants []Grant, tokens []*Place) ([]Grant, []*Place) {
+func (l *attemptLife) takePrevious(t *attempt, grants []Grant, tokens []*Place) ([]Grant, []*Place) {
+	m := l.m
 	for _, id := range t.previous {
 		if t.registered && id.Attempt == t.id && !t.app.sub.Unmanaged {
 			continue
 		}
-		if c := m.container(id); c != nil && c.owner() == t {
-			grants = append(grants, m.grantOf(c))
-			if m.token(t, c.node) {
+		if c := m.apps.container(id); c != nil && c.owner() == t {
+			grants = append(grants, m.containers.grantOf(c))
+			if l.token(t, c.node) {
 				tokens = append(tokens, c.node.at)
 			}
 		}
@@ -127,9 +128,9 @@ func (m *Machine) takePrevious(t *attempt, grants []Grant, tokens []*Place) ([]G
 
 // token reports whether the attempt needs an NM token for a node. It does for its first container there, and for the
 // first since the node registered or a key was rolled.
-func (m *Machine) token(t *attempt, n *node) bool {
-	if t.tokenEpoch != m.tokenEpoch {
-		t.tokenEpoch = m.tokenEpoch
+func (l *attemptLife) token(t *attempt, n *node) bool {
+	if t.tokenEpoch != l.tokenEpoch {
+		t.tokenEpoch = l.tokenEpoch
 		t.nodeSets.DropAll(nodeset.Token)
 	}
 	if t.nodeSets.Has(nodeset.Token, n.Serial()) {
@@ -143,8 +144,8 @@ func (m *Machine) token(t *attempt, n *node) bool {
 }
 
 // voidTokens runs after a node has registered again: AMs need new tokens for it.
-func (m *Machine) voidTokens(n *node) {
-	for _, a := range m.appList {
+func (l *attemptLife) voidTokens(n *node) {
+	for _, a := range l.m.apps.list {
 		if t := a.current; t != nil {
 			t.nodeSets.Drop(nodeset.Token, n.Serial())
 		}
@@ -153,12 +154,13 @@ func (m *Machine) voidTokens(n *node) {
 
 // acknowledged runs when the AM calls again, which proves that it received its last answer: nodes may delete the
 // completions in that answer.
-func (m *Machine) acknowledged(t *attempt) {
+func (l *attemptLife) acknowledged(t *attempt) {
+	m := l.m
 	m.prefetchAcks(t.acks)
 	id := creel.ContainerID{Attempt: t.id}
 	for _, k := range t.acks {
 		id.Attempt.Attempt, id.ID = k.attempt, k.seq
-		m.commands.Forget(k.node, id)
+		m.nodes.commands.Forget(k.node, id)
 	}
 	t.unconfirmed, t.acks = false, t.acks[:0]
 }
@@ -166,30 +168,30 @@ func (m *Machine) acknowledged(t *attempt) {
 // ackAll lets nodes delete all completions of an attempt that no call will fetch. If the next attempt retains the
 // containers, it receives the completions of an unacknowledged answer again: this attempt may have died before the
 // answer arrived.
-func (m *Machine) ackAll(t *attempt) {
+func (l *attemptLife) ackAll(t *attempt) {
 	if t.app.sub.KeepContainers && !t.app.state.ended() {
 		t.done = append(slices.Clone(t.unacknowledged()), t.done...)
 		t.unconfirmed, t.acks = false, t.acks[:0]
 		return
 	}
-	m.acknowledged(t)
-	m.forgetEnds(t)
+	l.acknowledged(t)
+	l.forgetEnds(t)
 }
 
 // forgetEnds lets nodes delete the completions that an attempt has not fetched.
-func (m *Machine) forgetEnds(t *attempt) {
+func (l *attemptLife) forgetEnds(t *attempt) {
 	for i := range t.done {
 		if t.done[i].node != nowhere {
-			m.commands.Forget(t.done[i].node, t.done[i].ID)
+			l.m.nodes.commands.Forget(t.done[i].node, t.done[i].ID)
 		}
 	}
 	t.done = nil
 }
 
 // news reports once that the attempt has something to fetch.
-func (m *Machine) news(t *attempt) {
+func (l *attemptLife) news(t *attempt) {
 	if !t.newsSent && !t.inCall {
 		t.newsSent = true
-		m.act(News{Attempt: t.id})
+		l.m.out.act(News{Attempt: t.id})
 	}
 }

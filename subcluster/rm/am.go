@@ -14,7 +14,7 @@ import (
 // RegisterAM is registerApplicationMaster: it starts the conversation of an attempt. Response ids start at 0.
 func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, error) {
 	m.at(now)
-	t, err := m.conversing(r.Attempt)
+	t, err := m.apps.conversing(r.Attempt)
 	if err != nil {
 		return AMRegistration{}, err
 	}
@@ -37,7 +37,7 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, erro
 	switch t.state {
 	case tLaunched, tRunning:
 	case tAllocated: // the AM was faster than its node's answer
-		m.launched(t)
+		m.attempts.launched(t)
 	default:
 		return AMRegistration{}, &creel.Error{
 			Kind: ErrOutOfStep,
@@ -49,7 +49,7 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, erro
 	if t.state == tLaunched {
 		m.count.amRegister.add(m.now, t.stepped)
 	}
-	m.alive(t)
+	m.attempts.alive(t)
 	a.constrain(r.Constraints)
 	t.host, t.port, t.url, t.remote = r.Host, r.Port, r.TrackingURL, r.Remote
 	if t.responseID > 0 {
@@ -87,7 +87,7 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, erro
 			t.unconfirmed, t.acks = false, t.acks[:0]
 		}
 		repeated := t.registered
-		out.Previous, out.NMTokens = m.takePrevious(t, nil, nil)
+		out.Previous, out.NMTokens = m.attempts.takePrevious(t, nil, nil)
 		if repeated {
 			// This call may be an earlier one that arrived late, whose answer may be lost. So its tokens are also
 			// sent with the next grants.
@@ -100,8 +100,8 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, erro
 }
 
 // conversing finds the attempt that an AM calls for, if it is the current one and has not ended.
-func (m *Machine) conversing(id creel.AttemptID) (*attempt, error) {
-	a := m.apps[id.Application]
+func (l *appLife) conversing(id creel.AttemptID) (*attempt, error) {
+	a := l.byID[id.Application]
 	if a == nil || a.current == nil || a.current.id.Attempt != id.Attempt || a.current.over() || a.state.ended() {
 		return nil, noAttempt(id)
 	}
@@ -111,10 +111,10 @@ func (m *Machine) conversing(id creel.AttemptID) (*attempt, error) {
 // FinishAM is finishApplicationMaster. It returns false until the end is durable; AMs ask again.
 func (m *Machine) FinishAM(now time.Time, r *FinishAM) (bool, error) {
 	m.at(now)
-	if t := m.attempt(r.Attempt); t != nil && t.app.current == t && t.app.state.ended() {
+	if t := m.apps.attempt(r.Attempt); t != nil && t.app.current == t && t.app.state.ended() {
 		return true, nil
 	}
-	t, err := m.conversing(r.Attempt)
+	t, err := m.apps.conversing(r.Attempt)
 	if err != nil {
 		return false, err
 	}
@@ -126,34 +126,35 @@ func (m *Machine) FinishAM(now time.Time, r *FinishAM) (bool, error) {
 		}
 	}
 	if t.state == tRunning {
-		m.alive(t)
+		m.attempts.alive(t)
 		t.before, t.target, t.final = tRunning, tFinished, r.Status
 		t.state = tFinalSaving
 		t.diag.add(r.Diagnostics, m.cfg.DiagnosticsLimit)
 		t.url = or(r.TrackingURL, t.url)
 		t.finished = m.now
-		m.stateChanged(a)
-		m.saveAttempt(t, func() {
+		m.apps.stateChanged(a)
+		m.attempts.save(t, func() {
 			if t.state == tFinalSaving {
 				t.state = tFinishing
 			}
-			m.unregistered(t)
+			m.attempts.unregistered(t)
 		})
-		m.finishApp(a, appFinished, r.Status, t.diag.String())
+		m.apps.finish(a, appFinished, r.Status, t.diag.String())
 		m.settle()
 	}
 	return t.state != tFinalSaving && a.state != appFinalSaving, nil
 }
 
 // unregistered runs when the end is durable. An AM without a live container has ended; another one gets time to exit.
-func (m *Machine) unregistered(t *attempt) {
-	if t.app.sub.Unmanaged || m.container(t.am) == nil {
-		m.attemptOver(t, tFinished)
+func (l *attemptLife) unregistered(t *attempt) {
+	m := l.m
+	if t.app.sub.Unmanaged || m.apps.container(t.am) == nil {
+		l.over(t, tFinished)
 		return
 	}
-	m.dropAsks(t)
-	m.stateChanged(t.app)
-	m.alive(t)
+	l.dropAsks(t)
+	m.apps.stateChanged(t.app)
+	l.alive(t)
 }
 
 func or(a, b string) string {

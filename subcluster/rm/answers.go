@@ -35,6 +35,13 @@ type Answer struct {
 	Negotiable *NegotiableContract
 }
 
+// NegotiableContract offers an AM to release other containers than the named ones, as long as they add up to this:
+// CapacityScheduler then takes the newest.
+type NegotiableContract struct {
+	Each  creel.Resource // the smallest container
+	Count int32          // of them
+}
+
 // Grant is a container granted to an attempt, with all data for a ContainerProto and its token.
 type Grant struct {
 	ID creel.ContainerID
@@ -241,6 +248,33 @@ type AttemptEnded struct {
 // waiting servers.
 type News struct{ Attempt creel.AttemptID }
 
+// VictimOutcome is the outcome for a victim.
+type VictimOutcome string
+
+// Outcomes for victims.
+const (
+	Noticed   VictimOutcome = "notice"
+	Pardoned  VictimOutcome = "pardon"
+	TakenBack VictimOutcome = "kill"
+)
+
+// Preempted reports a victim for the audit log, after the fact.
+type Preempted struct {
+	What      VictimOutcome
+	Container creel.ContainerID
+	Node      creel.NodeID
+	Resource  creel.Resource
+	Queue     creel.QueuePath // that loses it
+	User      string
+	Rule      sched.Rule
+	For       creel.ApplicationID // application whose ask gets the resources
+	ForQueue  creel.QueuePath
+	AM        bool
+	Age       time.Duration
+	By        time.Time // when it is killed
+	Why       string    // why this container was chosen
+}
+
 func (SaveApp) action()        {}
 func (SaveAttempt) action()    {}
 func (SaveDisowned) action()   {}
@@ -252,3 +286,4 @@ func (AppEnded) action()       {}
 func (LogsChanged) action()    {}
 func (AttemptEnded) action()   {}
 func (News) action()           {}
+func (Preempted) action()      {}

@@ -138,6 +138,22 @@ func (s appState) public(before appState) creel.ApplicationState {
 	return creel.AppKilled
 }
 
+// losses are an application's losses to preemption.
+type losses struct {
+	amount, overTime amounts.Vec // of its containers; times milliseconds of their lives
+	containers, ams  int32
+}
+
+func (l *losses) count(v *amounts.Vec, ms int64, am bool) {
+	l.amount.Add(v)
+	l.overTime.AddTimes(v, max(ms, 0))
+	if am {
+		l.ams++
+	} else {
+		l.containers++
+	}
+}
+
 // mayGet reports whether its state permits new containers.
 func (a *app) mayGet() bool {
 	return a.current != nil && a.current.schedulable() && a.hold.Claim == 0 &&
@@ -147,7 +163,7 @@ func (a *app) mayGet() bool {
 // stateChanged sets in the scheduler whether an application may be granted containers. It must run after each change
 // of the state of the application or its current attempt. An ending application must get no more grants, even before
 // its end is durable.
-func (m *Machine) stateChanged(a *app) { m.sched.SetOpen(&a.App, a.mayGet()) }
+func (l *appLife) stateChanged(a *app) { l.m.sched.SetOpen(&a.App, a.mayGet()) }
 
 func noApp(id creel.ApplicationID) error {
 	return &creel.Error{
@@ -167,12 +183,13 @@ func (a *app) addDiag(s string, limit int) {
 	}
 }
 
-// saveApp makes the application's record durable, then calls then.
-func (m *Machine) saveApp(a *app, then func()) {
-	m.save(func(seq uint64) Action { return SaveApp{Seq: seq, Record: m.record(a)} }, then)
+// save makes the application's record durable, then calls then.
+func (l *appLife) save(a *app, then func()) {
+	l.m.out.save(func(seq uint64) Action { return SaveApp{Seq: seq, Record: l.record(a)} }, then)
 }
 
-func (m *Machine) record(a *app) AppRecord {
+func (l *appLife) record(a *app) AppRecord {
+	m := l.m
 	r := AppRecord{
 		Submission:  *a.sub,
 		Submitted:   instant(a.submitted),
@@ -186,7 +203,7 @@ func (m *Machine) record(a *app) AppRecord {
 		Hold:        a.hold,
 		Released:    a.released,
 		Moved:       a.moved,
-		Signals:     slices.Clone(m.signals[a.id]),
+		Signals:     slices.Clone(m.signals.waiting[a.id]),
 	}
 	used := m.sched.UsedOverTime(&a.App)
 	opportune := a.opportunisticUse(m.ms())

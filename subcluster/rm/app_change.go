@@ -12,8 +12,9 @@ import (
 
 // MayHavePriority returns the reason why a user may not give an application in a queue this priority, nil if he may.
 // It first lowers the priority to the cluster's maximum.
-func (m *Machine) MayHavePriority(id creel.ApplicationID, path creel.QueuePath, user string, groups []string,
+func (r Reader) MayHavePriority(id creel.ApplicationID, path creel.QueuePath, user string, groups []string,
 	priority int32) error {
+	m := r.m
 	q := m.sched.Tree().Find(string(path))
 	if !m.cfg.ACLs || q == nil || q.Spec().MayHavePriority(user, groups, m.sched.Policy().CapPriority(priority)) {
 		return nil
@@ -29,7 +30,7 @@ func (m *Machine) MayHavePriority(id creel.ApplicationID, path creel.QueuePath, 
 // SetPriority changes an application's priority in its leaf queue, and returns the priority in force.
 func (m *Machine) SetPriority(now time.Time, id creel.ApplicationID, priority int32) (int32, error) {
 	m.at(now)
-	a := m.apps[id]
+	a := m.apps.byID[id]
 	if a == nil {
 		return 0, noApp(id)
 	}
@@ -40,7 +41,7 @@ func (m *Machine) SetPriority(now time.Time, id creel.ApplicationID, priority in
 		return 0, err
 	}
 	m.sched.SetPriority(&a.App, m.sched.Policy().CapPriority(priority))
-	m.saveApp(a, func() {})
+	m.apps.save(a, func() {})
 	m.settle()
 	return a.Priority(), nil
 }
@@ -49,7 +50,7 @@ func (m *Machine) SetPriority(now time.Time, id creel.ApplicationID, priority in
 // still applies.
 func (m *Machine) SetLifetime(now time.Time, id creel.ApplicationID, deadline time.Time) error {
 	m.at(now)
-	a := m.apps[id]
+	a := m.apps.byID[id]
 	if a == nil {
 		return noApp(id)
 	}
@@ -70,15 +71,16 @@ func (m *Machine) SetLifetime(now time.Time, id creel.ApplicationID, deadline ti
 			at = most
 		}
 	}
-	m.armLifetime(a, at)
-	m.saveApp(a, func() {})
+	m.apps.armLifetime(a, at)
+	m.apps.save(a, func() {})
 	m.settle()
 	return nil
 }
 
 // setLifetime arms the application's time limit: the requested one, up to the queue's maximum, or without a request
 // the queue's default.
-func (m *Machine) setLifetime(a *app, q *sched.Queue) {
+func (l *appLife) setLifetime(a *app, q *sched.Queue) {
+	m := l.m
 	d := a.sub.Lifetime
 	if q != nil {
 		if d <= 0 {
@@ -99,22 +101,23 @@ func (m *Machine) setLifetime(a *app, q *sched.Queue) {
 		}
 	}
 	if d > 0 || a.sub.Left > 0 {
-		m.armLifetime(a, at)
+		l.armLifetime(a, at)
 	}
 }
 
-func (m *Machine) armLifetime(a *app, at int64) {
-	m.stop(&a.lifetime)
+func (l *appLife) armLifetime(a *app, at int64) {
+	m := l.m
+	m.timers.stop(&a.lifetime)
 	a.deadline = at
 	if at == 0 {
 		return
 	}
-	a.lifetime = m.timer(at, func() {
+	a.lifetime = m.timers.arm(at, func() {
 		a.lifetime = nil
 		if a.hold.Claim > 0 {
 			return // ReleaseHold, or its next home, ends it
 		}
-		m.kill(
+		l.kill(
 			a,
 			fmt.Sprintf(
 				"Application killed due to exceeding its lifetime period %d milliseconds",

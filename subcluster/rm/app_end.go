@@ -14,37 +14,39 @@ import (
 // Kill ends an application at any state. Done reports whether it has ended.
 func (m *Machine) Kill(now time.Time, id creel.ApplicationID, diagnostics string) (done bool, err error) {
 	m.at(now)
-	a := m.apps[id]
+	a := m.apps.byID[id]
 	if a == nil {
 		return false, noApp(id)
 	}
 	if err := a.changing("killed"); err != nil {
 		return false, err
 	}
-	m.kill(a, diagnostics)
+	m.apps.kill(a, diagnostics)
 	m.settle()
 	return a.state.ended(), nil
 }
 
-func (m *Machine) kill(a *app, diag string) {
+func (l *appLife) kill(a *app, diag string) {
+	m := l.m
 	switch a.state {
 	case appAccepted, appRunning:
 		a.before, a.state = a.state, appKilling
-		m.stateChanged(a)
+		l.stateChanged(a)
 		a.addDiag(diag, m.cfg.DiagnosticsLimit)
-		m.stop(&a.lifetime)
+		m.timers.stop(&a.lifetime)
 		if t := a.current; t != nil && !t.over() {
-			m.endAttempt(t, tKilled, creel.FinalKilled, diag, creel.ExitInvalid)
+			m.attempts.end(t, tKilled, creel.FinalKilled, diag, creel.ExitInvalid)
 		} else {
-			m.finishApp(a, appKilled, creel.FinalKilled, "")
+			l.finish(a, appKilled, creel.FinalKilled, "")
 		}
 	case appNew, appNewSaving, appSubmitted:
-		m.finishApp(a, appKilled, creel.FinalKilled, diag)
+		l.finish(a, appKilled, creel.FinalKilled, diag)
 	}
 }
 
-// finishApp ends an application: first durably, then with its final state.
-func (m *Machine) finishApp(a *app, target appState, final creel.FinalStatus, diag string) {
+// finish ends an application: first durably, then with its final state.
+func (l *appLife) finish(a *app, target appState, final creel.FinalStatus, diag string) {
+	m := l.m
 	if a.state.ended() || a.state == appFinalSaving {
 		return
 	}
@@ -55,25 +57,26 @@ func (m *Machine) finishApp(a *app, target appState, final creel.FinalStatus, di
 	if diag != "" {
 		a.addDiag(diag, m.cfg.DiagnosticsLimit)
 	}
-	m.stateChanged(a)
-	m.stop(&a.lifetime)
+	l.stateChanged(a)
+	m.timers.stop(&a.lifetime)
 	a.finished = m.now
-	m.saveApp(a, func() {
+	l.save(a, func() {
 		switch a.target {
 		case appFinished:
 			// The AM has unregistered; its container may still run.
 			a.state = appFinishing
 			if c := a.current; c == nil || c.over() {
-				m.appOver(a, appFinished)
+				l.over(a, appFinished)
 			}
 		default:
-			m.appOver(a, a.target)
+			l.over(a, a.target)
 		}
 	})
 }
 
-// appOver sets the final state, whatever the cause.
-func (m *Machine) appOver(a *app, s appState) {
+// over sets the final state, whatever the cause.
+func (l *appLife) over(a *app, s appState) {
+	m := l.m
 	a.state = s
 	if a.finished == 0 {
 		a.finished = m.now
@@ -83,56 +86,55 @@ func (m *Machine) appOver(a *app, s appState) {
 		in = a.Queue()
 	}
 	if !a.refused {
-		m.counted(a, in, endedAs(s))
+		l.counted(a, in, endedAs(s))
 	}
-	delete(m.uams, a)
+	delete(l.uams, a)
 	m.sched.Leave(&a.App)
-	delete(m.signals, a.id)
-	m.logsEnd(a)
+	delete(m.signals.waiting, a.id)
+	m.logs.end(a)
 	// Nodes that ran a part of it clean up.
 	for _, t := range a.attempts {
 		for serial := range t.nodeSets.All(nodeset.Ran) {
-			m.nodeList[serial].appEnded(a.id)
+			m.nodes.list[serial].appEnded(a.id)
 		}
-		m.forgetEnds(t)
+		m.attempts.forgetEnds(t)
 		t.live, t.nodeSets, t.avoided = pagemap.Map[container]{}, nil, nil
 		t.answer, t.acks = nil, nil
 	}
 	a.AvoidNothing()
-	m.act(AppEnded{App: a.id, State: a.state.public(0), Final: a.final})
-	m.ended = append(m.ended, a)
-	m.keepEnded(m.cfg.MaxCompletedApps)
+	m.out.act(AppEnded{App: a.id, State: a.state.public(0), Final: a.final})
+	l.ended = append(l.ended, a)
+	l.keepEnded(m.cfg.MaxCompletedApps)
 }
 
 // keepEnded deletes all ended applications except the last most of them. Their ids stay disowned: a repeat of a
 // submission must not run the application again.
-func (m *Machine) keepEnded(most int) {
-	for len(m.ended) > most {
-		a := m.ended[0]
-		m.ended = m.ended[1:]
-		m.forgetApp(a)
-		m.issued.remember(a)
+func (l *appLife) keepEnded(most int) {
+	for len(l.ended) > most {
+		a := l.ended[0]
+		l.ended = l.ended[1:]
+		l.forget(a)
+		l.issued.remember(a)
 		if !a.uam() && !a.refused {
-			m.disownEnded(a.id)
+			l.m.disowned.putEnded(a.id)
 		}
 	}
 }
 
-func (m *Machine) forgetApp(a *app) {
-	delete(m.apps, a.id)
-	m.forgetLogs(a)
-	m.forgotten++
-	if m.forgotten > len(m.appList)/2+16 {
-		kept := m.appList[:0]
-		for _, x := range m.appList {
-			if m.apps[x.id] == x {
+func (l *appLife) forget(a *app) {
+	m := l.m
+	delete(l.byID, a.id)
+	m.logs.forget(a)
+	l.forgotten++
+	if l.forgotten > len(l.list)/2+16 {
+		kept := l.list[:0]
+		for _, x := range l.list {
+			if l.byID[x.id] == x {
 				kept = append(kept, x)
 			}
 		}
-		clear(m.appList[len(kept):])
-		m.appList, m.forgotten = kept, 0
+		clear(l.list[len(kept):])
+		l.list, l.forgotten = kept, 0
 	}
-	if !m.cfg.Volatile {
-		m.act(SaveApp{Record: AppRecord{Submission: Submission{ID: a.id}}, Deleted: true})
-	}
+	m.out.store(SaveApp{Record: AppRecord{Submission: Submission{ID: a.id}}, Deleted: true})
 }

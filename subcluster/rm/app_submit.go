@@ -18,8 +18,8 @@ import (
 // error and leaves no trace. If only its queue cannot accept it, it becomes a failed application, as in YARN.
 func (m *Machine) Submit(now time.Time, s *Submission) error {
 	m.at(now)
-	d := admission{s: s, before: m.apps[s.ID]}
-	refused := m.disownedError(s)
+	d := admission{s: s, before: m.apps.byID[s.ID]}
+	refused := m.disowned.refuses(s)
 	if a := d.before; a != nil && !a.beginsAgain(s) {
 		if refused != nil && a.uam() {
 			return refused // its router must not treat this ResourceManager as the home
@@ -32,38 +32,39 @@ func (m *Machine) Submit(now time.Time, s *Submission) error {
 	if err := d.check(m); err != nil {
 		return err
 	}
-	m.admit(&d)
+	m.apps.admit(&d)
 	m.settle()
 	return nil
 }
 
 // admit applies a checked submission.
-func (m *Machine) admit(d *admission) {
+func (l *appLife) admit(d *admission) {
+	m := l.m
 	s, q := d.s, d.queue
 	a := &app{id: s.ID, sub: s, path: d.path, rule: d.rule, unmapped: d.unmapped, submitted: m.now}
 	if d.before != nil {
 		a.issued, a.issuedLow = d.before.issued, d.before.issuedLow
 	} else {
-		a.issued, a.issuedLow = m.issued.of(a.id), m.issued.lowOf(a.id)
+		a.issued, a.issuedLow = l.issued.of(a.id), l.issued.lowOf(a.id)
 	}
 	if since := nanos(s.Since); since > 0 && since < m.now && s.Claim > 0 {
 		a.submitted = since
 	}
 	d.enlist(m, a)
-	m.counted(a, q, func(c *sched.AppCounts) { c.Submitted++ })
+	l.counted(a, q, func(c *sched.AppCounts) { c.Submitted++ })
 	if a.isUAM() {
-		m.uams[a] = struct{}{}
+		l.uams[a] = struct{}{}
 	}
-	m.setLifetime(a, q)
+	l.setLifetime(a, q)
 	a.state = appNewSaving
-	if why := m.refusal(a, q); why != "" {
-		m.refuse(a, q, why) // its first record has the end, so that no restart decides again
+	if why := l.refusal(a, q); why != "" {
+		l.refuse(a, q, why) // its first record has the end, so that no restart decides again
 		return
 	}
-	m.saveApp(a, func() {
+	l.save(a, func() {
 		if a.state == appNewSaving {
 			a.state = appSubmitted
-			m.accept(a)
+			l.accept(a)
 		}
 	})
 }
@@ -86,11 +87,11 @@ type admission struct {
 func (d *admission) enlist(m *Machine, a *app) {
 	m.sched.AddApp(&a.App, a.id, a, d.am, m.sched.Policy().CapPriority(d.priority))
 	a.SetTags(a.sub.Tags)
-	m.apps[a.id] = a
+	m.apps.byID[a.id] = a
 	if d.before != nil {
-		m.succeed(d.before, a)
+		m.apps.succeed(d.before, a)
 	} else {
-		m.appList = append(m.appList, a)
+		m.apps.list = append(m.apps.list, a)
 	}
 }
 
@@ -119,7 +120,7 @@ func (d *admission) check(m *Machine) error {
 		)
 	}
 	if m.cfg.Labels == LabelsOff {
-		if _, err := m.amLabel(s, ""); err != nil {
+		if _, err := m.labels.ofAM(s, ""); err != nil {
 			return err
 		}
 	}
@@ -200,15 +201,15 @@ func (d *admission) checkQueue(m *Machine) error {
 	if s.Unmanaged {
 		return nil
 	}
-	_, err := m.amLabel(s, d.path)
+	_, err := m.labels.ofAM(s, d.path)
 	return err
 }
 
 // QueueFor returns the queue in which a submission would run, whether or not it exists. The error is that of a rule
 // that rejects the submission.
-func (m *Machine) QueueFor(s *Submission) (creel.QueuePath, error) {
+func (r Reader) QueueFor(s *Submission) (creel.QueuePath, error) {
 	d := admission{s: s}
-	err := d.place(m)
+	err := d.place(r.m)
 	return d.path, err
 }
 
@@ -217,8 +218,8 @@ const maxBeginnings = 1000
 
 // Begins reports whether a submission would start something: its application is unknown, or is an ended UAM that the
 // submission restarts.
-func (m *Machine) Begins(s *Submission) bool {
-	a, known := m.apps[s.ID]
+func (r Reader) Begins(s *Submission) bool {
+	a, known := r.m.apps.byID[s.ID]
 	return !known || a.beginsAgain(s)
 }
 
@@ -232,16 +233,16 @@ func (a *app) beginsAgain(s *Submission) bool {
 
 // succeed replaces the ended UAM with the same id by a new one. Attempt numbers continue, so that no container reuses
 // an earlier id. No containers are passed on: those of the ended UAM have ended with it.
-func (m *Machine) succeed(before, a *app) {
+func (l *appLife) succeed(before, a *app) {
 	a.attempts = before.attempts
 	for _, t := range a.attempts {
 		t.app, t.done = a, nil
 	}
-	if i := slices.Index(m.ended, before); i >= 0 {
-		m.ended = slices.Delete(m.ended, i, i+1)
+	if i := slices.Index(l.ended, before); i >= 0 {
+		l.ended = slices.Delete(l.ended, i, i+1)
 	}
-	if i := slices.Index(m.appList, before); i >= 0 {
-		m.appList[i] = a
+	if i := slices.Index(l.list, before); i >= 0 {
+		l.list[i] = a
 	}
 }
 
@@ -251,19 +252,20 @@ func (m *Machine) isLeaf(p creel.QueuePath) bool {
 
 // accept brings an application into its queue, or fails it with the reason. Its queue may have changed or filled up
 // since its submission.
-func (m *Machine) accept(a *app) {
+func (l *appLife) accept(a *app) {
+	m := l.m
 	q := m.sched.Tree().Find(string(a.path))
-	if why := m.refusal(a, q); why != "" {
-		m.refuse(a, q, why)
+	if why := l.refusal(a, q); why != "" {
+		l.refuse(a, q, why)
 		return
 	}
-	m.enterQueue(a, q)
+	l.enter(a, q)
 	a.state = appAccepted
-	m.newAttempt(a)
+	m.attempts.start(a)
 }
 
 // refusal returns the reason why a queue rejects an application, "" if it accepts it. A nil queue does not exist.
-func (m *Machine) refusal(a *app, q *sched.Queue) string {
+func (l *appLife) refusal(a *app, q *sched.Queue) string {
 	switch {
 	case a.unmapped:
 		return fmt.Sprintf("Application %s submission by user %s to specified queue : %s is prohibited. "+
@@ -274,13 +276,13 @@ func (m *Machine) refusal(a *app, q *sched.Queue) string {
 	return q.Refuses(a.id, a.sub.User)
 }
 
-func (m *Machine) refuse(a *app, q *sched.Queue, why string) {
+func (l *appLife) refuse(a *app, q *sched.Queue, why string) {
 	a.refused = true
-	m.counted(a, q, func(c *sched.AppCounts) { c.Submitted-- })
-	m.finishApp(a, appFailed, creel.FinalFailed, why)
+	l.counted(a, q, func(c *sched.AppCounts) { c.Submitted-- })
+	l.finish(a, appFailed, creel.FinalFailed, why)
 }
 
-func (m *Machine) enterQueue(a *app, q *sched.Queue) {
+func (l *appLife) enter(a *app, q *sched.Queue) {
 	a.path = q.Path()
-	m.sched.Enter(&a.App, q, a.sub.User)
+	l.m.sched.Enter(&a.App, q, a.sub.User)
 }

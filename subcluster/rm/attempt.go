@@ -89,7 +89,7 @@ type attempt struct {
 	unconfirmed bool         // no call has acknowledged the completions in answer yet
 	acks        []ack        // their acknowledgements: the next call lets nodes delete them
 	nodeSets    nodeset.Sets // nodes that ran its containers, and nodes that it has a token for
-	tokenEpoch  uint32       // Machine.tokenEpoch when the tokens were sent
+	tokenEpoch  uint32       // attemptLife.tokenEpoch when the tokens were sent
 	updated     []ContainerUpdate
 	errors      []UpdateError
 	previous    []creel.ContainerID // retained containers to send; some may have ended since
@@ -158,8 +158,8 @@ func (t *attempt) schedulable() bool {
 	return t.state >= tScheduled && t.state <= tRunning
 }
 
-func (m *Machine) attempt(id creel.AttemptID) *attempt {
-	a := m.apps[id.Application]
+func (l *appLife) attempt(id creel.AttemptID) *attempt {
+	a := l.byID[id.Application]
 	if a == nil || id.Attempt < 1 || int(id.Attempt) > len(a.attempts) {
 		return nil
 	}
@@ -173,8 +173,9 @@ func noAttempt(id creel.AttemptID) error {
 	}
 }
 
-// newAttempt starts the next attempt of an application.
-func (m *Machine) newAttempt(a *app) {
+// start starts the next attempt of an application.
+func (l *attemptLife) start(a *app) {
+	m := l.m
 	t := &attempt{
 		id: creel.AttemptID{
 			Application: a.id,
@@ -190,7 +191,7 @@ func (m *Machine) newAttempt(a *app) {
 	if prev := a.current; prev != nil {
 		prev.avoided = a.Avoided()
 		if a.sub.KeepContainers {
-			m.inherit(t, prev)
+			l.inherit(t, prev)
 		} else {
 			a.AvoidNothing()
 		}
@@ -200,10 +201,10 @@ func (m *Machine) newAttempt(a *app) {
 	t.state, t.stepped = tSubmitted, m.now
 	if a.sub.Unmanaged {
 		t.state = tLaunchedUnmanagedSaving
-		m.saveAttempt(t, func() {
+		l.save(t, func() {
 			if t.state == tLaunchedUnmanagedSaving {
-				m.launched(t)
-				m.act(
+				l.launched(t)
+				m.out.act(
 					LaunchAM{
 						Attempt:   t.id,
 						User:      a.sub.User,
@@ -217,12 +218,12 @@ func (m *Machine) newAttempt(a *app) {
 	} else {
 		t.state = tScheduled
 	}
-	m.stateChanged(a)
-	m.sched.Line().Enqueue(&a.App, m.amAsk(t))
+	m.apps.stateChanged(a)
+	m.sched.Line().Enqueue(&a.App, l.amAsk(t))
 }
 
 // inherit passes the live containers of an ended attempt to the next one.
-func (m *Machine) inherit(t, prev *attempt) {
+func (l *attemptLife) inherit(t, prev *attempt) {
 	for c := range prev.containers() {
 		c.more().owner = t
 		if c.extra.victim != nil {
@@ -237,8 +238,8 @@ func (m *Machine) inherit(t, prev *attempt) {
 	t.done, prev.done = append(t.done, prev.done...), nil
 }
 
-func (m *Machine) saveAttempt(t *attempt, then func()) {
-	m.save(func(seq uint64) Action { return SaveAttempt{Seq: seq, Record: t.record()} }, then)
+func (l *attemptLife) save(t *attempt, then func()) {
+	l.m.out.save(func(seq uint64) Action { return SaveAttempt{Seq: seq, Record: t.record()} }, then)
 }
 
 func (t *attempt) record() AttemptRecord {

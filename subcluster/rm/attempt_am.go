@@ -12,7 +12,7 @@ import (
 )
 
 // amAsk returns the attempt's ask for its AM, nil if the AM needs no container.
-func (m *Machine) amAsk(t *attempt) *sched.AMAsk {
+func (l *attemptLife) amAsk(t *attempt) *sched.AMAsk {
 	s := t.app.sub
 	if s.Unmanaged {
 		return nil
@@ -22,7 +22,7 @@ func (m *Machine) amAsk(t *attempt) *sched.AMAsk {
 		p := &s.AMPlaces[i]
 		ask.Places = append(ask.Places, sched.AMPlace{Name: p.ResourceName, Strict: p.StrictLocality})
 	}
-	ask.Label, _ = m.amLabel(s, t.app.Queue().Path()) // checked at the submission
+	ask.Label, _ = l.m.labels.ofAM(s, t.app.Queue().Path()) // checked at the submission
 	t.app.amLabel = ask.Label
 	if name := s.AM.ResourceName; name != "" && name != sched.AnyPlace {
 		ask.Places = append(ask.Places, sched.AMPlace{Name: name})
@@ -30,16 +30,17 @@ func (m *Machine) amAsk(t *attempt) *sched.AMAsk {
 	return ask
 }
 
-// amAllocated makes the AM's container durable, then launches the AM.
-func (m *Machine) amAllocated(t *attempt, c *container) {
+// allocated makes the AM's container durable, then launches the AM.
+func (l *attemptLife) allocated(t *attempt, c *container) {
+	m := l.m
 	t.state = tAllocatedSaving
 	m.count.amAllocation.add(m.now, t.stepped)
 	t.am, t.amNode, t.amHTTP = c.id(), c.node.ID(), c.node.at.HTTPAddress
-	m.saveAttempt(t, func() {
+	l.save(t, func() {
 		if t.state != tAllocatedSaving {
 			return
 		}
-		c := m.container(t.am)
+		c := m.apps.container(t.am)
 		if c == nil {
 			return // its end has been handled
 		}
@@ -48,10 +49,10 @@ func (m *Machine) amAllocated(t *attempt, c *container) {
 			c.state = cAcquired
 		}
 		t.nodeSets.Add(nodeset.Ran, c.node.Serial())
-		m.act(
+		m.out.act(
 			LaunchAM{
 				Attempt:   t.id,
-				Container: m.grantOf(c),
+				Container: m.containers.grantOf(c),
 				User:      t.app.sub.User,
 				Submitted: instant(t.app.submitted),
 				Context:   t.app.sub.Context,
@@ -63,8 +64,8 @@ func (m *Machine) amAllocated(t *attempt, c *container) {
 // AMLaunched records that the node started the AM.
 func (m *Machine) AMLaunched(now time.Time, id creel.AttemptID) {
 	m.at(now)
-	if t := m.attempt(id); t != nil && t.state == tAllocated {
-		m.launched(t)
+	if t := m.apps.attempt(id); t != nil && t.state == tAllocated {
+		m.attempts.launched(t)
 	}
 	m.settle()
 }
@@ -72,8 +73,8 @@ func (m *Machine) AMLaunched(now time.Time, id creel.AttemptID) {
 // AMLaunchFailed records that the node did not start the AM.
 func (m *Machine) AMLaunchFailed(now time.Time, id creel.AttemptID, diagnostics string) {
 	m.at(now)
-	if t := m.attempt(id); t != nil && (t.state == tAllocated || t.state == tLaunched) {
-		m.endAttempt(
+	if t := m.apps.attempt(id); t != nil && (t.state == tAllocated || t.state == tLaunched) {
+		m.attempts.end(
 			t,
 			tFailed,
 			creel.FinalFailed,
@@ -84,7 +85,8 @@ func (m *Machine) AMLaunchFailed(now time.Time, id creel.AttemptID, diagnostics 
 	m.settle()
 }
 
-func (m *Machine) launched(t *attempt) {
+func (l *attemptLife) launched(t *attempt) {
+	m := l.m
 	if t.state == tAllocated {
 		m.count.amLaunch.add(m.now, t.stepped)
 	}
@@ -93,22 +95,22 @@ func (m *Machine) launched(t *attempt) {
 	if t.app.launched == 0 {
 		t.app.launched = m.now
 	}
-	m.alive(t)
+	l.alive(t)
 }
 
 // alive restarts the timeout of a silent AM.
-func (m *Machine) alive(t *attempt) {
-	t.heartbeat = m.now
-	m.amHeartbeats.Append(t)
+func (l *attemptLife) alive(t *attempt) {
+	t.heartbeat = l.m.now
+	l.heartbeats.Append(t)
 }
 
-func (m *Machine) amSilent(t *attempt) {
-	m.amHeartbeats.Remove(t)
+func (l *attemptLife) silent(t *attempt) {
+	l.heartbeats.Remove(t)
 	if t.state == tFinishing {
-		m.attemptOver(t, tFinished)
+		l.over(t, tFinished)
 		return
 	}
-	m.endAttempt(
+	l.end(
 		t,
 		tFailed,
 		creel.FinalFailed,
@@ -118,17 +120,17 @@ func (m *Machine) amSilent(t *attempt) {
 }
 
 // amEnded runs when the AM's container has ended.
-func (m *Machine) amEnded(t *attempt, exit int32, diag string) {
+func (l *attemptLife) amEnded(t *attempt, exit int32, diag string) {
 	if t.state <= tFinishing {
 		t.exit = exit
 	}
 	switch t.state {
 	case tFinishing:
-		m.attemptOver(t, tFinished)
+		l.over(t, tFinished)
 	case tFinalSaving:
 		// Its end is being saved; an AM that has unregistered need not wait for that.
 	case tAllocatedSaving, tAllocated, tLaunched, tRunning:
-		m.endAttempt(
+		l.end(
 			t,
 			tFailed,
 			creel.FinalFailed,

@@ -14,11 +14,11 @@ import (
 // FailAttempt fails the current attempt at a client's request.
 func (m *Machine) FailAttempt(now time.Time, id creel.AttemptID) error {
 	m.at(now)
-	a := m.apps[id.Application]
+	a := m.apps.byID[id.Application]
 	if a == nil {
 		return noApp(id.Application)
 	}
-	t := m.attempt(id)
+	t := m.apps.attempt(id)
 	if t == nil {
 		return &creel.Error{
 			Kind: creel.ErrAttemptNotFound,
@@ -29,21 +29,22 @@ func (m *Machine) FailAttempt(now time.Time, id creel.AttemptID) error {
 		return err
 	}
 	if !t.over() && t.state != tFinishing {
-		m.endAttempt(t, tFailed, creel.FinalFailed, "Attempt failed by user.", creel.ExitInvalid)
+		m.attempts.end(t, tFailed, creel.FinalFailed, "Attempt failed by user.", creel.ExitInvalid)
 	}
 	m.settle()
 	return nil
 }
 
-// endAttempt takes an attempt to a final state: durable first.
-func (m *Machine) endAttempt(t *attempt, target attemptState, final creel.FinalStatus, diag string, exit int32) {
+// end takes an attempt to a final state: durable first.
+func (l *attemptLife) end(t *attempt, target attemptState, final creel.FinalStatus, diag string, exit int32) {
+	m := l.m
 	if t.over() || t.state == tFinalSaving {
 		// It is already ending. As in YARN, an unregistration that is not durable yet wins over a later kill or
 		// failure.
 		return
 	}
 	if t.state == tFinishing {
-		m.attemptOver(t, tFinished)
+		l.over(t, tFinished)
 		return
 	}
 	t.before, t.target, t.final = t.state, target, final
@@ -53,14 +54,15 @@ func (m *Machine) endAttempt(t *attempt, target attemptState, final creel.FinalS
 		t.exit = exit
 	}
 	t.finished = m.now
-	m.stateChanged(t.app)
-	m.amHeartbeats.Remove(t)
-	m.saveAttempt(t, func() { m.attemptOver(t, target) })
+	m.apps.stateChanged(t.app)
+	l.heartbeats.Remove(t)
+	l.save(t, func() { l.over(t, target) })
 }
 
-// attemptOver sets an attempt's final state: the attempt leaves the scheduler, and the application decides the next
+// over sets an attempt's final state: the attempt leaves the scheduler, and the application decides the next
 // step.
-func (m *Machine) attemptOver(t *attempt, s attemptState) {
+func (l *attemptLife) over(t *attempt, s attemptState) {
+	m := l.m
 	if t.state == tFinished || t.state == tFailed || t.state == tKilled {
 		return
 	}
@@ -69,45 +71,47 @@ func (m *Machine) attemptOver(t *attempt, s attemptState) {
 	if t.finished == 0 {
 		t.finished = m.now
 	}
-	m.amHeartbeats.Remove(t)
-	m.act(AttemptEnded{Attempt: t.id, Finished: s == tFinished})
-	m.dropAsks(t)
-	m.stateChanged(a)
+	l.heartbeats.Remove(t)
+	m.out.act(AttemptEnded{Attempt: t.id, Finished: s == tFinished})
+	l.dropAsks(t)
+	m.apps.stateChanged(a)
 	m.sched.Line().Deactivate(&a.App)
-	if c := m.container(t.am); c != nil {
+	if c := m.apps.container(t.am); c != nil {
 		if s != tFinished {
-			m.act(StopAM{Attempt: t.id, Container: t.am, Node: c.node.ID()})
+			m.out.act(StopAM{Attempt: t.id, Container: t.am, Node: c.node.ID()})
 		}
 		id, n := c.id(), c.node
-		m.complete(c, cKilled, creel.ExitKilledByRM, "", nil)
-		m.commands.Kill(n.Serial(), id)
+		m.containers.complete(c, cKilled, creel.ExitKilledByRM, "", nil)
+		m.nodes.commands.Kill(n.Serial(), id)
 	}
-	again := s == tFailed && m.mayRetry(t)
+	again := s == tFailed && l.mayRetry(t)
 	if !(again && a.sub.KeepContainers) {
-		m.killContainers(t)
+		l.killContainers(t)
 	} else {
 		for len(t.fresh) > 0 { // no AM received them
 			c := t.fresh[0]
 			id, n := c.id(), c.node
-			m.complete(c, cKilled, creel.ExitAborted, "", nil)
-			m.commands.Kill(n.Serial(), id)
+			m.containers.complete(c, cKilled, creel.ExitAborted, "", nil)
+			m.nodes.commands.Kill(n.Serial(), id)
 		}
 	}
 	t.fresh = nil
-	m.ackAll(t)
-	m.appAttemptOver(a, t, s, again)
+	l.ackAll(t)
+	m.apps.attemptOver(a, t, s, again)
 }
 
-func (m *Machine) killContainers(t *attempt) {
+func (l *attemptLife) killContainers(t *attempt) {
+	m := l.m
 	for c := range t.containers() {
 		id, n := c.id(), c.node
-		m.complete(c, cKilled, creel.ExitKilledAfterAppEnd, "", nil)
-		m.commands.Kill(n.Serial(), id)
+		m.containers.complete(c, cKilled, creel.ExitKilledAfterAppEnd, "", nil)
+		m.nodes.commands.Kill(n.Serial(), id)
 	}
 }
 
 // mayRetry counts a failed attempt and reports whether another may follow.
-func (m *Machine) mayRetry(t *attempt) bool {
+func (l *attemptLife) mayRetry(t *attempt) bool {
+	m := l.m
 	a := t.app
 	if a.state == appKilling || a.state == appFinalSaving || a.state.ended() {
 		return false
@@ -130,29 +134,29 @@ func (m *Machine) mayRetry(t *attempt) bool {
 			}
 		}
 	}
-	return failed < m.mostAttempts(a)
+	return failed < l.most(a)
 }
 
-// appAttemptOver applies the end of an attempt to its application.
-func (m *Machine) appAttemptOver(a *app, t *attempt, s attemptState, again bool) {
+// attemptOver applies the end of an attempt to its application.
+func (l *appLife) attemptOver(a *app, t *attempt, s attemptState, again bool) {
 	switch a.state {
 	case appFinishing:
-		m.appOver(a, appFinished)
+		l.over(a, appFinished)
 	case appKilling:
-		m.finishApp(a, appKilled, creel.FinalKilled, "")
+		l.finish(a, appKilled, creel.FinalKilled, "")
 	case appFinalSaving:
 		// An application that is saving continues when the save is durable.
 	case appAccepted, appRunning:
 		switch {
 		case again:
 			a.state = appAccepted
-			m.newAttempt(a)
+			l.m.attempts.start(a)
 		case s == tFinished:
-			m.finishApp(a, appFinished, t.final, t.diag.String())
+			l.finish(a, appFinished, t.final, t.diag.String())
 		case s == tKilled:
-			m.finishApp(a, appKilled, creel.FinalKilled, t.diag.String())
+			l.finish(a, appKilled, creel.FinalKilled, t.diag.String())
 		default:
-			m.finishApp(
+			l.finish(
 				a,
 				appFailed,
 				creel.FinalFailed,
@@ -164,11 +168,12 @@ func (m *Machine) appAttemptOver(a *app, t *attempt, s attemptState, again bool)
 }
 
 // dropAsks drops all asks of an attempt.
-func (m *Machine) dropAsks(t *attempt) {
+func (l *attemptLife) dropAsks(t *attempt) {
+	m := l.m
 	m.sched.DropAsks(&t.app.App)
 	t.opportunistic = nil
 	for len(t.growing) > 0 {
-		m.withdraw(t.growing[0])
+		m.containers.withdraw(t.growing[0])
 	}
 }
 
@@ -179,8 +184,9 @@ func join(a, b string) string {
 	return a + "\n" + b
 }
 
-// mostAttempts is the number of attempts of an application that may fail.
-func (m *Machine) mostAttempts(a *app) int {
+// most is the number of attempts of an application that may fail.
+func (l *attemptLife) most(a *app) int {
+	m := l.m
 	if n := a.sub.MaxAttempts; n > 0 {
 		return min(n, cmp.Or(m.cfg.GlobalMaxAttempts, m.cfg.MaxAttempts))
 	}

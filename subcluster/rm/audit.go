@@ -15,10 +15,11 @@ import (
 // invariants. No allocation exceeds its node's size or its queue's maximum. Children sum to their parents, and every
 // waiting application has its place in the order. It returns all violations joined, nil for none. It reads everything
 // and changes nothing.
-func (m *Machine) Audit() error {
+func (r Reader) Audit() error {
+	m := r.m
 	c := auditor{m: m, sched: m.sched.Audit()}
 	live := int32(0)
-	for _, n := range m.nodeList {
+	for _, n := range m.nodes.list {
 		live += c.node(n)
 	}
 	if live != m.count.containers || m.count.granted-m.count.released != int64(live) {
@@ -26,19 +27,19 @@ func (m *Machine) Audit() error {
 			m.count.granted, m.count.released, m.count.containers, live)
 	}
 	uams := 0
-	for _, a := range m.appList {
-		if m.apps[a.id] != a {
+	for _, a := range m.apps.list {
+		if m.apps.byID[a.id] != a {
 			continue
 		}
 		c.app(a)
-		if _, counted := m.uams[a]; counted != (a.isUAM() && !a.state.ended()) {
+		if _, counted := m.apps.uams[a]; counted != (a.isUAM() && !a.state.ended()) {
 			c.fail("%s: a UAM is %v, in state %v, but counted as one that lives: %v", a.id, a.isUAM(), a.state, counted)
 		} else if counted {
 			uams++
 		}
 	}
-	if uams != len(m.uams) {
-		c.fail("%d UAMs are counted as living, in truth %d", len(m.uams), uams)
+	if uams != len(m.apps.uams) {
+		c.fail("%d UAMs are counted as living, in truth %d", len(m.apps.uams), uams)
 	}
 	c.tallies()
 	c.sched.Everything()
@@ -73,13 +74,13 @@ func (c *auditor) node(n *node) int32 {
 			c.fail("node %s: broken list of containers at %d", n.ID(), i)
 			return count
 		}
-		if m.container(k.id()) != k {
+		if m.apps.container(k.id()) != k {
 			c.fail("node %s: container %s is not found by its id", n.ID(), k.id())
 		}
 		if k.state >= cCompleted {
 			c.fail("node %s: container %s is %s and still there", n.ID(), k.id(), k.state)
 		}
-		if k.state < cRunning != (k.wait != 0 && m.unlaunched.Get(k.wait) == k) {
+		if k.state < cRunning != (k.wait != 0 && m.containers.unlaunched.Get(k.wait) == k) {
 			c.fail("container %s is %s; waits for its start: %v", k.id(), k.state, k.wait != 0)
 		}
 		count++
@@ -99,7 +100,7 @@ func (c *auditor) node(n *node) int32 {
 	if !n.state.runs() && count > 0 {
 		c.fail("node %s is %s and has %d containers", n.ID(), n.state, count)
 	}
-	if hears := m.commands.IsOpen(n.Serial()); hears != n.listens() {
+	if hears := m.nodes.commands.IsOpen(n.Serial()); hears != n.listens() {
 		c.fail("node %s is %s: commands are kept for it %v", n.ID(), n.state, hears)
 	}
 	c.sched.Node(&n.Node, used, n.override || n.recovered)

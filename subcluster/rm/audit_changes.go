@@ -30,10 +30,10 @@ func (a *Auditor) Checks() int { return a.n }
 func (a *Auditor) Check() error {
 	c := auditor{m: a.m, sched: a.m.sched.Audit()}
 	for _, n := range a.changes.Nodes {
-		c.node(a.m.nodeList[n.Serial()])
+		c.node(a.m.nodes.list[n.Serial()])
 	}
 	for _, x := range a.changes.Apps {
-		if of := ofSched(x); a.m.apps[of.id] == of {
+		if of := ofSched(x); a.m.apps.byID[of.id] == of {
 			c.app(of)
 			c.sched.Around(x, a.changes)
 		}

@@ -12,11 +12,11 @@ import (
 func TestAuditorFindsErrors(t *testing.T) {
 	for name, breach := range map[string]func(m *Machine){
 		"amounts without a container": func(m *Machine) {
-			m.sched.Charge(&m.appList[0].App, &m.nodeList[0].Node, m.sizes.At(0))
+			m.sched.Charge(&m.apps.list[0].App, &m.nodes.list[0].Node, m.sizes.At(0))
 		},
-		"who listens":            func(m *Machine) { m.commands.Open(0, false) },
-		"who may get containers": func(m *Machine) { m.sched.SetOpen(&m.appList[0].App, false) },
-		"the container lists":    func(m *Machine) { m.nodeList[0].live[0].node = nil },
+		"who listens":            func(m *Machine) { m.nodes.commands.Open(0, false) },
+		"who may get containers": func(m *Machine) { m.sched.SetOpen(&m.apps.list[0].App, false) },
+		"the container lists":    func(m *Machine) { m.nodes.list[0].live[0].node = nil },
 	} {
 		w := newWorld(t, nil)
 		w.node("n", 8192, 8, "")
@@ -30,9 +30,9 @@ func TestAuditorFindsErrors(t *testing.T) {
 		if err := w.m.Audit(); err == nil {
 			t.Errorf("%s: the full audit saw nothing", name)
 		}
-		n := w.m.nodeList[0]
+		n := w.m.nodes.list[0]
 		w.m.sched.SetTotal(&n.Node, new(n.Total())) // an event that touches the node
-		w.m.sched.SetPriority(&w.m.appList[0].App, 1)
+		w.m.sched.SetPriority(&w.m.apps.list[0].App, 1)
 		if err := near.Check(); err == nil {
 			t.Errorf("%s: the audit of changes saw nothing", name)
 		} else if strings.Contains(err.Error(), "\n\n") {

@@ -72,8 +72,8 @@ func BenchmarkFlat(b *testing.B) {
 					pairs += len(have)
 				}
 				cpu.stop(20000)
-				for _, n := range w.m.nodeList {
-					w.m.commands.Drop(n.Serial())
+				for _, n := range w.m.nodes.list {
+					w.m.nodes.commands.Drop(n.Serial())
 				}
 			}
 			if pairs != b.N*20000 {

@@ -112,8 +112,8 @@ func BenchmarkEqualAsks(b *testing.B) {
 							ids = append(ids, g.ID)
 						}
 						w.release(id, ids...)
-						for _, n := range w.m.nodeList {
-							w.m.commands.Drop(n.Serial())
+						for _, n := range w.m.nodes.list {
+							w.m.nodes.commands.Drop(n.Serial())
 						}
 					}
 				}
@@ -288,8 +288,8 @@ func BenchmarkChurn(b *testing.B) {
 							}
 						}
 					}
-					for _, n := range w.m.nodeList {
-						w.m.commands.Drop(n.Serial())
+					for _, n := range w.m.nodes.list {
+						w.m.nodes.commands.Drop(n.Serial())
 					}
 				}
 				runtime.KeepAlive(ballast)
@@ -324,8 +324,8 @@ func BenchmarkNodeEvents(b *testing.B) {
 	if w.m.sched.Waiting() != 100 || w.m.Cluster().Used.MemoryMB == 0 {
 		b.Fatal("the applications are not at their user limit")
 	}
-	reports := make([]NodeReport, len(w.m.nodeList))
-	for i, n := range w.m.nodeList {
+	reports := make([]NodeReport, len(w.m.nodes.list))
+	for i, n := range w.m.nodes.list {
 		reports[i] = NodeReport{ID: n.ID()}
 	}
 	n := 0

@@ -29,7 +29,8 @@ func (m *Machine) ClearQueueCap(now time.Time, q creel.QueuePath, label string) 
 // QueueUse returns the amounts that the escrow of a queue needs on nodes of a label. uses is containers and
 // reservations; needs also has the waiting demand of its applications. ok is false if there is no such queue or
 // label.
-func (m *Machine) QueueUse(path creel.QueuePath, label string) (uses, needs creel.Resource, ok bool) {
+func (r Reader) QueueUse(path creel.QueuePath, label string) (uses, needs creel.Resource, ok bool) {
+	m := r.m
 	q := m.sched.Tree().FindOn(path, label)
 	if q == nil {
 		return uses, needs, false
@@ -65,7 +66,8 @@ type UserUse struct {
 }
 
 // UserUses lists the users of a queue with containers or waiting asks on nodes of a label.
-func (m *Machine) UserUses(path creel.QueuePath, label string) (out []UserUse) {
+func (r Reader) UserUses(path creel.QueuePath, label string) (out []UserUse) {
+	m := r.m
 	q := m.sched.Tree().FindOn(path, label)
 	if q == nil {
 		return nil
@@ -84,7 +86,8 @@ type UserWaits struct {
 
 // UsersWait lists, by name, the users of a leaf whose waiting asks a limit partly delays, on nodes of a label. The
 // result each is the limit of every other user. See sched.UsersWait.
-func (m *Machine) UsersWait(path creel.QueuePath, label string) (each creel.Resource, users []UserWaits) {
+func (r Reader) UsersWait(path creel.QueuePath, label string) (each creel.Resource, users []UserWaits) {
+	m := r.m
 	q := m.sched.Tree().FindOn(path, label)
 	if q == nil {
 		return each, nil

@@ -66,8 +66,8 @@ func BenchmarkAskForCap(b *testing.B) {
 			}
 			w.release(id, ids...)
 		}
-		for _, n := range w.m.nodeList {
-			w.m.commands.Drop(n.Serial())
+		for _, n := range w.m.nodes.list {
+			w.m.nodes.commands.Drop(n.Serial())
 		}
 	}
 	rounds, asked := 0, time.Duration(0)

@@ -152,9 +152,9 @@ func (c *container) id() creel.ContainerID {
 	return creel.ContainerID{Attempt: c.origin.id, ID: c.seq}
 }
 
-func (m *Machine) grantOf(c *container) Grant {
+func (l *containerLife) grantOf(c *container) Grant {
 	g := Grant{
-		ID: c.id(), Place: c.node.at, Shape: &m.sizeOf(c).Shape, Priority: c.priority,
+		ID: c.id(), Place: c.node.at, Shape: &l.m.sizeOf(c).Shape, Priority: c.priority,
 		ExecutionType: c.executionType(), Created: c.created, AM: c.am, Reason: c.reason,
 	}
 	if x := c.extra; x != nil {
@@ -163,25 +163,25 @@ func (m *Machine) grantOf(c *container) Grant {
 	return g
 }
 
-func (m *Machine) newContainer() *container {
-	if k := len(m.spare); k > 0 {
-		c := m.spare[k-1]
-		m.spare = m.spare[:k-1]
+func (l *containerLife) blank() *container {
+	if k := len(l.spare); k > 0 {
+		c := l.spare[k-1]
+		l.spare = l.spare[:k-1]
 		return c
 	}
-	return m.containerPool.New()
+	return l.pool.New()
 }
 
 // book makes the containers that the scheduler granted.
-func (m *Machine) book(grants []sched.Grant) {
+func (l *containerLife) book(grants []sched.Grant) {
 	for len(grants) > 0 {
 		k := min(len(grants), sched.Prefetched)
-		m.prefetchGrants(grants[:k])
+		l.prefetchGrants(grants[:k])
 		for i := range grants[:k] {
 			if g := &grants[i]; g.Increase != nil {
-				m.grown(g.Increase.Owner.(*growth))
+				l.grown(g.Increase.Owner.(*growth))
 			} else {
-				m.granted(g)
+				l.granted(g)
 			}
 		}
 		grants = grants[k:]
@@ -189,11 +189,12 @@ func (m *Machine) book(grants []sched.Grant) {
 }
 
 // granted makes the container of one grant.
-func (m *Machine) granted(g *sched.Grant) {
+func (l *containerLife) granted(g *sched.Grant) {
+	m := l.m
 	a := ofSched(g.App)
 	t := a.current
 	t.lastSeq++
-	c := m.newContainer()
+	c := l.blank()
 	c.seq = creel.NewContainerID(t.id, m.cfg.Epoch, t.lastSeq).ID
 	c.origin, c.size = t, g.Size.Number
 	c.created, c.priority = m.ms(), g.Priority
@@ -210,25 +211,26 @@ func (m *Machine) granted(g *sched.Grant) {
 			x.tags = x.Want.Tags
 		}
 	}
-	m.attach(c, m.nodeList[g.Node.Serial()])
-	m.launchSerial++
-	c.wait = m.launchSerial
-	m.unlaunched.Put(c.wait, c)
+	l.attach(c, m.nodes.list[g.Node.Serial()])
+	l.serial++
+	c.wait = l.serial
+	l.unlaunched.Put(c.wait, c)
 	if m.activities != nil {
 		m.noteGrant(c, g)
 	}
 	if c.am {
-		m.amAllocated(t, c)
+		m.attempts.allocated(t, c)
 		return
 	}
 	m.count.waits.Add(g.Waited)
 	g.App.Queue().Waits.Add(g.Waited)
 	t.fresh = append(t.fresh, c)
-	m.news(t)
+	m.attempts.news(t)
 }
 
 // attach adds a container to a node and to its attempt.
-func (m *Machine) attach(c *container, n *node) {
+func (l *containerLife) attach(c *container, n *node) {
+	m := l.m
 	n.put(c)
 	c.origin.live.Put(c.seq, c)
 	if c.uncharged() {
@@ -290,17 +292,18 @@ func (o *opportunities) ended(exit int32, diagnostics string) {
 
 // complete ends a container, once: its node and queue get its resources back, and its owner, if any, gets the
 // completion.
-func (m *Machine) complete(c *container, s containerState, exit int32, diagnostics string, message any) {
+func (l *containerLife) complete(c *container, s containerState, exit int32, diagnostics string, message any) {
+	m := l.m
 	n, t, size := c.node, c.owner(), m.sizeOf(c)
 	if m.sched.Preemption().Learns() && (s == cCompleted || s == cReleased && c.state == cRunning) && !c.am &&
 		!c.uncharged() {
 		m.sched.Preemption().Ended(&t.app.App, &n.Node, m.ms()-c.created)
 	}
-	m.dropUnlaunched(c)
+	l.dropUnlaunched(c)
 	if x := c.extra; x != nil {
-		m.stop(&x.timer)
+		m.timers.stop(&x.timer)
 		if x.growing != nil {
-			m.withdraw(x.growing)
+			l.withdraw(x.growing)
 		}
 	}
 	n.take(c)
@@ -319,14 +322,14 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 	}
 	if x := c.extra; x != nil && x.victim != nil {
 		v := x.victim
-		m.pardon(c)
+		m.victims.pardon(c)
 		m.sched.Preemption().Lost(v)
 	}
 	if c.state == cAllocated {
 		t.unfresh(c)
 	}
 	id, am, was, priority, asked := c.id(), c.am, c.state, c.priority, c.askedType()
-	m.containerOver(id)
+	m.signals.containerOver(id)
 	x := c.extra
 	done := Completion{
 		ID:          id,
@@ -338,7 +341,7 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 		node:        n.Serial(),
 	}
 	*c = container{state: s}
-	m.spare = append(m.spare, c)
+	l.spare = append(l.spare, c)
 	switch {
 	case was == cAllocated && !am && !t.over():
 		// Its AM never received it: ask again.
@@ -347,22 +350,22 @@ func (m *Machine) complete(c *container, s containerState, exit int32, diagnosti
 				x = &noExtra
 			}
 			m.sched.Restore(&t.app.App, &n.Node, size, priority, x.alloc, asked, &x.GrantExtra)
-			m.placeAgain(t, x.Want)
+			m.attempts.placeAgain(t, x.Want)
 		}
 	case am:
-		m.amEnded(t, exit, diagnostics)
+		m.attempts.amEnded(t, exit, diagnostics)
 	case t.wantsCompletions():
 		t.done = append(t.done, done)
 		if !t.over() {
-			m.news(t)
+			m.attempts.news(t)
 		}
 	}
 }
 
 // dropUnlaunched removes a container from those not seen running.
-func (m *Machine) dropUnlaunched(c *container) {
+func (l *containerLife) dropUnlaunched(c *container) {
 	if c.wait != 0 {
-		m.unlaunched.Drop(c.wait)
+		l.unlaunched.Drop(c.wait)
 		c.wait = 0
 	}
 }
@@ -377,24 +380,24 @@ func (a *attempt) unfresh(c *container) {
 }
 
 // container returns a live container, nil if there is none.
-func (m *Machine) container(id creel.ContainerID) *container {
-	a := m.attempt(id.Attempt)
+func (l *appLife) container(id creel.ContainerID) *container {
+	a := l.attempt(id.Attempt)
 	if a == nil {
 		return nil
 	}
 	return a.live.Get(id.ID)
 }
 
-// containerExpired ends a container that was never seen running.
-func (m *Machine) containerExpired(c *container) {
+// expired ends a container that was never seen running.
+func (l *containerLife) expired(c *container) {
 	id, n := c.id(), c.node
-	m.complete(c, cExpired, creel.ExitAborted, "Container expired since it was unused", nil)
-	m.commands.Kill(n.Serial(), id)
+	l.complete(c, cExpired, creel.ExitAborted, "Container expired since it was unused", nil)
+	l.m.nodes.commands.Kill(n.Serial(), id)
 }
 
 // release ends a container at its AM's request.
-func (m *Machine) release(c *container) {
+func (l *containerLife) release(c *container) {
 	id, n := c.id(), c.node
-	m.complete(c, cReleased, creel.ExitAborted, "Container released by application", nil)
-	m.commands.Kill(n.Serial(), id)
+	l.complete(c, cReleased, creel.ExitAborted, "Container released by application", nil)
+	l.m.nodes.commands.Kill(n.Serial(), id)
 }

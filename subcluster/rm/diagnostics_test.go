@@ -56,10 +56,10 @@ func TestDiagnosticsOfAnAttemptAreBounded(t *testing.T) {
 	if got := w.m.Attempts(id.Application)[0].Diagnostics; got != want || app.Diagnostics != want {
 		t.Errorf("the attempt says %.120q, the application %.120q", got, app.Diagnostics)
 	}
-	if got := w.m.record(w.m.apps[id.Application]).Diagnostics; got != want {
+	if got := w.m.apps.record(w.m.apps.byID[id.Application]).Diagnostics; got != want {
 		t.Errorf("kept of the application: %.120q", got)
 	}
-	if got := w.m.attempt(id).record().Diagnostics; got != want {
+	if got := w.m.apps.attempt(id).record().Diagnostics; got != want {
 		t.Errorf("kept of the attempt: %.120q", got)
 	}
 

@@ -18,14 +18,9 @@ const maxDisowned = 100_000
 // endedClaim is above every claim: it disowns an application that ran here, ended, and is no longer listed.
 const endedClaim = math.MaxInt64
 
-// DisownedClaim is an application that a ResourceManager lacks and rejects for ever under claims up to a number.
-type DisownedClaim struct {
-	App   creel.ApplicationID
-	Claim int64
-}
-
 // disownedTable remembers disowned claims.
 type disownedTable struct {
+	out    *outbox
 	claims map[creel.ApplicationID]int64
 	order  []creel.ApplicationID // disowned by routers, oldest first; some may have ended since
 	ended  []creel.ApplicationID // under endedClaim, oldest first
@@ -44,37 +39,33 @@ func (m *Machine) Disown(now time.Time, id creel.ApplicationID, claim int64) (up
 			"",
 		)
 	}
-	before := claim <= m.disowned.claims[id]
-	if a := m.apps[id]; a != nil && !(before && a.uam()) {
+	d := &m.disowned
+	before := claim <= d.claims[id]
+	if a := m.apps.byID[id]; a != nil && !(before && a.uam()) {
 		return 0, nil
 	}
 	if before {
-		return m.disowned.claims[id], nil
+		return d.claims[id], nil
 	}
-	m.putDisowned(id, claim)
-	m.save(func(seq uint64) Action { return SaveDisowned{Seq: seq, Disowned: DisownedClaim{id, claim}} }, func() {})
-	m.boundDisowned()
+	d.put(id, claim)
+	m.out.save(func(seq uint64) Action { return SaveDisowned{Seq: seq, Disowned: DisownedClaim{id, claim}} }, func() {})
+	d.bound()
 	return claim, nil
 }
 
-// disownEnded rejects an ended application for ever, now that it is no longer listed. No caller waits for the save:
-// it is in the transaction that deletes the application.
-func (m *Machine) disownEnded(id creel.ApplicationID) {
-	m.putDisowned(id, endedClaim)
-	if !m.cfg.Volatile {
-		m.act(SaveDisowned{Disowned: DisownedClaim{id, endedClaim}})
-	}
-	m.boundDisowned()
+// putEnded rejects an ended application for ever, now that it is no longer listed. No caller waits for the save: it
+// is in the transaction that deletes the application.
+func (d *disownedTable) putEnded(id creel.ApplicationID) {
+	d.put(id, endedClaim)
+	d.out.store(SaveDisowned{Disowned: DisownedClaim{id, endedClaim}})
+	d.bound()
 }
 
-// boundDisowned drops the oldest claims above maxDisowned.
-func (m *Machine) boundDisowned() {
-	d := &m.disowned
+// bound drops the oldest claims above maxDisowned.
+func (d *disownedTable) bound() {
 	drop := func(id creel.ApplicationID) {
 		delete(d.claims, id)
-		if !m.cfg.Volatile {
-			m.act(SaveDisowned{Disowned: DisownedClaim{App: id}, Deleted: true})
-		}
+		d.out.store(SaveDisowned{Disowned: DisownedClaim{App: id}, Deleted: true})
 	}
 	for ; len(d.order) > maxDisowned; d.order = d.order[1:] {
 		if oldest := d.order[0]; d.claims[oldest] != endedClaim {
@@ -91,23 +82,23 @@ func (m *Machine) boundDisowned() {
 // UAM.
 func (a *app) uam() bool { return a.sub.Unmanaged && a.sub.Claim == 0 }
 
-func (m *Machine) putDisowned(id creel.ApplicationID, claim int64) {
-	if m.disowned.claims == nil {
-		m.disowned.claims = map[creel.ApplicationID]int64{}
+func (d *disownedTable) put(id creel.ApplicationID, claim int64) {
+	if d.claims == nil {
+		d.claims = map[creel.ApplicationID]int64{}
 	}
-	switch before, there := m.disowned.claims[id]; {
+	switch before, there := d.claims[id]; {
 	case claim == endedClaim && before != endedClaim:
-		m.disowned.ended = append(m.disowned.ended, id)
+		d.ended = append(d.ended, id)
 	case !there:
-		m.disowned.order = append(m.disowned.order, id)
+		d.order = append(d.order, id)
 	}
-	m.disowned.claims[id] = claim
+	d.claims[id] = claim
 }
 
-// disownedError rejects a submission whose claim was disowned. A submission without a claim, past the routers, counts
+// refuses rejects a submission whose claim was disowned. A submission without a claim, past the routers, counts
 // as older than every claim. But a proxy's unmanaged AM is not the application's home and is always accepted.
-func (m *Machine) disownedError(s *Submission) error {
-	upTo, there := m.disowned.claims[s.ID]
+func (d *disownedTable) refuses(s *Submission) error {
+	upTo, there := d.claims[s.ID]
 	if !there || s.Claim > upTo || s.Claim == 0 && s.Unmanaged {
 		return nil
 	}

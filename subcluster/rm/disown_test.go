@@ -114,7 +114,7 @@ func TestRepeatOfForgottenApplicationIsRejected(t *testing.T) {
 	for name, m := range map[string]*Machine{"this process": w.m, "its successor": next.m} {
 		for _, claim := range []int64{0, 1, 99} {
 			err := m.Submit(w.now, submission(1, claim, false))
-			if !errors.Is(err, creel.ErrEnded) || m.apps[id(1)] != nil {
+			if !errors.Is(err, creel.ErrEnded) || m.apps.byID[id(1)] != nil {
 				t.Errorf("%s takes it under claim %d: %v", name, claim, err)
 			}
 		}
@@ -138,7 +138,7 @@ func TestEndedApplicationsPushOutNoDisownedClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range maxDisowned + 1 {
-		w.m.disownEnded(id(n + 2))
+		w.m.disowned.putEnded(id(n + 2))
 	}
 	if got := w.m.disowned.claims[id(1)]; got != 3 || len(w.m.disowned.claims) != maxDisowned+1 {
 		t.Errorf("claims up to %d are disowned, of %d applications", got, len(w.m.disowned.claims))

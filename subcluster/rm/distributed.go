@@ -25,7 +25,7 @@ const placedLeast = 1 << 39
 
 // SchedulingTermsOf returns the terms of a registered attempt.
 func SchedulingTermsOf(m *Machine, id creel.AttemptID) (SchedulingTerms, error) {
-	t, err := m.conversing(id)
+	t, err := m.apps.conversing(id)
 	if err != nil {
 		return SchedulingTerms{}, err
 	}
@@ -48,14 +48,14 @@ func LeastLoaded(m *Machine, id creel.AttemptID) (out []LoadedNode) {
 		return nil
 	}
 	room := math.MaxInt
-	if a := m.apps[id.Application]; a != nil {
+	if a := m.apps.byID[id.Application]; a != nil {
 		room, _ = m.opportunistic.room(a)
 	}
 	for serial := range m.opportunistic.nodes.Least {
 		if len(out) >= room {
 			break
 		}
-		n := m.nodeList[serial]
+		n := m.nodes.list[serial]
 		out = append(out, LoadedNode{Place: n.at, Rack: n.Rack(), Label: n.Label()})
 	}
 	return out
@@ -69,7 +69,7 @@ func takePlaced(m *Machine, t *attempt, list []PlacedContainer) (refused []Compl
 		k := &list[i]
 		seq := k.ID.Sequence()
 		issued := k.ID.Epoch() == m.cfg.Epoch && seq >= placedLeast
-		if k.ID.Attempt != t.id || issued && (low != 0 && seq >= low || m.container(k.ID) != nil) {
+		if k.ID.Attempt != t.id || issued && (low != 0 && seq >= low || m.apps.container(k.ID) != nil) {
 			continue
 		}
 		if issued {
@@ -91,7 +91,7 @@ func takePlaced(m *Machine, t *attempt, list []PlacedContainer) (refused []Compl
 
 // checkPlaced returns the size of a container that a NodeManager placed, or the reason why it cannot be taken.
 func checkPlaced(m *Machine, t *attempt, k *PlacedContainer) (v amounts.Vec, why string) {
-	switch n := m.nodes[k.Node]; {
+	switch n := m.nodes.byID[k.Node]; {
 	case k.Invalid != "":
 		return v, k.Invalid
 	case m.opportunistic == nil:
@@ -119,18 +119,18 @@ func checkPlaced(m *Machine, t *attempt, k *PlacedContainer) (v amounts.Vec, why
 // take makes a container that a NodeManager placed. Its AM has it already, with a token for its node.
 func (o *opportunities) take(t *attempt, k *PlacedContainer, size *amounts.Size) {
 	m := o.m
-	c := m.newContainer()
+	c := m.containers.blank()
 	c.seq, c.origin, c.size = k.ID.ID, t, size.Number
 	c.created, c.priority, c.execution = m.ms(), k.Priority, uint8(creel.Opportunistic)
 	c.state, c.reason = cAcquired, sched.ByNode
 	if k.AllocationRequestID != 0 {
 		c.more().alloc = k.AllocationRequestID
 	}
-	n := m.nodes[k.Node]
-	m.attach(c, n)
-	m.launchSerial++
-	c.wait = m.launchSerial
-	m.unlaunched.Put(c.wait, c)
+	n := m.nodes.byID[k.Node]
+	m.containers.attach(c, n)
+	m.containers.serial++
+	c.wait = m.containers.serial
+	m.containers.unlaunched.Put(c.wait, c)
 	t.nodeSets.Add(nodeset.Ran, n.Serial())
 	o.counts.Granted++
 	o.counts.Placed++

@@ -31,9 +31,14 @@
 // machine; for the scheduler it is an amount at a place. Every call ends with settle: the scheduler's cycle runs, and
 // its grants are booked.
 //
-// The files, in reading order: events.go and answers.go (input and output), machine.go, app*.go, attempt*.go, am.go,
-// allocate*.go, container.go, update.go, node*.go, logs.go, labels.go, label_asks.go, attributes.go, placing.go,
-// timers.go, recover.go, queues.go, report.go, audit.go. prefetch.go reads memory ahead.
+// Machine has the calls, Reader the questions. The state is divided among parts, one owner each, which machine.go has
+// on one page: the lives of applications, attempts, containers and nodes, and smaller ones
+// (docs/adr/0043-parts-of-the-machine.md).
+//
+// The files, in reading order: events.go and answers.go (input and output), properties.go (labels and attributes as
+// values), machine.go, app*.go, attempt*.go, am.go, allocate*.go, container.go, update.go, node*.go, logs.go,
+// labels.go, label_asks.go, attributes.go, placing.go, timers.go, recover.go, queues.go, report.go, audit.go.
+// prefetch.go reads memory ahead.
 //
 // Package queues defines the queue specification; queueconf and placement, which read it from Hadoop's files, are not
 // imported here.

@@ -164,7 +164,7 @@ func TestAnEndThatIsDurableStaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.pump()
-	if s := w.m.apps[am.Application].state; s != appFinishing || w.savedRecord().State != creel.AppFinished {
+	if s := w.m.apps.byID[am.Application].state; s != appFinishing || w.savedRecord().State != creel.AppFinished {
 		t.Fatalf("it has unregistered, is %v, and kept is %v", s, w.savedRecord().State)
 	}
 	if _, err := w.m.SetPriority(w.now, am.Application, 5); err != nil {
@@ -192,7 +192,7 @@ func TestUnfetchedCompletionsEndWithApplication(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.pump()
-	if a := w.m.apps[am.Application]; a.state != appKilled || a.attempts[0].done != nil {
+	if a := w.m.apps.byID[am.Application]; a.state != appKilled || a.attempts[0].done != nil {
 		t.Errorf("the application is %s and keeps %v", a.state, a.attempts[0].done)
 	}
 	for _, when := range []string{"at once", "when it tells again"} {

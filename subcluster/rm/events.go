@@ -265,6 +265,12 @@ type Recover struct {
 	Attributes []HostAttributes
 }
 
+// DisownedClaim is an application that a ResourceManager lacks and rejects for ever under claims up to a number.
+type DisownedClaim struct {
+	App   creel.ApplicationID
+	Claim int64
+}
+
 // AppRecord is the durable state of an application: the content of Save actions, and of Recover.
 type AppRecord struct {
 	Submission        Submission
@@ -281,6 +287,14 @@ type AppRecord struct {
 	Usage             Usage
 	Attempts          []AttemptRecord
 	Signals           []Signal // not yet received by nodes
+}
+
+// Hold is the reason why a schedulable application is not scheduled: a router moves it to another subcluster
+// (docs/adr/0021-moving-waiting-applications.md).
+type Hold struct {
+	Claim  int64  // number of the claim under which it is held; 0: not held
+	Why    string // destination and reason: "sc-2, because sc-1 is drained"
+	Newest int64  // in views: the highest claim known of the application; 0: it came without a router
 }
 
 // Usage is an application's use and its losses to preemption up to the write of its record, for reports.

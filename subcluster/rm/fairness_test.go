@@ -74,7 +74,7 @@ func TestDRFPaperExample(t *testing.T) {
 	s.wants("root.B", 1, 3)
 	s.open(1)
 	var order []string
-	for _, c := range s.w.m.nodeList[0].live {
+	for _, c := range s.w.m.nodes.list[0].live {
 		v, _ := s.w.m.App(c.owner().app.id)
 		order = append(order, v.Queue.Leaf())
 	}
@@ -323,7 +323,7 @@ func TestSketchPutsEverythingBack(t *testing.T) {
 		for range rapid.IntRange(1, 8).Draw(rt, "changes") {
 			switch rapid.IntRange(0, 3).Draw(rt, "change") {
 			case 0:
-				for _, n := range m.nodeList {
+				for _, n := range m.nodes.list {
 					if i := slices.IndexFunc(n.live, func(c *container) bool { return c != nil }); i >= 0 {
 						_ = s.Remove(n.live[i].id())
 						break

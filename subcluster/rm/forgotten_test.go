@@ -12,7 +12,8 @@ import (
 // docs/operations/sizing.md has the figure. Five times as many applications end and leave the list as are remembered.
 func TestForgottenApplicationCostsFewBytes(t *testing.T) {
 	const most = 200
-	m := &Machine{cfg: Config{Volatile: true}}
+	var issued issuedNumbers
+	disowned := disownedTable{out: &outbox{volatile: true}}
 	heap := func() uint64 {
 		var s runtime.MemStats
 		runtime.GC()
@@ -23,15 +24,16 @@ func TestForgottenApplicationCostsFewBytes(t *testing.T) {
 	sub := &Submission{Claim: 1}
 	for n := range int32(5 * maxDisowned) {
 		id := creel.ApplicationID{ClusterTimestamp: 1, ID: n}
-		m.issued.remember(&app{id: id, sub: sub, issued: 7})
-		m.disownEnded(id)
+		issued.remember(&app{id: id, sub: sub, issued: 7})
+		disowned.putEnded(id)
 	}
 	bytes := (heap() - before) / maxDisowned
-	if len(m.disowned.claims) != maxDisowned || len(m.issued.homes.numbers) != maxDisowned {
-		t.Errorf("%d disowned and %d numbers are left", len(m.disowned.claims), len(m.issued.homes.numbers))
+	if len(disowned.claims) != maxDisowned || len(issued.homes.numbers) != maxDisowned {
+		t.Errorf("%d disowned and %d numbers are left", len(disowned.claims), len(issued.homes.numbers))
 	}
 	if bytes > most {
 		t.Errorf("a forgotten application costs %d bytes, at most %d are documented", bytes, most)
 	}
-	runtime.KeepAlive(m)
+	runtime.KeepAlive(issued)
+	runtime.KeepAlive(disowned)
 }

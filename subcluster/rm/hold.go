@@ -10,14 +10,6 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// Hold is the reason why a schedulable application is not scheduled: a router moves it to another subcluster
-// (docs/adr/0021-moving-waiting-applications.md).
-type Hold struct {
-	Claim  int64  // number of the claim under which it is held; 0: not held
-	Why    string // destination and reason: "sc-2, because sc-1 is drained"
-	Newest int64  // in views: the highest claim known of the application; 0: it came without a router
-}
-
 // HeldApp is an application held by its home: the data that its next home needs besides the submission message.
 type HeldApp struct {
 	App   AppView
@@ -32,20 +24,20 @@ type HeldApp struct {
 // machine has asked to save is durable.
 func (m *Machine) Hold(now time.Time, id creel.ApplicationID, claim int64, why string) (HeldApp, error) {
 	m.at(now)
-	a := m.apps[id]
+	a := m.apps.byID[id]
 	if a == nil {
 		return HeldApp{}, noApp(id)
 	}
-	if err := m.mayHold(a, claim); err != nil {
+	if err := m.apps.mayHold(a, claim); err != nil {
 		return HeldApp{}, err
 	}
 	if a.hold.Claim != claim {
 		begins := a.hold.Claim == 0
 		a.hold = Hold{Claim: claim, Why: why}
 		if begins {
-			m.withhold(a)
+			m.apps.withhold(a)
 		}
-		m.saveApp(a, func() {})
+		m.apps.save(a, func() {})
 		m.settle()
 	}
 	h := HeldApp{App: *m.newAppView(a), Moved: a.moved}
@@ -56,11 +48,11 @@ func (m *Machine) Hold(now time.Time, id creel.ApplicationID, claim int64, why s
 }
 
 // mayHold returns the reason why an application cannot be held under a claim, nil if it can.
-func (m *Machine) mayHold(a *app, claim int64) error {
+func (l *appLife) mayHold(a *app, claim int64) error {
 	no := func(kind error, why, try string) error {
 		return &creel.Error{Kind: kind, What: fmt.Sprintf("%s cannot be held", a.id), Why: why, Try: try}
 	}
-	late := max(a.released, m.disowned.claims[a.id])
+	late := max(a.released, l.m.disowned.claims[a.id])
 	switch t := a.current; {
 	case claim <= 0:
 		return no(creel.ErrInvalidRequest, "the number of a claim is needed", "")
@@ -84,10 +76,11 @@ func (m *Machine) mayHold(a *app, claim int64) error {
 }
 
 // withhold removes an application's waiting AM container from the scheduler.
-func (m *Machine) withhold(a *app) {
+func (l *appLife) withhold(a *app) {
+	m := l.m
 	m.count.held++
-	m.dropAsks(a.current)
-	m.stateChanged(a)
+	m.attempts.dropAsks(a.current)
+	l.stateChanged(a)
 	m.sched.Line().Deactivate(&a.App)
 }
 
@@ -96,7 +89,7 @@ func (m *Machine) withhold(a *app) {
 // ends now. Repeats are success.
 func (m *Machine) ReleaseHold(now time.Time, id creel.ApplicationID, claim int64) error {
 	m.at(now)
-	a := m.apps[id]
+	a := m.apps.byID[id]
 	if a == nil {
 		return noApp(id)
 	}
@@ -107,13 +100,13 @@ func (m *Machine) ReleaseHold(now time.Time, id creel.ApplicationID, claim int64
 	if a.hold.Claim > 0 && a.hold.Claim <= claim {
 		a.hold = Hold{}
 		m.count.held--
-		m.stateChanged(a)
-		m.sched.Line().Enqueue(&a.App, m.amAsk(a.current))
+		m.apps.stateChanged(a)
+		m.sched.Line().Enqueue(&a.App, m.attempts.amAsk(a.current))
 		if a.deadline > 0 && a.lifetime == nil {
-			m.armLifetime(a, a.deadline)
+			m.apps.armLifetime(a, a.deadline)
 		}
 	}
-	m.saveApp(a, func() {})
+	m.apps.save(a, func() {})
 	m.settle()
 	return nil
 }
@@ -123,7 +116,7 @@ func (m *Machine) ReleaseHold(now time.Time, id creel.ApplicationID, claim int64
 // claim, stays, which is an error. The caller answers once everything that the machine has asked to save is durable.
 func (m *Machine) DropHeld(now time.Time, id creel.ApplicationID, claim int64) error {
 	m.at(now)
-	a := m.apps[id]
+	a := m.apps.byID[id]
 	if a != nil {
 		if a.hold.Claim == 0 || a.hold.Claim > claim {
 			if claim <= m.disowned.claims[id] {
@@ -135,7 +128,7 @@ func (m *Machine) DropHeld(now time.Time, id creel.ApplicationID, claim int64) e
 				Why:  fmt.Sprintf("it is not held under claim %d or one before", claim),
 			}
 		}
-		m.drop(a)
+		m.apps.drop(a)
 	}
 	_, err := m.Disown(now, id, claim)
 	m.settle()
@@ -143,13 +136,14 @@ func (m *Machine) DropHeld(now time.Time, id creel.ApplicationID, claim int64) e
 }
 
 // drop deletes a held application: this subcluster counts it as never submitted.
-func (m *Machine) drop(a *app) {
+func (l *appLife) drop(a *app) {
+	m := l.m
 	m.count.held--
-	m.counted(a, a.Queue(), func(c *sched.AppCounts) { c.Submitted-- })
-	m.stop(&a.lifetime)
+	l.counted(a, a.Queue(), func(c *sched.AppCounts) { c.Submitted-- })
+	m.timers.stop(&a.lifetime)
 	m.sched.Leave(&a.App)
-	m.act(AttemptEnded{Attempt: a.current.id})
-	m.forgetApp(a)
+	m.out.act(AttemptEnded{Attempt: a.current.id})
+	l.forget(a)
 }
 
 // changing rejects a change of a held application, because its next home would not learn of it. Routers store the

@@ -96,8 +96,8 @@ func (mo *model) answer(
 // and that nothing holds back: there must be none between two events.
 func unserved(m *Machine) error {
 	audit := m.sched.Audit()
-	for _, a := range m.appList {
-		if m.apps[a.id] == a {
+	for _, a := range m.apps.list {
+		if m.apps.byID[a.id] == a {
 			audit.Unserved(&a.App)
 		}
 	}
@@ -133,7 +133,7 @@ func (r *run) bounds(m *Machine) error {
 		}
 		r.used[q.Path()] = used
 	}
-	for _, n := range m.nodeList {
+	for _, n := range m.nodes.list {
 		if used, total := n.Used(), n.Total(); !n.override && !m.sizes.Fits(&used, &total) {
 			return fmt.Errorf("node %s uses %v of %v", n.ID(), used, total)
 		}
@@ -491,7 +491,7 @@ func (r *run) converse(first creel.AttemptID, req AllocateRequest) {
 	}
 	req.ResponseID = r.w.ids[id]
 	early := map[creel.ContainerID]bool{}
-	for _, c := range r.w.m.attempt(id).fresh {
+	for _, c := range r.w.m.apps.attempt(id).fresh {
 		early[c.id()] = true
 	}
 	var ans *Answer

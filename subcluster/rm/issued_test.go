@@ -62,7 +62,7 @@ func TestApplicationAfterItsUAMGetsNewContainerIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.pump()
-	am := w.m.apps[attempt.Application].current.am
+	am := w.m.apps.byID[attempt.Application].current.am
 	if last := granted[len(granted)-1].ID; am.ID <= last.ID {
 		t.Errorf("the UAM had %v, then its application has the AM %v", last, am)
 	}
@@ -74,7 +74,7 @@ func TestUAMAfterItsApplicationGetsNewContainerIDs(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.MaxCompletedApps = 1 })
 	w.node("n", 8192, 8, "/r")
 	attempt := w.submit("ann", "default", nil)
-	am := w.m.apps[attempt.Application].current.am
+	am := w.m.apps.byID[attempt.Application].current.am
 	w.forget(attempt.Application)
 	s := &Submission{ID: attempt.Application, User: "ann", Queue: "default", Unmanaged: true}
 	if err := w.m.Submit(w.now, s); err != nil {

@@ -11,13 +11,6 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// LabelExpression is the label of an ask or a submission. If it is not set, a default applies; if it is set and
-// empty, it means nodes without a label.
-type LabelExpression struct {
-	Text  string
-	Given bool
-}
-
 // labelChecker finds the labels of asks in one queue and rejects invalid ones, like Hadoop's SchedulerUtils.
 type labelChecker struct {
 	m          *Machine
@@ -26,7 +19,8 @@ type labelChecker struct {
 	byDefault  string
 }
 
-func (m *Machine) labelChecker(queue creel.QueuePath) *labelChecker {
+func (x *nodeLabels) checker(queue creel.QueuePath) *labelChecker {
+	m := x.m
 	c := &labelChecker{m: m, queue: queue}
 	if q := m.sched.Tree().Leaf(queue); q != nil && m.sched.Policy().KnowsLabels() {
 		c.accessible, c.byDefault = q.Labels(), q.DefaultLabel()
@@ -64,7 +58,7 @@ func (c *labelChecker) label(place string, say LabelExpression, defaults ...Labe
 			"resource request. labelExpression of resource request=%s. Queue labels=%s",
 			c.queue.Leaf(), label, strings.Join(c.accessible, ","))
 	}
-	if _, known := c.m.inForce.cluster[label]; !known {
+	if _, known := c.m.labels.inForce.cluster[label]; !known {
 		return label, invalidLabel("Invalid label resource request, cluster do not contain , label= %s", label)
 	}
 	return label, nil
@@ -79,15 +73,16 @@ func errLabelsUnused() error {
 	return invalidLabel("Invalid resource request, node label not enabled but request contains label expression")
 }
 
-// amLabel is the label of an application's AM in its queue.
-func (m *Machine) amLabel(s *Submission, queue creel.QueuePath) (string, error) {
+// ofAM is the label of an application's AM in its queue.
+func (x *nodeLabels) ofAM(s *Submission, queue creel.QueuePath) (string, error) {
+	m := x.m
 	if m.cfg.Labels == LabelsOff {
 		if s.Label.Text != "" && s.Label.Text != "*" || s.AM.Label.Text != "" {
 			return "", errLabelsUnused()
 		}
 		return "", nil
 	}
-	c := m.labelChecker(queue)
+	c := x.checker(queue)
 	forAMs := LabelExpression{m.cfg.AMLabel, m.cfg.AMLabel != ""}
 	label, err := c.label(sched.AnyPlace, s.AM.Label, s.Label, forAMs)
 	if err != nil {
@@ -101,11 +96,11 @@ func (m *Machine) amLabel(s *Submission, queue creel.QueuePath) (string, error) 
 	return label, nil
 }
 
-// askLabels returns the labels of the asks of a call. Asks of hosts and racks have the label of the "*" ask at the
+// ofAsks returns the labels of the asks of a call. Asks of hosts and racks have the label of the "*" ask at the
 // same key, in the call or an earlier one.
-func (m *Machine) askLabels(t *attempt, asks []Ask) ([]string, error) {
-	out := m.askedLabels[:0]
-	if m.cfg.Labels == LabelsOff {
+func (x *nodeLabels) ofAsks(t *attempt, asks []Ask) ([]string, error) {
+	out := x.asked[:0]
+	if x.m.cfg.Labels == LabelsOff {
 		for i := range asks {
 			if l := asks[i].Label.Text; l != "" && l != "*" {
 				return nil, errLabelsUnused()
@@ -113,7 +108,7 @@ func (m *Machine) askLabels(t *attempt, asks []Ask) ([]string, error) {
 		}
 		return out, nil
 	}
-	c := m.labelChecker(t.app.Queue().Path())
+	c := x.checker(t.app.Queue().Path())
 	for i := range asks {
 		label, err := c.label(asks[i].ResourceName, asks[i].Label, t.app.sub.Label)
 		if err != nil {
@@ -126,7 +121,7 @@ func (m *Machine) askLabels(t *attempt, asks []Ask) ([]string, error) {
 			out[i] = labelOfKey(t, asks, out, k)
 		}
 	}
-	m.askedLabels = out
+	x.asked = out
 	return out, nil
 }
 

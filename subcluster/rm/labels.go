@@ -3,7 +3,6 @@
 package rm
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -15,85 +14,9 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// LabelSource is the source of nodes' labels: yarn.node-labels.configuration-type.
-type LabelSource uint8
-
-// Sources of nodes' labels. Hadoop's third source, delegated-centralized, is not supported.
-const (
-	LabelsOff    LabelSource = iota // yarn.node-labels.enabled is false
-	LabelsByCall                    // centralized: administrators' calls
-	LabelsByNode                    // distributed: each node reports its own
-)
-
-// DefaultPartition is the name of nodes without a label in documents.
-const DefaultPartition = "<DEFAULT_PARTITION>"
-
-// Label is a node label of the cluster. A label that is not exclusive lends its nodes' idle resources to asks without
-// a label.
-type Label struct {
-	Name      string
-	Exclusive bool
-}
-
-// NodeLabel is the label of a node; with port 0, of all nodes of a host.
-type NodeLabel struct {
-	Node  creel.NodeID
-	Label string // "" for none
-}
-
-// Labels are the labels of the cluster and of nodes, as saved in the journal.
-type Labels struct {
-	Cluster []Label     // by name
-	Nodes   []NodeLabel // hosts, and nodes with a separate label or none
-}
-
-// labelStore has the same data in maps.
-type labelStore struct {
-	cluster map[string]bool // exclusive
-	nodes   map[creel.NodeID]string
-}
-
-func (s *labelStore) put(l *Labels) {
-	s.cluster, s.nodes = map[string]bool{}, map[creel.NodeID]string{}
-	for _, c := range l.Cluster {
-		s.cluster[c.Name] = c.Exclusive
-	}
-	for _, n := range l.Nodes {
-		s.nodes[n.Node] = n.Label
-	}
-}
-
-func (s *labelStore) list() Labels {
-	var out Labels
-	for name, exclusive := range s.cluster {
-		out.Cluster = append(out.Cluster, Label{name, exclusive})
-	}
-	slices.SortFunc(out.Cluster, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
-	for id, label := range s.nodes {
-		out.Nodes = append(out.Nodes, NodeLabel{id, label})
-	}
-	slices.SortFunc(out.Nodes, func(a, b NodeLabel) int { return compareNodes(a.Node, b.Node) })
-	return out
-}
-
-func compareNodes(a, b creel.NodeID) int {
-	return cmp.Or(strings.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port))
-}
-
-// of returns the label of a node: the one set on it, which may be none, else its host's.
-func (s *labelStore) of(id creel.NodeID) string {
-	if len(s.nodes) == 0 {
-		return ""
-	}
-	if label, own := s.nodes[id]; own {
-		return label
-	}
-	return s.nodes[creel.NodeID{Host: id.Host}]
-}
-
 // errLabelsOff and the errors below use Hadoop's words.
-func (m *Machine) labelsOn() error {
-	if m.cfg.Labels == LabelsOff {
+func (x *nodeLabels) enabled() error {
+	if x.m.cfg.Labels == LabelsOff {
 		return &creel.Error{
 			Kind: creel.ErrNotEnabled,
 			What: "Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled",
@@ -113,7 +36,7 @@ var labelForm = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z_-]*$`)
 // AddLabels adds labels to the cluster. A known label stays unchanged; its exclusivity cannot be changed.
 func (m *Machine) AddLabels(now time.Time, list []Label) error {
 	m.at(now)
-	if err := m.labelsOn(); err != nil {
+	if err := m.labels.enabled(); err != nil {
 		return err
 	}
 	for i := range list {
@@ -128,22 +51,22 @@ func (m *Machine) AddLabels(now time.Time, list []Label) error {
 				l.Name,
 			)
 		}
-		if exclusive, known := m.labels.cluster[l.Name]; known && exclusive != l.Exclusive {
+		if exclusive, known := m.labels.set.cluster[l.Name]; known && exclusive != l.Exclusive {
 			return badLabel("Exclusivity cannot be modified for an existing label with : <%s:exclusivity=%v>",
 				l.Name, l.Exclusive)
 		}
 	}
 	for _, l := range list {
-		m.labels.cluster[l.Name] = l.Exclusive
+		m.labels.set.cluster[l.Name] = l.Exclusive
 	}
-	m.labelsChanged()
+	m.labels.changed()
 	return nil
 }
 
 // RemoveLabels removes labels from the cluster and from nodes; none of them if one is unknown or a queue names it.
 func (m *Machine) RemoveLabels(now time.Time, names []string) error {
 	m.at(now)
-	if err := m.labelsOn(); err != nil {
+	if err := m.labels.enabled(); err != nil {
 		return err
 	}
 	for i, name := range names {
@@ -151,7 +74,7 @@ func (m *Machine) RemoveLabels(now time.Time, names []string) error {
 		if name = names[i]; name == "" {
 			return badLabel("Label to be removed is null or empty")
 		}
-		if _, known := m.labels.cluster[name]; !known {
+		if _, known := m.labels.set.cluster[name]; !known {
 			return badLabel(
 				"Node label=%s to be removed doesn't existed in cluster node labels collection.", name)
 		}
@@ -161,16 +84,16 @@ func (m *Machine) RemoveLabels(now time.Time, names []string) error {
 		}
 	}
 	for _, name := range names {
-		delete(m.labels.cluster, name)
+		delete(m.labels.set.cluster, name)
 	}
-	for id, label := range m.labels.nodes {
+	for id, label := range m.labels.set.nodes {
 		if slices.Contains(names, label) {
-			if m.labels.nodes[id] = ""; id.Port == 0 {
-				delete(m.labels.nodes, id)
+			if m.labels.set.nodes[id] = ""; id.Port == 0 {
+				delete(m.labels.set.nodes, id)
 			}
 		}
 	}
-	m.labelsChanged()
+	m.labels.changed()
 	return nil
 }
 
@@ -184,7 +107,7 @@ type NodeLabels struct {
 // registered.
 func (m *Machine) ReplaceLabels(now time.Time, list []NodeLabels, strict bool) error {
 	m.at(now)
-	if err := m.labelsOn(); err != nil {
+	if err := m.labels.enabled(); err != nil {
 		return err
 	}
 	if m.cfg.Labels == LabelsByNode {
@@ -203,7 +126,7 @@ func (m *Machine) ReplaceLabels(now time.Time, list []NodeLabels, strict bool) e
 		}
 	}
 	for i := range list {
-		if err := m.checkNodeLabels(&list[i]); err != nil {
+		if err := m.labels.check(&list[i]); err != nil {
 			return err
 		}
 	}
@@ -214,26 +137,27 @@ func (m *Machine) ReplaceLabels(now time.Time, list []NodeLabels, strict bool) e
 			label = n.Labels[0]
 		}
 		if n.Node.Port == 0 { // its nodes take the host's label
-			maps.DeleteFunc(m.labels.nodes, func(id creel.NodeID, _ string) bool { return id.Host == n.Node.Host })
+			maps.DeleteFunc(m.labels.set.nodes, func(id creel.NodeID, _ string) bool { return id.Host == n.Node.Host })
 		}
 		if n.Node.Port != 0 || label != "" {
-			m.labels.nodes[n.Node] = label
+			m.labels.set.nodes[n.Node] = label
 		}
 	}
-	m.labelsChanged()
+	m.labels.changed()
 	return nil
 }
 
 // HasNode reports whether a node has registered; port 0 matches any node of the host.
-func (m *Machine) HasNode(id creel.NodeID) bool {
+func (r Reader) HasNode(id creel.NodeID) bool {
+	m := r.m
 	if id.Port != 0 {
-		return m.nodes[id] != nil
+		return m.nodes.byID[id] != nil
 	}
-	return slices.ContainsFunc(m.nodeList, func(n *node) bool { return !n.forgotten && n.ID().Host == id.Host })
+	return slices.ContainsFunc(m.nodes.list, func(n *node) bool { return !n.forgotten && n.ID().Host == id.Host })
 }
 
-// checkNodeLabels trims the labels of a node, removes empty ones, and rejects several and unknown ones.
-func (m *Machine) checkNodeLabels(n *NodeLabels) error {
+// check trims the labels of a node, removes empty ones, and rejects several and unknown ones.
+func (x *nodeLabels) check(n *NodeLabels) error {
 	labels := make([]string, 0, 1)
 	for _, l := range n.Labels {
 		if l = strings.TrimSpace(l); l != "" && !slices.Contains(labels, l) {
@@ -246,7 +170,7 @@ func (m *Machine) checkNodeLabels(n *NodeLabels) error {
 			"labels on a single host for now.", len(labels), n.Node.Host)
 	}
 	for _, l := range labels {
-		if _, known := m.labels.cluster[l]; !known {
+		if _, known := x.set.cluster[l]; !known {
 			return badLabel("Not all labels being replaced contained by known label collections, please check"+
 				", new labels=[%s]", strings.Join(labels, ","))
 		}
@@ -254,10 +178,10 @@ func (m *Machine) checkNodeLabels(n *NodeLabels) error {
 	return nil
 }
 
-// nodeReported applies the label that a node reports about itself, if nodes are the source of labels.
-func (m *Machine) nodeReported(id creel.NodeID, labels []string) error {
+// reported applies the label that a node reports about itself, if nodes are the source of labels.
+func (x *nodeLabels) reported(id creel.NodeID, labels []string) error {
 	n := NodeLabels{Node: id, Labels: labels}
-	if err := m.checkNodeLabels(&n); err != nil {
+	if err := x.check(&n); err != nil {
 		return err
 	}
 	label := ""
@@ -265,27 +189,29 @@ func (m *Machine) nodeReported(id creel.NodeID, labels []string) error {
 		label = n.Labels[0]
 	}
 	// No save is needed: every node reports again after a restart of this ResourceManager.
-	m.labels.nodes[id], m.inForce.nodes[id] = label, label
-	if n := m.nodes[id]; n != nil {
-		m.labelNode(n)
+	x.set.nodes[id], x.inForce.nodes[id] = label, label
+	if n := x.m.nodes.byID[id]; n != nil {
+		x.apply(n)
 	}
 	return nil
 }
 
-// labelsChanged saves the labels, then puts them in force.
-func (m *Machine) labelsChanged() {
-	list := m.labels.list()
+// changed saves the labels, then puts them in force.
+func (x *nodeLabels) changed() {
+	m := x.m
+	list := x.set.list()
 	kept := list
 	if m.cfg.Labels == LabelsByNode {
 		kept.Nodes = nil
 	}
-	m.save(func(seq uint64) Action { return SaveLabels{Seq: seq, Labels: kept} }, func() { m.putLabels(&list) })
+	m.out.save(func(seq uint64) Action { return SaveLabels{Seq: seq, Labels: kept} }, func() { x.put(&list) })
 	m.settle()
 }
 
-// putLabels puts labels in force.
-func (m *Machine) putLabels(l *Labels) {
-	m.inForce.put(l)
+// put puts labels in force.
+func (x *nodeLabels) put(l *Labels) {
+	m := x.m
+	x.inForce.put(l)
 	if !m.sched.Policy().KnowsLabels() {
 		return // labels are kept and shown
 	}
@@ -296,14 +222,15 @@ func (m *Machine) putLabels(l *Labels) {
 	if err := m.sched.SetPartitions(list); err != nil {
 		panic("partitions of queues that were checked: " + err.Error())
 	}
-	for _, n := range m.nodeList {
-		m.labelNode(n)
+	for _, n := range m.nodes.list {
+		x.apply(n)
 	}
 }
 
-// labelNode moves a node into the partition of its label.
-func (m *Machine) labelNode(n *node) {
-	label := m.inForce.of(n.ID())
+// apply moves a node into the partition of its label.
+func (x *nodeLabels) apply(n *node) {
+	m := x.m
+	label := x.inForce.of(n.ID())
 	if n.Label() == label {
 		return
 	}
@@ -314,16 +241,17 @@ func (m *Machine) labelNode(n *node) {
 		}
 	}
 	m.sched.SetLabel(&n.Node, label, held)
-	m.preempt()
+	m.victims.apply()
 }
 
 // ClusterLabels returns, by name, the labels in force, if the scheduler has partitions.
-func (m *Machine) ClusterLabels() []Label {
-	if !m.sched.Policy().KnowsLabels() || len(m.inForce.cluster) == 0 {
+func (r Reader) ClusterLabels() []Label {
+	m := r.m
+	if !m.sched.Policy().KnowsLabels() || len(m.labels.inForce.cluster) == 0 {
 		return nil
 	}
-	out := make([]Label, 0, len(m.inForce.cluster))
-	for name, exclusive := range m.inForce.cluster {
+	out := make([]Label, 0, len(m.labels.inForce.cluster))
+	for name, exclusive := range m.labels.inForce.cluster {
 		out = append(out, Label{name, exclusive})
 	}
 	slices.SortFunc(out, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
@@ -339,9 +267,10 @@ type LabelView struct {
 }
 
 // Labels returns the labels of the cluster by name, first the nodes without a label.
-func (m *Machine) Labels() []LabelView {
+func (r Reader) Labels() []LabelView {
+	m := r.m
 	out := []LabelView{{Label: Label{Name: "", Exclusive: true}}}
-	for _, l := range m.labels.list().Cluster {
+	for _, l := range m.labels.set.list().Cluster {
 		out = append(out, LabelView{Label: l})
 	}
 	at := func(label string) *LabelView {
@@ -352,13 +281,13 @@ func (m *Machine) Labels() []LabelView {
 		}
 		return &out[0]
 	}
-	for _, n := range m.NodeLabels() {
+	for _, n := range r.NodeLabels() {
 		v := at(n.Label)
 		v.Nodes = append(v.Nodes, n.Node)
 	}
-	for _, n := range m.nodeList {
+	for _, n := range m.nodes.list {
 		if n.state.runs() {
-			v, total := at(m.labels.of(n.ID())), n.Total()
+			v, total := at(m.labels.set.of(n.ID())), n.Total()
 			v.Total = v.Total.Add(m.sizes.Resource(&total))
 			v.Active++
 		}
@@ -367,13 +296,14 @@ func (m *Machine) Labels() []LabelView {
 }
 
 // NodeLabels returns the nodes with a label, and the hosts labelled with port 0.
-func (m *Machine) NodeLabels() []NodeLabel {
+func (r Reader) NodeLabels() []NodeLabel {
+	m := r.m
 	labels := map[creel.NodeID]string{}
-	for id, label := range m.labels.nodes {
+	for id, label := range m.labels.set.nodes {
 		labels[id] = label
 	}
-	for n := range m.remembered {
-		labels[n.ID()] = m.labels.of(n.ID())
+	for n := range m.nodes.remembered {
+		labels[n.ID()] = m.labels.set.of(n.ID())
 	}
 	var out []NodeLabel
 	for id, label := range labels {
@@ -386,4 +316,4 @@ func (m *Machine) NodeLabels() []NodeLabel {
 }
 
 // LabelOf is the label of a node, "" for none.
-func (m *Machine) LabelOf(id creel.NodeID) string { return m.labels.of(id) }
+func (r Reader) LabelOf(id creel.NodeID) string { return r.m.labels.set.of(id) }

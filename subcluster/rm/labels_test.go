@@ -21,7 +21,7 @@ import (
 func (r *run) labels(m *Machine) {
 	where := r.log[len(r.log)-1].what
 	used := map[string]map[creel.QueuePath]int64{}
-	for _, n := range m.nodeList {
+	for _, n := range m.nodes.list {
 		label := n.Label()
 		if want := m.LabelOf(n.ID()); label != want {
 			r.t.Fatalf("after %s: node %s is in partition %q, not in %q", where, n.ID(), label, want)
@@ -41,7 +41,7 @@ func (r *run) labels(m *Machine) {
 			}
 			r.seen[c.id()] = true
 			asked := c.rare().Label
-			exclusive := m.labels.cluster[label]
+			exclusive := m.labels.set.cluster[label]
 			if asked != "" && label != asked || asked == "" && label != "" && (exclusive || c.am) {
 				r.t.Fatalf("after %s: %s (AM %v) asked for with label %q is on %s of label %q",
 					where, c.id(), c.am, asked, n.ID(), label)
@@ -433,7 +433,7 @@ func TestLabelsOutliveARestart(t *testing.T) {
 	if total, nodes := w.m.sched.Total(); nodes != 1 || total.Memory != 4096 {
 		t.Errorf("%v on %d nodes", total, nodes)
 	}
-	if n := w.m.nodes[g]; n.Label() != "gpu" {
+	if n := w.m.nodes.byID[g]; n.Label() != "gpu" {
 		t.Errorf("the node is in partition %q", n.Label())
 	}
 }
@@ -449,7 +449,7 @@ func TestNodesReportTheirLabels(t *testing.T) {
 	r, err := m.RegisterNode(w.now, &RegisterNode{
 		ID: id, Resource: creel.Resource{MemoryMB: 4096, VCores: 4}, Reported: NodeProperties{Labels: []string{"gpu"}, HasLabels: true},
 	})
-	if err != nil || !r.Taken.Labels || m.LabelOf(id) != "gpu" || m.nodes[id].Label() != "gpu" {
+	if err != nil || !r.Taken.Labels || m.LabelOf(id) != "gpu" || m.nodes.byID[id].Label() != "gpu" {
 		t.Fatalf("%+v %v, label %q", r, err, m.LabelOf(id))
 	}
 	ans := m.NodeHeartbeat(w.now, &NodeReport{ID: id, Reported: NodeProperties{Labels: []string{"no"}, HasLabels: true}})
@@ -457,7 +457,7 @@ func TestNodesReportTheirLabels(t *testing.T) {
 		t.Errorf("%+v, label %q", ans, m.LabelOf(id))
 	}
 	ans = m.NodeHeartbeat(w.now, &NodeReport{ID: id, ResponseID: 1, Reported: NodeProperties{HasLabels: true}})
-	if !ans.Taken.Labels || m.LabelOf(id) != "" || m.nodes[id].Label() != "" {
+	if !ans.Taken.Labels || m.LabelOf(id) != "" || m.nodes.byID[id].Label() != "" {
 		t.Errorf("%+v, label %q", ans, m.LabelOf(id))
 	}
 	if err := m.ReplaceLabels(w.now, []NodeLabels{{id, []string{"gpu"}}}, false); err == nil ||

@@ -33,10 +33,10 @@ func TestHotRecordsFillWholeCacheLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		if at := uintptr(unsafe.Pointer(m.newContainer())) % 64; at != 0 {
+		if at := uintptr(unsafe.Pointer(m.containers.blank())) % 64; at != 0 {
 			t.Errorf("container %d lies %d bytes into a line", i, at)
 		}
-		if at := uintptr(unsafe.Pointer(m.newNode(creel.NodeID{Host: "h"}, ""))) % 64; at != 0 {
+		if at := uintptr(unsafe.Pointer(m.nodes.add(creel.NodeID{Host: "h"}, ""))) % 64; at != 0 {
 			t.Errorf("node %d lies %d bytes into a line", i, at)
 		}
 	}

@@ -61,7 +61,7 @@ func (l *lender) recount() {
 		return
 	}
 	l.sums, l.at = map[lentIn]*amounts.Vec{}, l.m.now
-	for _, n := range l.m.nodeList {
+	for _, n := range l.m.nodes.list {
 		for _, c := range n.live {
 			if c != nil && c.execution&lent != 0 {
 				l.count(c)
@@ -88,7 +88,7 @@ func (l *lender) granted(g *sched.Grant) {
 	if g.Rare != nil {
 		c.more().GrantExtra = *g.Rare
 	}
-	n := l.m.nodeList[g.Node.Serial()]
+	n := l.m.nodes.list[g.Node.Serial()]
 	n.put(c)
 	o.attach(c)
 	o.counts.Granted++
@@ -97,7 +97,7 @@ func (l *lender) granted(g *sched.Grant) {
 	o.counts.near(g.Reason)
 	l.count(c)
 	t.fresh = append(t.fresh, c)
-	l.m.news(t)
+	l.m.attempts.news(t)
 }
 
 // seen records that a node has reported an opportunistic container for the first time. A lent one may then become
@@ -119,7 +119,7 @@ func (l *lender) promises(c *container) {
 	x := &growth{c: c, attempt: t, lent: true}
 	x.App, x.Node, x.To, x.Owner = &t.app.App, &c.node.Node, l.m.sizeOf(c), x
 	if l.m.sched.Increase(&x.Increase) {
-		l.m.grown(x)
+		l.m.containers.grown(x)
 		return
 	}
 	c.more().growing = x
@@ -128,6 +128,6 @@ func (l *lender) promises(c *container) {
 // registeredAs sends a promotion again to a node that registers without having applied it: the answer with it was lost.
 func (o *opportunities) registeredAs(c *container, k *NodeContainer) {
 	if o != nil && o.lender != nil && k.Version < c.rare().version && k.ExecutionType != c.executionType() {
-		c.node.updates = append(c.node.updates, o.m.grantOf(c))
+		c.node.updates = append(c.node.updates, o.m.containers.grantOf(c))
 	}
 }

@@ -219,8 +219,8 @@ func TestLabelledNodeLendsToAsksOfItsLabel(t *testing.T) {
 	w.wantTypes(w.allocate(other, AllocateRequest{}), 0, 0)
 	lent := w.allocate(a, AllocateRequest{})
 	w.wantTypes(lent, 0, 2)
-	if id := lent.ids()[0]; w.m.container(id).rare().Label != "gpu" {
-		t.Errorf("the lent container has the label %q", w.m.container(id).rare().Label)
+	if id := lent.ids()[0]; w.m.apps.container(id).rare().Label != "gpu" {
+		t.Errorf("the lent container has the label %q", w.m.apps.container(id).rare().Label)
 	}
 	w.uses(n, 1024, 1)
 	w.release(a, full[0])

@@ -15,10 +15,10 @@ type appLogs struct {
 	timeOut *timer // set while the application has ended and a node is not done
 }
 
-// logStatus returns the status for reports.
-func (m *Machine) logStatus(a *app) creel.LogAggregationStatus {
+// status returns the status for reports.
+func (b *logBook) status(a *app) creel.LogAggregationStatus {
 	switch {
-	case !m.cfg.LogAggregation:
+	case !b.m.cfg.LogAggregation:
 		return creel.LogDisabled
 	case a.logs == nil:
 		return creel.LogNotStart
@@ -34,30 +34,31 @@ func (a *app) logsOf() *appLogs {
 	return a.logs
 }
 
-// ranOn records that an application ran on a node, which therefore has logs of it.
-func (m *Machine) ranOn(a *app, n *node) {
-	if m.cfg.LogAggregation && !a.state.ended() {
+// ran records that an application ran on a node, which therefore has logs of it.
+func (b *logBook) ran(a *app, n *node) {
+	if b.m.cfg.LogAggregation && !a.state.ended() {
 		a.logsOf().Ran(n.Serial()) // the status of a running application does not change
 	}
 }
 
-// logsReported applies a node's log reports.
-func (m *Machine) logsReported(n *node, reports []LogReport) {
+// reported applies a node's log reports.
+func (b *logBook) reported(n *node, reports []LogReport) {
+	m := b.m
 	if !m.cfg.LogAggregation {
 		return
 	}
 	for i := range reports {
 		r := &reports[i]
-		if a := m.apps[r.App]; a != nil && m.hasLogs(a, n) {
-			m.changeLogs(a, func(l *appLogs) { l.Report(n.Serial(), r.Status, r.Message, &m.logRoom) })
+		if a := m.apps.byID[r.App]; a != nil && b.has(a, n) {
+			b.change(a, func(l *appLogs) { l.Report(n.Serial(), r.Status, r.Message, &b.room) })
 		}
 	}
 }
 
-// hasLogs reports whether a node can have logs of an application; reports of other nodes are ignored. If the
+// has reports whether a node can have logs of an application; reports of other nodes are ignored. If the
 // application ended before a restart, its nodes are unknown.
-func (m *Machine) hasLogs(a *app, n *node) bool {
-	if a.logs != nil && a.logs.Has(n.Serial()) || m.endedBefore(a) {
+func (b *logBook) has(a *app, n *node) bool {
+	if a.logs != nil && a.logs.Has(n.Serial()) || b.endedBefore(a) {
 		return true
 	}
 	for _, t := range a.attempts {
@@ -69,55 +70,57 @@ func (m *Machine) hasLogs(a *app, n *node) bool {
 }
 
 // endedBefore reports whether an application had ended before the last restart.
-func (m *Machine) endedBefore(a *app) bool { return a.state.ended() && a.finished <= m.recovered }
+func (b *logBook) endedBefore(a *app) bool { return a.state.ended() && a.finished <= b.m.recovery.at }
 
-// logsEnd runs at the end of an application: nodes now have LogTimeOut.
-func (m *Machine) logsEnd(a *app) {
+// end runs at the end of an application: nodes now have LogTimeOut.
+func (b *logBook) end(a *app) {
 	if a.logs != nil {
-		m.changeLogs(a, func(*appLogs) {})
+		b.change(a, func(*appLogs) {})
 	}
 }
 
-// changeLogs changes an application's logs, and emits an action if the status changed.
-func (m *Machine) changeLogs(a *app, change func(l *appLogs)) {
-	was, l := m.logStatus(a), a.logsOf()
+// change changes an application's logs, and emits an action if the status changed.
+func (b *logBook) change(a *app, change func(l *appLogs)) {
+	m := b.m
+	was, l := b.status(a), a.logsOf()
 	left := l.Left()
 	change(l)
 	if a.state.ended() {
-		l.End(&m.logRoom)
+		l.End(&b.room)
 	}
 	switch waits := a.state.ended() && l.Waits(); {
 	case !waits:
-		m.stop(&l.timeOut)
-	case l.timeOut == nil && m.endedBefore(a):
-		m.awaitLogs(a, m.recovered)
+		m.timers.stop(&l.timeOut)
+	case l.timeOut == nil && b.endedBefore(a):
+		b.await(a, m.recovery.at)
 	case l.timeOut == nil:
-		m.awaitLogs(a, m.now)
+		b.await(a, m.now)
 	}
-	if m.logStatus(a) != was || l.Left() != left {
+	if b.status(a) != was || l.Left() != left {
 		a.last = nil
-		m.act(LogsChanged{App: a.id})
+		m.out.act(LogsChanged{App: a.id})
 	}
 }
 
-// awaitLogs starts the log timeout of an ended application's nodes. After a pause of this process, in which it
+// await starts the log timeout of an ended application's nodes. After a pause of this process, in which it
 // received no reports, the timeout starts again.
-func (m *Machine) awaitLogs(a *app, from int64) {
+func (b *logBook) await(a *app, from int64) {
+	m := b.m
 	l := a.logs
-	l.timeOut = m.timer(from+int64(m.cfg.LogTimeOut), func() {
+	l.timeOut = m.timers.arm(from+int64(m.cfg.LogTimeOut), func() {
 		if l.timeOut = nil; m.resumed > from {
-			m.awaitLogs(a, m.resumed)
+			b.await(a, m.resumed)
 			return
 		}
-		m.changeLogs(a, func(l *appLogs) { l.TimeOut(&m.logRoom) })
+		b.change(a, func(l *appLogs) { l.TimeOut(&b.room) })
 	})
 }
 
-// forgetLogs deletes an application's logs with it.
-func (m *Machine) forgetLogs(a *app) {
+// forget deletes an application's logs with it.
+func (b *logBook) forget(a *app) {
 	if l := a.logs; l != nil {
-		m.stop(&l.timeOut)
-		l.Forget(&m.logRoom)
+		b.m.timers.stop(&l.timeOut)
+		l.Forget(&b.room)
 		a.logs = nil
 	}
 }
@@ -130,13 +133,14 @@ type NodeLogs struct {
 }
 
 // NodeLogs returns the nodes of an application with unfinished or failed logs, in order of their first registration.
-func (m *Machine) NodeLogs(id creel.ApplicationID) (list []NodeLogs) {
-	a := m.apps[id]
+func (r Reader) NodeLogs(id creel.ApplicationID) (list []NodeLogs) {
+	m := r.m
+	a := m.apps.byID[id]
 	if a == nil || a.logs == nil {
 		return nil
 	}
 	for n := range a.logs.Nodes() {
-		list = append(list, NodeLogs{m.nodeList[n.Node].ID(), n.Status, n.Messages, n.Failures})
+		list = append(list, NodeLogs{m.nodes.list[n.Node].ID(), n.Status, n.Messages, n.Failures})
 	}
 	return list
 }

@@ -84,7 +84,7 @@ func TestLogProgressUpdatesEndedApplication(t *testing.T) {
 	if !w.report(n, app, creel.LogSucceeded) || look().Logs != creel.LogSucceeded {
 		t.Errorf("the only node is done, and lists say %v", look().Logs)
 	}
-	if d := w.m.timers.Len(); d != 0 {
+	if d := w.m.timers.heap.Len(); d != 0 {
 		t.Errorf("%d deadlines are left", d)
 	}
 }
@@ -192,7 +192,7 @@ func TestOnlyNodesOfAnApplicationReportItsLogs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, known := w.m.App(app); known || w.m.NodeLogs(app) != nil || w.m.timers.Len() > 0 {
+	if _, known := w.m.App(app); known || w.m.NodeLogs(app) != nil || w.m.timers.heap.Len() > 0 {
 		t.Error("what is forgotten keeps its logs")
 	}
 }

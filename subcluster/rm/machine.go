@@ -31,66 +31,114 @@ var (
 	ErrInvalidBlacklist = fmt.Errorf("invalid blacklist: %w", creel.ErrInvalidRequest)
 )
 
-// Machine is the ResourceManager of one subcluster. It has one owner; see the
-// package documentation for the owner's duties.
+// Machine is the ResourceManager of one subcluster: the calls that change it, and those of its Reader. It has one
+// owner; see the package documentation for the owner's duties. Each part of its state has one owner among the types of
+// its fields, which call one another through the machine.
 type Machine struct {
+	Reader // answers questions
+
 	cfg   Config
 	sched *sched.Scheduler // decides allocations
 	sizes *amounts.Sizes   // the scheduler's
 	now   int64            // ns since epoch, of the latest event
+	count counts
 
-	// Nodes.
-	nodes       map[creel.NodeID]*node // without forgotten ones
-	nodeList    []*node                // by serial number, in order of first registration; including formerNodes
-	formerNodes map[creel.NodeID]*node // forgotten ones, until they register again; see SetTracked
-	nodePool    slab.Pool[node]
-	commands    nodecommands.Store
-	awaited     map[creel.NodeID][]*attempt // recovered attempts, until their AMs' nodes register
-	tokenEpoch  uint32                      // rises when every NM token must be sent again
+	apps       appLife
+	attempts   attemptLife
+	containers containerLife
+	victims    victimLife
+	nodes      nodeLife
+	labels     nodeLabels
+	attributes nodeAttributes
+	signals    signalStore
+	logs       logBook
+	disowned   disownedTable
+	recovery   recovery
 
-	// Applications.
-	apps      map[creel.ApplicationID]*app
-	appList   []*app            // in order of submission; forgotten ones are removed now and then
-	forgotten int               // number of forgotten applications in appList
-	ended     []*app            // oldest first
-	uams      map[*app]struct{} // unmanaged AMs of proxies that have not ended
-	disowned  disownedTable
-	issued    issuedNumbers
+	opportunistic *opportunities // nil unless opportunistic containers are allocated
+	activities    *activities    // nil unless they are asked for
 
-	labels      labelStore // as set by calls; in force once they are durable
-	inForce     labelStore
-	attributes  attributeStore // as set by calls
-	placedBy    attributeStore // in force
-	askedLabels []string       // of the asks in the current call
-
-	// Containers.
-	containerPool slab.Pool[container]
-	spare         []*container
-	unlaunched    pagemap.Map[container] // not seen running, by number: the first granted expires first
-	launchSerial  int64
-
-	signals   map[creel.ApplicationID][]Signal // not yet received by nodes
-	logRoom   logaggregation.Messages          // limits nodes' log messages
-	recovered int64                            // time of the recovery, ns; 0 without one
-
-	// Deadlines.
-	nodeHeartbeats intrusive.List[*node]
-	amHeartbeats   intrusive.List[*attempt]
-	timers         intrusive.Heap[*timer]
-	timerSeq       int64
-	resumed        int64 // end of the caller's last pause, ns; 0 without one
-
-	// Output.
-	actions []Action
-	saveSeq uint64
-	saves   []pendingSave
+	timers  timerQueue
+	resumed int64 // end of the caller's last pause, ns; 0 without one
+	out     outbox
 
 	normalized []amounts.Vec // sizes of the asks in the current call
 	prefetched int32         // sum of prefetched values, so that the compiler retains the reads
-	count      counts
-	activities *activities // nil unless they are asked for
+}
 
-	opportunistic *opportunities // nil unless opportunistic containers are allocated
+// appLife owns the applications: from their submission to the deletion of ended ones.
+type appLife struct {
+	m         *Machine
+	byID      map[creel.ApplicationID]*app
+	list      []*app            // in order of submission; forgotten ones are removed now and then
+	forgotten int               // number of forgotten applications in list
+	ended     []*app            // oldest first
+	uams      map[*app]struct{} // unmanaged AMs of proxies that have not ended
+	issued    issuedNumbers
+}
+
+// attemptLife owns the steps of attempts: from the ask for the AM's container to the end.
+type attemptLife struct {
+	m          *Machine
+	heartbeats intrusive.List[*attempt]
+	tokenEpoch uint32 // rises when every NM token must be sent again
+}
+
+// containerLife owns the containers: from their grant to their end, with their changes of size and execution type.
+type containerLife struct {
+	m          *Machine
+	pool       slab.Pool[container]
+	spare      []*container
+	unlaunched pagemap.Map[container] // not seen running, by number: the first granted expires first
+	serial     int64                  // of the last one that waits for its launch
+}
+
+// victimLife carries out the scheduler's decisions about victims: notice, pardon, and kill.
+type victimLife struct{ m *Machine }
+
+// nodeLife owns the nodes: from their first registration to the time when they are forgotten.
+type nodeLife struct {
+	m          *Machine
+	byID       map[creel.NodeID]*node // without forgotten ones
+	list       []*node                // by serial number, in order of first registration; including former ones
+	former     map[creel.NodeID]*node // forgotten ones, until they register again; see SetTracked
+	pool       slab.Pool[node]
+	commands   nodecommands.Store
+	heartbeats intrusive.List[*node]
+}
+
+// nodeLabels owns the labels of the cluster and of nodes.
+type nodeLabels struct {
+	m       *Machine
+	set     labelStore // by calls; in force once they are durable
+	inForce labelStore
+	asked   []string // of the asks in the current call
+}
+
+// nodeAttributes owns the attributes of hosts.
+type nodeAttributes struct {
+	m       *Machine
+	set     attributeStore // by calls
+	inForce attributeStore // once they are durable
+}
+
+// signalStore has the signals that their nodes have not received yet.
+type signalStore struct {
+	m       *Machine
+	waiting map[creel.ApplicationID][]Signal
+}
+
+// logBook applies nodes' reports on the logs of applications.
+type logBook struct {
+	m    *Machine
+	room logaggregation.Messages // limits nodes' log messages
+}
+
+// recovery applies the journal's records and the nodes' reports after a restart.
+type recovery struct {
+	m       *Machine
+	at      int64                       // its time, ns; 0 without one
+	awaited map[creel.NodeID][]*attempt // attempts from the journal, until their AMs' nodes register
 }
 
 // counts are totals since the start.
@@ -120,11 +168,14 @@ func (d *Delay) add(now, since int64) {
 
 // New makes a machine from a configuration, after checking it.
 func New(cfg Config) (*Machine, error) {
-	m := &Machine{
-		cfg:   cfg,
-		nodes: map[creel.NodeID]*node{}, formerNodes: map[creel.NodeID]*node{},
-		apps: map[creel.ApplicationID]*app{}, uams: map[*app]struct{}{}, signals: map[creel.ApplicationID][]Signal{},
-	}
+	m := &Machine{cfg: cfg}
+	m.Reader = Reader{m}
+	m.apps = appLife{m: m, byID: map[creel.ApplicationID]*app{}, uams: map[*app]struct{}{}}
+	m.attempts.m, m.containers.m, m.victims.m, m.recovery.m, m.logs.m = m, m, m, m, m
+	m.nodes = nodeLife{m: m, byID: map[creel.NodeID]*node{}, former: map[creel.NodeID]*node{}}
+	m.labels.m, m.attributes.m = m, m
+	m.signals = signalStore{m: m, waiting: map[creel.ApplicationID][]Signal{}}
+	m.disowned.out, m.out.volatile = &m.out, cfg.Volatile
 	if cfg.MaxAttempts <= 0 {
 		m.cfg.MaxAttempts = 2
 	}
@@ -137,7 +188,7 @@ func New(cfg Config) (*Machine, error) {
 	if cfg.LogTimeOut <= 0 { // Hadoop's default
 		m.cfg.LogTimeOut = Defaults().LogTimeOut
 	}
-	m.logRoom.PerNode = cfg.LogMessages
+	m.logs.room.PerNode = cfg.LogMessages
 	if cfg.RecoveredCompleted == 0 {
 		m.cfg.RecoveredCompleted = m.cfg.MaxCompletedApps
 	}
@@ -163,16 +214,13 @@ func New(cfg Config) (*Machine, error) {
 	if cfg.Opportunistic != nil {
 		m.opportunistic = newOpportunities(m)
 	}
-	m.labels.put(&Labels{})
-	m.inForce.put(&Labels{})
-	m.attributes.put(nil)
-	m.placedBy.put(nil)
-	m.timers = intrusive.Heap[*timer]{
-		Less: func(a, b *timer) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq },
-		Slot: func(t *timer) *int32 { return &t.slot },
-	}
-	m.nodeHeartbeats.Link = func(n *node) *intrusive.Link[*node] { return &n.heartbeatLink }
-	m.amHeartbeats.Link = func(t *attempt) *intrusive.Link[*attempt] { return &t.heartbeatLink }
+	m.labels.set.put(&Labels{})
+	m.labels.inForce.put(&Labels{})
+	m.attributes.set.put(nil)
+	m.attributes.inForce.put(nil)
+	m.timers.init()
+	m.nodes.heartbeats.Link = func(n *node) *intrusive.Link[*node] { return &n.heartbeatLink }
+	m.attempts.heartbeats.Link = func(t *attempt) *intrusive.Link[*attempt] { return &t.heartbeatLink }
 	return m, nil
 }
 
@@ -261,7 +309,7 @@ type OpportunisticCounts struct {
 
 func newOpportunities(m *Machine) *opportunities {
 	o := &opportunities{m: m}
-	open := func(serial int32) bool { return m.nodeList[serial].state == nodeRunning }
+	open := func(serial int32) bool { return m.nodes.list[serial].state == nodeRunning }
 	o.nodes = opportunistic.NewNodes(*m.cfg.Opportunistic, m.sizes, open)
 	o.limitChanged()
 	if m.cfg.Opportunistic.MostLent > 0 {
@@ -307,7 +355,7 @@ func (m *Machine) at(now time.Time) {
 // settle ends every call: it grants freed resources and books the grants.
 func (m *Machine) settle() {
 	if grants := m.sched.Schedule(); len(grants) > 0 {
-		m.book(grants)
+		m.containers.book(grants)
 	}
 }
 
@@ -329,49 +377,19 @@ func instant(ns int64) time.Time {
 }
 
 // Actions appends the actions since the last call to out, in their order.
-func (m *Machine) Actions(out []Action) []Action {
-	out = append(out, m.actions...)
-	clear(m.actions)
-	m.actions = m.actions[:0]
-	return out
-}
-
-func (m *Machine) act(a Action) { m.actions = append(m.actions, a) }
-
-// pendingSave is the continuation after a Save action is durable.
-type pendingSave struct {
-	seq  uint64
-	then func()
-}
-
-// save emits a Save action and calls then once it is durable; at once if nothing is saved (Volatile).
-func (m *Machine) save(make func(seq uint64) Action, then func()) {
-	if m.cfg.Volatile {
-		then()
-		return
-	}
-	m.saveSeq++
-	m.act(make(m.saveSeq))
-	m.saves = append(m.saves, pendingSave{m.saveSeq, then})
-}
+func (m *Machine) Actions(out []Action) []Action { return m.out.take(out) }
 
 // Saved reports that the Save action numbered seq, and all before it, is durable.
 func (m *Machine) Saved(now time.Time, seq uint64) {
 	m.at(now)
-	n := 0
-	for n < len(m.saves) && m.saves[n].seq <= seq {
-		then := m.saves[n].then
-		n++
-		then()
-	}
-	m.saves = append(m.saves[:0], m.saves[n:]...)
+	m.out.saved(seq)
 	m.settle()
 }
 
 // ForgetNMTokens makes the machine send new NM tokens to every AM, after a key was rolled.
 func (m *Machine) ForgetNMTokens(now time.Time) {
 	m.at(now)
-	m.tokenEpoch++
+	m.attempts.tokenEpoch++
 }
 
 func invalid(what, why, try string) error {

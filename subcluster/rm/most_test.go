@@ -18,8 +18,8 @@ func TestHowManyAttempts(t *testing.T) {
 		{5, 3, 0, 5},
 		{5, 3, 4, 3},
 	} {
-		m := &Machine{cfg: Config{MaxAttempts: tc.most, GlobalMaxAttempts: tc.global}}
-		if got := m.mostAttempts(&app{sub: &Submission{MaxAttempts: tc.asked}}); got != tc.want {
+		l := attemptLife{m: &Machine{cfg: Config{MaxAttempts: tc.most, GlobalMaxAttempts: tc.global}}}
+		if got := l.most(&app{sub: &Submission{MaxAttempts: tc.asked}}); got != tc.want {
 			t.Errorf("%+v: %d", tc, got)
 		}
 	}

@@ -52,7 +52,7 @@ type nodeInfo struct {
 
 	untracked bool   // its host is on neither list, see SetTracked
 	forget    *timer // armed while it is untracked and gone
-	forgotten bool   // it is one of Machine.formerNodes
+	forgotten bool   // it is one of nodeLife.former
 }
 
 // put assigns a container an index on the node: the last freed one, any other hole if there are many, or a new one.
@@ -78,21 +78,22 @@ func (n *node) take(c *container) {
 	n.count--
 }
 
-func (m *Machine) newNode(id creel.NodeID, rack string) *node {
-	if n := m.formerNodes[id]; n != nil { // its serial number is permanent
-		delete(m.formerNodes, id)
+func (l *nodeLife) add(id creel.NodeID, rack string) *node {
+	m := l.m
+	if n := l.former[id]; n != nil { // its serial number is permanent
+		delete(l.former, id)
 		n.forgotten = false
-		m.nodes[id] = n
+		l.byID[id] = n
 		m.sched.SetRack(&n.Node, rack)
 		return n
 	}
-	n := m.nodePool.New()
+	n := l.pool.New()
 	n.nodeInfo = &nodeInfo{}
 	m.sched.AddNode(&n.Node, id, rack)
-	m.nodes[id] = n
-	m.nodeList = append(m.nodeList, n)
-	m.commands.AddNode()
-	m.labelNode(n)
+	l.byID[id] = n
+	l.list = append(l.list, n)
+	l.commands.AddNode()
+	m.labels.apply(n)
 	return n
 }
 
@@ -134,26 +135,27 @@ func (n *node) listens() bool {
 	return n.state.runs() || n.state == nodeState(creel.NodeUnhealthy) || n.state == 0
 }
 
-// nodeAlive restarts the timeout of a silent node.
-func (m *Machine) nodeAlive(n *node) {
-	n.heartbeat = m.now
-	m.nodeHeartbeats.Append(n)
+// alive restarts the timeout of a silent node.
+func (l *nodeLife) alive(n *node) {
+	n.heartbeat = l.m.now
+	l.heartbeats.Append(n)
 }
 
-// setNodeState moves a node between states and notifies the scheduler and AMs.
-func (m *Machine) setNodeState(n *node, s nodeState) {
+// set moves a node between states and notifies the scheduler and AMs.
+func (l *nodeLife) set(n *node, s nodeState) {
+	m := l.m
 	was := n.state
 	if was == s {
 		return
 	}
 	n.state = s
-	m.commands.Open(n.Serial(), n.listens())
+	l.commands.Open(n.Serial(), n.listens())
 	m.sched.SetUse(&n.Node, s.use())
 	if s != nodeDraining {
-		m.stop(&n.decommission)
+		m.timers.stop(&n.decommission)
 		n.leaveBy = 0
 	}
-	m.forgetLater(n)
+	l.forgetLater(n)
 	if s == 0 {
 		return
 	}
@@ -165,12 +167,12 @@ func (m *Machine) setNodeState(n *node, s nodeState) {
 		kind = 2
 	}
 	if was != 0 || kind != 0 {
-		m.tellAMs(NodeUpdate{ID: n.ID(), Kind: kind}, n)
+		l.notifyAMs(NodeUpdate{ID: n.ID(), Kind: kind}, n)
 	}
 }
 
-// tellAMs notifies the AMs that have containers on the node.
-func (m *Machine) tellAMs(u NodeUpdate, n *node) {
+// notifyAMs notifies the AMs that have containers on the node.
+func (l *nodeLife) notifyAMs(u NodeUpdate, n *node) {
 	var last *attempt
 	for _, c := range n.live {
 		if c == nil {
@@ -184,26 +186,26 @@ func (m *Machine) tellAMs(u NodeUpdate, n *node) {
 }
 
 // endAll ends all containers on a node.
-func (m *Machine) endAll(n *node, why string) {
+func (l *nodeLife) endAll(n *node, why string) {
 	for i := 0; i < len(n.live); i++ { // an end may cause others
 		c := n.live[i]
 		if c == nil {
 			continue
 		}
 		id := c.id()
-		m.complete(c, cKilled, creel.ExitAborted, why, nil)
-		m.commands.Kill(n.Serial(), id)
+		l.m.containers.complete(c, cKilled, creel.ExitAborted, why, nil)
+		l.commands.Kill(n.Serial(), id)
 	}
 }
 
-// nodeLost runs when a node's heartbeat has expired.
-func (m *Machine) nodeLost(n *node) { m.nodeGone(n, nodeState(creel.NodeLost)) }
+// lost runs when a node's heartbeat has expired.
+func (l *nodeLife) lost(n *node) { l.gone(n, nodeState(creel.NodeLost)) }
 
-// nodeGone removes a node and all its containers.
-func (m *Machine) nodeGone(n *node, s nodeState) {
-	m.nodeHeartbeats.Remove(n)
-	m.setNodeState(n, s)
-	m.endAll(n, "Container released on a *lost* node")
+// gone removes a node and all its containers.
+func (l *nodeLife) gone(n *node, s nodeState) {
+	l.heartbeats.Remove(n)
+	l.set(n, s)
+	l.endAll(n, "Container released on a *lost* node")
 	n.ended, n.updates, n.signals = nil, nil, nil
 }
 

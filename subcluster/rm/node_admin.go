@@ -19,7 +19,7 @@ func noNode(id creel.NodeID) error {
 // new containers once enough have ended by themselves.
 func (m *Machine) SetNodeResource(now time.Time, id creel.NodeID, r creel.Resource) error {
 	m.at(now)
-	n := m.nodes[id]
+	n := m.nodes.byID[id]
 	if n == nil {
 		return noNode(id)
 	}
@@ -29,7 +29,7 @@ func (m *Machine) SetNodeResource(now time.Time, id creel.NodeID, r creel.Resour
 			return invalid("invalid resource of "+id.String(), m.sizes.Names[i]+" is negative", "")
 		}
 	}
-	if name, most := m.impossible(&v); name != "" {
+	if name, most := m.nodes.impossible(&v); name != "" {
 		return invalid(
 			"invalid resource of "+id.String(),
 			r.String()+" is more "+name+" than a node can have",
@@ -45,16 +45,16 @@ func (m *Machine) SetNodeResource(now time.Time, id creel.NodeID, r creel.Resour
 // Decommission removes a node, at once or when its containers have ended.
 func (m *Machine) Decommission(now time.Time, r *Decommission) error {
 	m.at(now)
-	n := m.nodes[r.ID]
+	n := m.nodes.byID[r.ID]
 	if n == nil {
 		return noNode(r.ID)
 	}
 	if !r.Graceful || !n.state.runs() {
 		switch {
 		case !n.untracked:
-			m.nodeGone(n, nodeState(creel.NodeDecommissioned))
+			m.nodes.gone(n, nodeState(creel.NodeDecommissioned))
 		case !n.state.gone(): // otherwise the state stays
-			m.nodeGone(n, nodeState(creel.NodeShutdown))
+			m.nodes.gone(n, nodeState(creel.NodeShutdown))
 		}
 		m.settle()
 		return nil
@@ -66,14 +66,14 @@ func (m *Machine) Decommission(now time.Time, r *Decommission) error {
 	if n.state == nodeDraining && n.leaveAfter == d {
 		return nil // another refresh: the timeout continues, as in Hadoop
 	}
-	m.stop(&n.decommission)
-	m.setNodeState(n, nodeDraining)
+	m.timers.stop(&n.decommission)
+	m.nodes.set(n, nodeDraining)
 	n.leaveBy, n.leaveAfter = 0, d
 	if d > 0 {
 		n.leaveBy = m.now + int64(d)
-		n.decommission = m.timer(n.leaveBy, func() {
+		n.decommission = m.timers.arm(n.leaveBy, func() {
 			n.decommission = nil
-			m.nodeGone(n, nodeState(creel.NodeDecommissioned))
+			m.nodes.gone(n, nodeState(creel.NodeDecommissioned))
 		})
 	}
 	m.settle()
@@ -83,15 +83,15 @@ func (m *Machine) Decommission(now time.Time, r *Decommission) error {
 // Recommission undoes a decommission: a draining node serves again; a decommissioned one may register again.
 func (m *Machine) Recommission(now time.Time, id creel.NodeID) error {
 	m.at(now)
-	n := m.nodes[id]
+	n := m.nodes.byID[id]
 	if n == nil {
 		return noNode(id)
 	}
 	switch creel.NodeState(n.state) {
 	case creel.NodeDecommissioning:
-		m.setNodeState(n, nodeRunning)
+		m.nodes.set(n, nodeRunning)
 	case creel.NodeDecommissioned:
-		m.setNodeState(n, nodeState(creel.NodeShutdown))
+		m.nodes.set(n, nodeState(creel.NodeShutdown))
 	}
 	m.settle()
 	return nil
@@ -101,33 +101,34 @@ func (m *Machine) Recommission(now time.Time, id creel.NodeID) error {
 // forgotten after Config.ForgetUntracked, if that is above 0, as in Hadoop's NodesListManager.
 func (m *Machine) SetTracked(now time.Time, id creel.NodeID, tracked bool) error {
 	m.at(now)
-	n := m.nodes[id]
+	n := m.nodes.byID[id]
 	if n == nil {
 		return noNode(id)
 	}
 	n.untracked = !tracked
-	m.forgetLater(n)
+	m.nodes.forgetLater(n)
 	return nil
 }
 
 // forgetLater starts, continues or stops the timeout of an untracked node that is gone.
-func (m *Machine) forgetLater(n *node) {
+func (l *nodeLife) forgetLater(n *node) {
+	m := l.m
 	if !n.untracked || !n.state.gone() {
-		m.stop(&n.forget)
+		m.timers.stop(&n.forget)
 		return
 	}
 	if d := m.cfg.ForgetUntracked; d > 0 && n.forget == nil {
-		n.forget = m.timer(m.now+int64(d), func() {
+		n.forget = m.timers.arm(m.now+int64(d), func() {
 			n.forget, n.forgotten = nil, true
-			m.formerNodes[n.ID()] = n
-			delete(m.nodes, n.ID())
+			l.former[n.ID()] = n
+			delete(l.byID, n.ID())
 		})
 	}
 }
 
 // remembered yields all nodes except forgotten ones, in order of first registration.
-func (m *Machine) remembered(yield func(*node) bool) {
-	for _, n := range m.nodeList {
+func (l *nodeLife) remembered(yield func(*node) bool) {
+	for _, n := range l.list {
 		if !n.forgotten && !yield(n) {
 			return
 		}
@@ -153,7 +154,7 @@ type AppLoad struct {
 
 // HostLoad returns the nodes of some hosts with their load, by port. It looks at each node once.
 func HostLoad(m *Machine, of func(host string) bool) (list []NodeLoad) {
-	for n := range m.remembered {
+	for n := range m.nodes.remembered {
 		if of(n.ID().Host) {
 			list = append(list, loadOf(n))
 		}

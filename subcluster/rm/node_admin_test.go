@@ -82,8 +82,8 @@ func TestUnlistedNodeIsForgottenWhenGone(t *testing.T) {
 	// One that registers again serves under its old serial number, with a rack of now.
 	w.node("off", 8192, 8, "/r2")
 	shown(map[creel.NodeID]creel.NodeState{off: creel.NodeRunning, kept: creel.NodeRunning})
-	if v, _ := w.m.Node(off); v.Rack != "/r2" || v.Total.MemoryMB != 8192 || len(w.m.nodeList) != 3 {
-		t.Errorf("it came back as %+v, one of %d", v, len(w.m.nodeList))
+	if v, _ := w.m.Node(off); v.Rack != "/r2" || v.Total.MemoryMB != 8192 || len(w.m.nodes.list) != 3 {
+		t.Errorf("it came back as %+v, one of %d", v, len(w.m.nodes.list))
 	}
 	if got := w.asks(am, ask(1, "*", 6144, 4, 1)).Granted; len(got) != 1 || got[0].Node != off {
 		t.Errorf("it serves %v", got)

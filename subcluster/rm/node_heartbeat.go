@@ -14,7 +14,7 @@ import (
 // stop.
 func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	m.at(now)
-	n := m.nodes[r.ID]
+	n := m.nodes.byID[r.ID]
 	if n == nil {
 		return &NodeAnswer{Action: NodeResync, Diagnostics: "Node not found resyncing " + r.ID.String()}
 	}
@@ -27,37 +27,37 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	case n.state.gone():
 		return &NodeAnswer{Action: NodeResync, Diagnostics: "Node not found resyncing " + r.ID.String()}
 	}
-	m.nodeAlive(n)
+	m.nodes.alive(n)
 	switch {
 	case r.ResponseID == n.responseID:
-		m.signalsTaken(n)
+		m.signals.taken(n)
 	case n.answer != nil && (r.ResponseID+1)&0x7fffffff == n.responseID:
 		n.answer.Duplicate = true
 		return n.answer
 	default:
 		why := fmt.Sprintf("Too far behind rm response id:%d nm response id:%d", n.responseID, r.ResponseID)
-		m.nodeGone(n, nodeState(creel.NodeRebooted))
+		m.nodes.gone(n, nodeState(creel.NodeRebooted))
 		m.settle()
 		return &NodeAnswer{Action: NodeResync, Diagnostics: why}
 	}
 	if r.Unhealthy != (n.state == nodeState(creel.NodeUnhealthy)) || r.HealthReport != n.health {
-		m.health(n, r)
+		m.nodes.health(n, r)
 	}
 	if r.Utilization != nil {
 		n.use = *r.Utilization
 	}
 	for i := range r.Containers {
-		m.reported(n, &r.Containers[i])
+		m.nodes.reported(n, &r.Containers[i])
 	}
 	for i := range r.Increased {
-		if c := m.container(r.Increased[i].ID); c != nil && c.node == n {
-			m.increased(c, m.sizes.Vec(r.Increased[i].Resource))
+		if c := m.apps.container(r.Increased[i].ID); c != nil && c.node == n {
+			m.containers.increased(c, m.sizes.Vec(r.Increased[i].Resource))
 		}
 	}
 	m.opportunistic.heard(n)
-	m.logsReported(n, r.Logs)
+	m.logs.reported(n, r.Logs)
 	if n.state == nodeDraining && n.count == 0 {
-		m.nodeGone(n, nodeState(creel.NodeDecommissioned))
+		m.nodes.gone(n, nodeState(creel.NodeDecommissioned))
 		m.settle()
 		return &NodeAnswer{
 			Action:      NodeStop,
@@ -71,29 +71,30 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 		if m.activities != nil {
 			m.considered(n)
 		}
-		return m.answerNode(n)
+		return m.nodes.answer(n)
 	}
-	taken, why := m.nodeSays(r.ID, &r.Reported)
+	taken, why := m.nodes.says(r.ID, &r.Reported)
 	m.settle()
 	m.opportunistic.lend(n)
 	if m.activities != nil {
 		m.considered(n)
 	}
-	out := m.answerNode(n)
+	out := m.nodes.answer(n)
 	out.Taken, out.Diagnostics = taken, why
 	return out
 }
 
-// nodeSays applies a node's reported labels and attributes, and returns the errors in them.
-func (m *Machine) nodeSays(id creel.NodeID, r *NodeProperties) (taken ReportAcceptance, wrong string) {
+// says applies a node's reported labels and attributes, and returns the errors in them.
+func (l *nodeLife) says(id creel.NodeID, r *NodeProperties) (taken ReportAcceptance, wrong string) {
+	m := l.m
 	if r.HasLabels && m.cfg.Labels == LabelsByNode {
-		err := m.nodeReported(id, r.Labels)
+		err := m.labels.reported(id, r.Labels)
 		if taken.Labels = err == nil; err != nil {
 			wrong = err.Error()
 		}
 	}
 	if r.HasAttributes {
-		err := m.attributesReported(id, r.Attributes)
+		err := m.attributes.reported(id, r.Attributes)
 		if taken.Attributes = err == nil; err != nil {
 			wrong = join(wrong, err.Error())
 		}
@@ -101,7 +102,8 @@ func (m *Machine) nodeSays(id creel.NodeID, r *NodeProperties) (taken ReportAcce
 	return taken, wrong
 }
 
-func (m *Machine) answerNode(n *node) *NodeAnswer {
+func (l *nodeLife) answer(n *node) *NodeAnswer {
+	m := l.m
 	out := n.answer
 	if out == nil {
 		out = &NodeAnswer{}
@@ -111,14 +113,14 @@ func (m *Machine) answerNode(n *node) *NodeAnswer {
 	limit := m.opportunistic.queueLimit(n)
 	if len(out.Cleanup)+len(out.Apps)+len(out.Forget)+len(out.Update)+len(out.Signals) == 0 &&
 		len(n.ended)+len(n.updates)+len(n.signals) == 0 &&
-		m.commands.None(n.Serial()) && !n.tellSize {
+		l.commands.None(n.Serial()) && !n.tellSize {
 		*out = NodeAnswer{ResponseID: n.responseID, Limit: limit}
 		return out
 	}
 	*out = NodeAnswer{
 		ResponseID: n.responseID, Apps: n.ended, Update: n.updates, Signals: n.signals, Limit: limit,
 	}
-	out.Cleanup, out.Forget = m.commands.Take(n.Serial())
+	out.Cleanup, out.Forget = l.commands.Take(n.Serial())
 	n.ended, n.updates, n.signals = nil, nil, nil
 	if n.tellSize {
 		total := n.Total()
@@ -128,37 +130,38 @@ func (m *Machine) answerNode(n *node) *NodeAnswer {
 }
 
 // health applies a node's health report; containers on an unhealthy node end.
-func (m *Machine) health(n *node, r *NodeReport) {
+func (l *nodeLife) health(n *node, r *NodeReport) {
 	n.health, n.healthTime = r.HealthReport, r.HealthTime
 	switch {
 	case r.Unhealthy && n.state.runs():
-		m.setNodeState(n, nodeState(creel.NodeUnhealthy))
-		m.endAll(n, "Container released on an *unhealthy* node")
+		l.set(n, nodeState(creel.NodeUnhealthy))
+		l.endAll(n, "Container released on an *unhealthy* node")
 	case !r.Unhealthy && n.state == nodeState(creel.NodeUnhealthy):
-		m.setNodeState(n, nodeRunning)
+		l.set(n, nodeRunning)
 	}
 }
 
 // reported applies one container status of a heartbeat.
-func (m *Machine) reported(n *node, s *ContainerStatus) {
-	c := m.container(s.ID)
+func (l *nodeLife) reported(n *node, s *ContainerStatus) {
+	m := l.m
+	c := m.apps.container(s.ID)
 	switch {
 	case c == nil || c.node != n:
 		switch {
 		case s.State != creel.ContainerComplete:
-			m.commands.Kill(n.Serial(), s.ID)
-		case !m.owed(s.ID):
-			m.commands.Forget(n.Serial(), s.ID) // already ended here
+			l.commands.Kill(n.Serial(), s.ID)
+		case !m.apps.owed(s.ID):
+			l.commands.Forget(n.Serial(), s.ID) // already ended here
 		}
 	case s.State == creel.ContainerComplete:
-		m.ranOn(c.origin.app, n)
+		m.logs.ran(c.origin.app, n)
 		told := c.owner().wantsCompletions() && !c.am
-		m.complete(c, cCompleted, s.ExitStatus, s.Diagnostics, s.Message)
+		m.containers.complete(c, cCompleted, s.ExitStatus, s.Diagnostics, s.Message)
 		if !told {
-			m.commands.Forget(n.Serial(), s.ID)
+			l.commands.Forget(n.Serial(), s.ID)
 		}
 	default:
-		m.seenRunning(c)
+		m.containers.running(c)
 		if c.uncharged() {
 			m.opportunistic.waits(c, s.Waiting)
 		}
@@ -167,8 +170,8 @@ func (m *Machine) reported(n *node, s *ContainerStatus) {
 
 // owed reports whether a container's completion may not have reached its AM. Then its node must not delete the
 // completion: after a restart, no other copy exists.
-func (m *Machine) owed(id creel.ContainerID) bool {
-	t := m.attempt(id.Attempt)
+func (l *appLife) owed(id creel.ContainerID) bool {
+	t := l.attempt(id.Attempt)
 	return t != nil && (t.owes(id) || t.app.current != t && t.app.current.owes(id))
 }
 
@@ -181,13 +184,14 @@ func (t *attempt) owes(id creel.ContainerID) bool {
 	return slices.ContainsFunc(t.unacknowledged(), func(c Completion) bool { return c.ID == id })
 }
 
-func (m *Machine) seenRunning(c *container) {
+func (l *containerLife) running(c *container) {
+	m := l.m
 	if c.state < cRunning && c.state != cAllocated || c.state == cAllocated && c.am {
 		c.state = cRunning
-		m.dropUnlaunched(c)
+		l.dropUnlaunched(c)
 		if c.uncharged() {
 			m.opportunistic.seen(c)
 		}
-		m.ranOn(c.origin.app, c.node)
+		m.logs.ran(c.origin.app, c.node)
 	}
 }

@@ -28,8 +28,8 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistration
 		}, nil
 	}
 	v := m.sizes.Vec(r.Resource)
-	n := m.nodes[r.ID]
-	if why := m.sizeRefused(r, &v); why != "" {
+	n := m.nodes.byID[r.ID]
+	if why := m.nodes.refuses(r, &v); why != "" {
 		return NodeRegistration{Action: NodeStop, Diagnostics: why}, nil
 	}
 	if n != nil && n.state == nodeState(creel.NodeDecommissioned) {
@@ -39,7 +39,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistration
 		}, nil
 	}
 	if n == nil {
-		n = m.newNode(r.ID, r.Rack)
+		n = m.nodes.add(r.ID, r.Rack)
 	} else {
 		m.sched.SetRack(&n.Node, r.Rack)
 	}
@@ -47,9 +47,9 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistration
 	n.untracked = r.Untracked
 	out := NodeRegistration{}
 	// Hadoop's NodeManagers log the diagnostics and continue.
-	out.Taken, out.Diagnostics = m.nodeSays(r.ID, &r.Reported)
+	out.Taken, out.Diagnostics = m.nodes.says(r.ID, &r.Reported)
 	if n.registrations++; n.registrations > 1 {
-		m.voidTokens(n)
+		m.attempts.voidTokens(n)
 	}
 	if http := r.ID.Host + ":" + strconv.Itoa(int(r.HTTPPort)); n.at == nil || n.at.HTTPAddress != http {
 		n.at = &Place{r.ID, http}
@@ -57,29 +57,29 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistration
 	n.offer = r.Overallocation
 	n.version, n.physical, n.health, n.healthTime = r.Version, r.Physical, r.HealthReport, now
 	n.responseID, n.answer = 0, nil
-	m.commands.Drop(n.Serial())
+	m.nodes.commands.Drop(n.Serial())
 	n.updates, n.signals = nil, nil
 	wasDraining := n.state == nodeDraining
-	m.setNodeState(n, nodeState(0)) // excluded from the sums while its containers are compared
+	m.nodes.set(n, nodeState(0)) // excluded from the sums while its containers are compared
 	if n.override {
 		total := n.Total()
 		out.Resource, out.Override = m.sizes.Resource(&total), true
 	} else {
 		m.sched.SetTotal(&n.Node, &v)
 	}
-	m.sortContainers(n, r)
-	m.signalsAgain(n)
-	m.amsMissing(n)
+	m.nodes.compare(n, r)
+	m.signals.again(n)
+	m.recovery.amsMissing(n)
 	for _, id := range r.Applications {
-		switch a := m.apps[id]; {
+		switch a := m.apps.byID[id]; {
 		case a == nil || a.state.ended():
 			n.appEnded(id)
 		case a.current != nil:
 			a.current.nodeSets.Add(nodeset.Ran, n.Serial())
-			m.ranOn(a, n)
+			m.logs.ran(a, n)
 		}
 	}
-	m.logsReported(n, r.Logs)
+	m.logs.reported(n, r.Logs)
 	state := nodeRunning
 	if wasDraining {
 		state = nodeDraining
@@ -87,15 +87,16 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistration
 	if r.Unhealthy {
 		state = nodeState(creel.NodeUnhealthy)
 	}
-	m.setNodeState(n, state)
-	m.nodeAlive(n)
+	m.nodes.set(n, state)
+	m.nodes.alive(n)
 	m.settle()
 	return out, nil
 }
 
-// sizeRefused returns the reason why a node of this size cannot serve, "" if it can.
-func (m *Machine) sizeRefused(r *RegisterNode, v *amounts.Vec) string {
-	if name, most := m.impossible(v); name != "" {
+// refuses returns the reason why a node of this size cannot serve, "" if it can.
+func (l *nodeLife) refuses(r *RegisterNode, v *amounts.Vec) string {
+	m := l.m
+	if name, most := l.impossible(v); name != "" {
 		return fmt.Sprintf(
 			"NodeManager %s cannot serve: it offers %s, more %s than a node can have (%d);"+
 				" correct yarn.nodemanager.resource.* on that host and start it again",
@@ -126,7 +127,8 @@ const MostOfNode = 1 << 40
 const mostOfType = 1 << 50
 
 // impossible returns the first type in which v exceeds the maximum of a node, and that maximum; "" for none.
-func (m *Machine) impossible(v *amounts.Vec) (name string, most int64) {
+func (l *nodeLife) impossible(v *amounts.Vec) (name string, most int64) {
+	m := l.m
 	for i := 0; i < m.sizes.N; i++ {
 		if most = MostOfNode; i > 1 { // after memory and vcores
 			most = mostOfType
@@ -138,36 +140,37 @@ func (m *Machine) impossible(v *amounts.Vec) (name string, most int64) {
 	return "", 0
 }
 
-// sortContainers compares a registering node's containers with the known ones. Missing ones end, reported completions
+// compare compares a registering node's containers with the known ones. Missing ones end, reported completions
 // are applied, unknown containers of live applications are recovered, and all others are killed. A container whose
 // start may still be in progress also counts as missing. If the node started it before its restart and the response
 // was lost, a retry would run the container twice. If the restarted node receives the start later, it reports an
 // unknown container, which is killed at the next heartbeat.
-func (m *Machine) sortContainers(n *node, r *RegisterNode) {
+func (l *nodeLife) compare(n *node, r *RegisterNode) {
+	m := l.m
 	reported := make(map[creel.ContainerID]bool, len(r.Containers))
 	for i := range r.Containers {
 		reported[r.Containers[i].ID] = true
 	}
 	for _, c := range n.live { // one end may cause others of the same attempt, which leave holes
 		if c != nil && c.node == n && !reported[c.id()] && c.state >= cAcquired {
-			m.complete(c, cKilled, creel.ExitAborted, "Container released on a *lost* node", nil)
+			m.containers.complete(c, cKilled, creel.ExitAborted, "Container released on a *lost* node", nil)
 		}
 	}
 	for i := range r.Containers {
 		k := &r.Containers[i]
-		c := m.container(k.ID)
+		c := m.apps.container(k.ID)
 		switch {
 		case c != nil && c.node != n:
-			m.commands.Kill(n.Serial(), k.ID)
+			l.commands.Kill(n.Serial(), k.ID)
 		case c != nil && k.State == creel.ContainerComplete:
-			m.complete(c, cCompleted, k.ExitStatus, k.Diagnostics, nil)
+			m.containers.complete(c, cCompleted, k.ExitStatus, k.Diagnostics, nil)
 		case c != nil:
-			m.seenRunning(c)
+			m.containers.running(c)
 			m.opportunistic.registeredAs(c, k)
 		case k.State == creel.ContainerComplete:
-			m.recoverEnd(n, k)
-		case !m.recover(n, k):
-			m.commands.Kill(n.Serial(), k.ID)
+			m.recovery.ended(n, k)
+		case !m.recovery.container(n, k):
+			l.commands.Kill(n.Serial(), k.ID)
 		}
 	}
 }
@@ -175,8 +178,8 @@ func (m *Machine) sortContainers(n *node, r *RegisterNode) {
 // UnregisterNode is a node's orderly stop.
 func (m *Machine) UnregisterNode(now time.Time, id creel.NodeID) {
 	m.at(now)
-	if n := m.nodes[id]; n != nil && (n.state.runs() || n.state == nodeState(creel.NodeUnhealthy)) {
-		m.nodeGone(n, nodeState(creel.NodeShutdown))
+	if n := m.nodes.byID[id]; n != nil && (n.state.runs() || n.state == nodeState(creel.NodeUnhealthy)) {
+		m.nodes.gone(n, nodeState(creel.NodeShutdown))
 	}
 	m.settle()
 }

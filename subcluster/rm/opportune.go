@@ -69,7 +69,7 @@ func (o *opportunities) serve(t *attempt) {
 	o.placed = o.nodes.Allocate(t.opportunistic, &opportunistic.Call{
 		Now: o.m.now, Draw: o.draw, Most: room,
 		Suits: func(serial int32, label string) bool {
-			n := &o.m.nodeList[serial].Node
+			n := &o.m.nodes.list[serial].Node
 			return n.Label() == label && !t.app.Avoids(n)
 		},
 	}, o.placed[:0])
@@ -100,7 +100,7 @@ func (o *opportunities) grant(t *attempt, p *opportunistic.Placement) {
 	if p.Label != "" {
 		c.more().Label = p.Label
 	}
-	o.m.nodeList[p.Node].put(c)
+	o.m.nodes.list[p.Node].put(c)
 	o.charge(c, 1)
 	o.counts.Granted++
 	o.counts.Waits.Add(p.Waited)
@@ -112,7 +112,7 @@ func (o *opportunities) grant(t *attempt, p *opportunistic.Placement) {
 func (o *opportunities) made(t *attempt, size amounts.SizeNumber, priority int32, alloc int64) *container {
 	m := o.m
 	t.lastSeq++
-	c := m.newContainer()
+	c := m.containers.blank()
 	c.seq = creel.NewContainerID(t.id, m.cfg.Epoch, t.lastSeq).ID
 	c.origin, c.size, c.state = t, size, cAllocated
 	c.created, c.priority = m.ms(), priority
@@ -120,9 +120,9 @@ func (o *opportunities) made(t *attempt, size amounts.SizeNumber, priority int32
 		c.more().alloc = alloc
 	}
 	t.live.Put(c.seq, c)
-	m.launchSerial++
-	c.wait = m.launchSerial
-	m.unlaunched.Put(c.wait, c)
+	m.containers.serial++
+	c.wait = m.containers.serial
+	m.containers.unlaunched.Put(c.wait, c)
 	return c
 }
 
@@ -141,7 +141,7 @@ func (n *OpportunisticCounts) near(r sched.Reason) {
 // resize changes a container's size, which needs no free resources.
 func (o *opportunities) resize(c *container, to *amounts.Size) {
 	o.detach(c)
-	o.m.setSize(c, to)
+	o.m.containers.setSize(c, to)
 	o.attach(c)
 }
 
@@ -160,7 +160,7 @@ func (o *opportunities) demote(c *container) {
 	m, t := o.m, c.owner()
 	m.sched.Release(&t.app.App, &c.node.Node, m.sizeOf(c))
 	if v := c.rare().victim; v != nil {
-		m.pardon(c)
+		m.victims.pardon(c)
 		m.sched.Preemption().Lost(v)
 	}
 	m.count.containers--
@@ -189,8 +189,8 @@ func (o *opportunities) asksOf(t *attempt) (out []sched.AskView) {
 }
 
 // Opportunistic returns the totals of opportunistic containers; false if they are not allocated.
-func (m *Machine) Opportunistic() (OpportunisticCounts, bool) {
-	o := m.opportunistic
+func (r Reader) Opportunistic() (OpportunisticCounts, bool) {
+	o := r.m.opportunistic
 	if o == nil {
 		return OpportunisticCounts{}, false
 	}

@@ -92,7 +92,7 @@ func (o *opportunities) tally(q *sched.Queue) *tally {
 // tallied counts the containers of all queues.
 func (o *opportunities) tallied() map[*sched.Queue]*tally {
 	all := map[*sched.Queue]*tally{}
-	for _, a := range o.m.apps {
+	for _, a := range o.m.apps.byID {
 		if u := a.opportunisticUse(0); u.containers > u.lent && a.InQueue() {
 			tallyOf(all, a, u.containers-u.lent)
 		}

@@ -140,7 +140,7 @@ func TestMaximaHoldInDrawnRuns(t *testing.T) {
 			id := rapid.SampledFrom(ids).Draw(rt, "attempt")
 			switch rapid.SampledFrom([]string{"ask", "ask", "place", "end", "move", "reload"}).Draw(rt, "step") {
 			case "ask":
-				room, _ := w.m.opportunistic.room(w.m.apps[id.Application])
+				room, _ := w.m.opportunistic.room(w.m.apps.byID[id.Application])
 				out := w.asks(id, opportuneAsk(1, rapid.Int32Range(0, 6).Draw(rt, "count")))
 				if len(out.Granted) > room {
 					rt.Fatalf("%d granted, room for %d", len(out.Granted), room)
@@ -149,7 +149,7 @@ func TestMaximaHoldInDrawnRuns(t *testing.T) {
 					live = append(live, g.ID)
 				}
 			case "place":
-				room, _ := w.m.opportunistic.room(w.m.apps[id.Application])
+				room, _ := w.m.opportunistic.room(w.m.apps.byID[id.Application])
 				before, _ := w.m.Opportunistic()
 				p := newRemote(w, id)
 				var list []PlacedContainer

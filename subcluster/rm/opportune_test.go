@@ -108,7 +108,7 @@ func TestUseOverTimeHasOpportunisticContainers(t *testing.T) {
 			}
 		}
 	}
-	if got := w.m.record(w.m.apps[id.Application]).Usage.OverTime.MemoryMB; got != 4*1024*10_000 {
+	if got := w.m.apps.record(w.m.apps.byID[id.Application]).Usage.OverTime.MemoryMB; got != 4*1024*10_000 {
 		t.Errorf("the record has %d", got)
 	}
 }
@@ -198,7 +198,7 @@ func TestOpportunisticContainersAreNoVictims(t *testing.T) {
 	out := w.asks(id, opportuneAsk(1, 2), ask(1, "*", 1024, 1, 1))
 	var list machineContainers
 	list.m = w.m
-	got := list.Newest(&w.m.apps[id.Application].App, nil)
+	got := list.Newest(&w.m.apps.byID[id.Application].App, nil)
 	if len(got) != 1 || got[0].Owner.(*container).uncharged() {
 		t.Errorf("of %d containers %d may be preempted", len(out.Granted), len(got))
 	}
@@ -256,14 +256,14 @@ func TestOpportunisticAskStaysInLabel(t *testing.T) {
 	for label, want := range map[string]creel.NodeID{"": plain, "x": special} {
 		k := opportuneAsk(1, 2)
 		k.Label = LabelExpression{Text: label, Given: label != ""}
-		w.m.apps[id.Application].amLabel = ""
+		w.m.apps.byID[id.Application].amLabel = ""
 		for _, g := range w.asks(id, k).Granted {
 			if g.Node != want {
 				t.Errorf("label %q: on %s", label, g.Node)
 			}
 		}
 	}
-	w.m.apps[id.Application].amLabel = "x" // as if its AM's ask had it
+	w.m.apps.byID[id.Application].amLabel = "x" // as if its AM's ask had it
 	if got := w.asks(id, opportuneAsk(3, 1)).Granted; len(got) != 1 || got[0].Node != special {
 		t.Errorf("with the AM's label: %v", got)
 	}
@@ -346,7 +346,7 @@ func TestLeastQueuesAreReported(t *testing.T) {
 	if got := NodeQueues(w.m, 1); !slices.Equal(got, []int32{2}) {
 		t.Errorf("the shortest: %v", got)
 	}
-	w.m.opportunistic.nodes.Put(w.m.nodes[short].Serial(), &amounts.Vec{}, false)
+	w.m.opportunistic.nodes.Put(w.m.nodes.byID[short].Serial(), &amounts.Vec{}, false)
 	if got := NodeQueues(w.m, 9); !slices.Equal(got, []int32{3, 7}) {
 		t.Errorf("with a grant %v", got)
 	}

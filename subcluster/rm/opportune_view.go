@@ -30,7 +30,7 @@ type NodeWait struct {
 
 // OpportunisticOf returns an application's opportunistic containers; nil if it has none and asks for none.
 func OpportunisticOf(m *Machine, id creel.ApplicationID) *OpportunisticView {
-	a := m.apps[id]
+	a := m.apps.byID[id]
 	if a == nil || m.opportunistic == nil {
 		return nil
 	}
@@ -88,7 +88,7 @@ func NodeQueues(m *Machine, most int) []int32 {
 	}
 	out := []int32{}
 	for serial := range m.opportunistic.nodes.Least {
-		if n := m.nodeList[serial]; n.Label() == "" && len(out) < most {
+		if n := m.nodes.list[serial]; n.Label() == "" && len(out) < most {
 			out = append(out, m.opportunistic.nodes.Queued(serial))
 		}
 	}
@@ -141,7 +141,7 @@ func OpportunisticDemand(m *Machine, path creel.QueuePath) (n int64) {
 
 // demand calls f for each application of a queue, or of one below it, that asks for opportunistic containers.
 func (o *opportunities) demand(q *sched.Queue, f func(a *app, asked int32)) {
-	for _, a := range o.m.apps {
+	for _, a := range o.m.apps.byID {
 		if t := a.current; t == nil || t.opportunistic == nil || !a.InQueue() {
 			continue
 		}

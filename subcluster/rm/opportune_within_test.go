@@ -45,7 +45,7 @@ func TestCapLimitsOpportunisticContainers(t *testing.T) {
 		t.Errorf("granted %d up to the queue's own maximum, want 7", n)
 	}
 	ClearOpportunisticCap(w.m, w.now, "root.a")
-	if room, _ := w.m.opportunistic.room(w.m.apps[other.Application]); room < 1<<30 {
+	if room, _ := w.m.opportunistic.room(w.m.apps.byID[other.Application]); room < 1<<30 {
 		t.Errorf("room for %d without a cap", room)
 	}
 	w.audit()

@@ -6,8 +6,8 @@ import "github.com/creelrm/creel"
 
 // Racks calls yield with the host and rack of each node that runs or may return by itself, until yield returns false.
 // Unlike Nodes it takes only some ns per node.
-func (m *Machine) Racks(yield func(host, rack string) bool) {
-	for _, n := range m.nodeList {
+func (r Reader) Racks(yield func(host, rack string) bool) {
+	for _, n := range r.m.nodes.list {
 		switch creel.NodeState(n.state) {
 		case creel.NodeDecommissioned, creel.NodeShutdown, creel.NodeLost:
 			continue

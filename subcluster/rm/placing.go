@@ -157,7 +157,7 @@ func (m *Machine) checkScheduling(t *attempt, list []SchedulingAsk, sizes []amou
 				return nil, errLabelsUnused()
 			}
 			say := LabelExpression{k.Label, true}
-			if _, err := m.labelChecker(t.app.Queue().Path()).label(sched.AnyPlace, say); err != nil {
+			if _, err := m.labels.checker(t.app.Queue().Path()).label(sched.AnyPlace, say); err != nil {
 				return nil, err
 			}
 		}
@@ -221,8 +221,8 @@ func (p *placing) key() placingKey {
 
 // placeAgain runs when a container of a request ended before its AM received it. The request is outstanding again,
 // with as many tries as a new one.
-func (m *Machine) placeAgain(t *attempt, want *constraints.Want) {
-	if want == nil || m.cfg.Constraints != ConstraintsTried {
+func (l *attemptLife) placeAgain(t *attempt, want *constraints.Want) {
+	if want == nil || l.m.cfg.Constraints != ConstraintsTried {
 		return
 	}
 	t.placing.put(placing{ask: *want.Owner.(*SchedulingAsk), want: want}, true)

@@ -30,13 +30,13 @@ func (m *Machine) SetCapacities(now time.Time, c Capacities) error {
 
 // ConfiguredQueues returns the configured capacity of each queue on the nodes of a label; nil for an unknown label,
 // and under FairScheduler, which plans do not cover.
-func (m *Machine) ConfiguredQueues(label string) []ConfiguredQueue {
-	return m.sched.Configured(label)
+func (r Reader) ConfiguredQueues(label string) []ConfiguredQueue {
+	return r.m.sched.Configured(label)
 }
 
 // whyPlanned returns, for a waiting application, a text about its queue's planned capacity here, which begins with a
 // space; "" if the configured capacity applies.
-func (m *Machine) whyPlanned(a *app) string {
+func (r Reader) whyPlanned(a *app) string {
 	if _, waiting := a.Pending(); waiting == 0 || !a.InQueue() {
 		return ""
 	}

@@ -17,8 +17,8 @@ type machineContainers struct{ m *Machine }
 
 // Apps calls yield for every application in order of submission.
 func (k machineContainers) Apps(yield func(*sched.App) bool) {
-	for _, a := range k.m.appList {
-		if k.m.apps[a.id] == a && a.InQueue() && !yield(&a.App) {
+	for _, a := range k.m.apps.list {
+		if k.m.apps.byID[a.id] == a && a.InQueue() && !yield(&a.App) {
 			return
 		}
 	}
@@ -56,8 +56,9 @@ func (k machineContainers) Weight(a *sched.App) float64 {
 	return w
 }
 
-// preempt applies the scheduler's decisions about victims.
-func (m *Machine) preempt() {
+// apply applies the scheduler's decisions about victims.
+func (l *victimLife) apply() {
+	m := l.m
 	for _, o := range m.sched.Preemption().Orders() {
 		c, _ := o.Victim.Owner.(*container)
 		if c == nil {
@@ -65,30 +66,31 @@ func (m *Machine) preempt() {
 		}
 		switch o.Kind {
 		case sched.Notice:
-			m.notice(c, o.Victim)
+			l.notice(c, o.Victim)
 		case sched.Pardon:
-			m.act(m.preempted(c, Pardoned))
-			m.pardon(c)
+			m.out.act(l.preempted(c, Pardoned))
+			l.pardon(c)
 		case sched.Kill:
-			m.takeBack(c)
+			l.takeBack(c)
 		}
 	}
 }
 
 // notice puts a container under notice: the next answer to its AM lists it.
-func (m *Machine) notice(c *container, v *sched.Victim) {
+func (l *victimLife) notice(c *container, v *sched.Victim) {
+	m := l.m
 	t := c.owner()
 	x := c.more()
 	x.victim, x.victimSlot = v, int32(len(t.victims))
 	t.victims = append(t.victims, c)
-	m.act(m.preempted(c, Noticed))
+	m.out.act(l.preempted(c, Noticed))
 	if !c.am {
-		m.news(t)
+		m.attempts.news(t)
 	}
 }
 
 // pardon ends a container's notice.
-func (m *Machine) pardon(c *container) {
+func (l *victimLife) pardon(c *container) {
 	x, t := c.extra, c.owner()
 	last := len(t.victims) - 1
 	t.victims[x.victimSlot] = t.victims[last]
@@ -99,10 +101,11 @@ func (m *Machine) pardon(c *container) {
 }
 
 // takeBack kills a container whose notice has expired, and counts the loss.
-func (m *Machine) takeBack(c *container) {
+func (l *victimLife) takeBack(c *container) {
+	m := l.m
 	a, v := c.owner().app, &m.sizeOf(c).V
-	what := m.preempted(c, TakenBack)
-	m.act(what)
+	what := l.preempted(c, TakenBack)
+	m.out.act(what)
 	a.lost.count(v, m.ms()-c.created, c.am)
 	for q := a.Queue(); q != nil; q = q.Parent() {
 		q.Lost.Containers++
@@ -112,60 +115,16 @@ func (m *Machine) takeBack(c *container) {
 	a.lastLoss = fmt.Sprintf("Queue %s had less than its %s: container %s of %s was taken back for %s.",
 		what.ForQueue, what.Rule, what.Container, what.Resource, what.For)
 	id, n := c.id(), c.node
-	m.complete(c, cKilled, creel.ExitPreempted, "Container preempted by scheduler", nil)
-	m.commands.Kill(n.Serial(), id)
+	m.containers.complete(c, cKilled, creel.ExitPreempted, "Container preempted by scheduler", nil)
+	m.nodes.commands.Kill(n.Serial(), id)
 }
 
-// losses are an application's losses to preemption.
-type losses struct {
-	amount, overTime amounts.Vec // of its containers; times milliseconds of their lives
-	containers, ams  int32
+func (l *victimLife) preempted(c *container, what VictimOutcome) Preempted {
+	return l.describe(c, c.extra.victim, what)
 }
 
-func (l *losses) count(v *amounts.Vec, ms int64, am bool) {
-	l.amount.Add(v)
-	l.overTime.AddTimes(v, max(ms, 0))
-	if am {
-		l.ams++
-	} else {
-		l.containers++
-	}
-}
-
-// VictimOutcome is the outcome for a victim.
-type VictimOutcome string
-
-// Outcomes for victims.
-const (
-	Noticed   VictimOutcome = "notice"
-	Pardoned  VictimOutcome = "pardon"
-	TakenBack VictimOutcome = "kill"
-)
-
-// Preempted reports a victim for the audit log, after the fact.
-type Preempted struct {
-	What      VictimOutcome
-	Container creel.ContainerID
-	Node      creel.NodeID
-	Resource  creel.Resource
-	Queue     creel.QueuePath // that loses it
-	User      string
-	Rule      sched.Rule
-	For       creel.ApplicationID // application whose ask gets the resources
-	ForQueue  creel.QueuePath
-	AM        bool
-	Age       time.Duration
-	By        time.Time // when it is killed
-	Why       string    // why this container was chosen
-}
-
-func (Preempted) action() {}
-
-func (m *Machine) preempted(c *container, what VictimOutcome) Preempted {
-	return m.describe(c, c.extra.victim, what)
-}
-
-func (m *Machine) describe(c *container, v *sched.Victim, what VictimOutcome) Preempted {
+func (l *victimLife) describe(c *container, v *sched.Victim, what VictimOutcome) Preempted {
+	m := l.m
 	a := c.owner().app
 	return Preempted{
 		What: what, Container: c.id(), Node: c.node.ID(), Resource: m.sizeOf(c).Resource, Queue: a.path,
@@ -175,15 +134,9 @@ func (m *Machine) describe(c *container, v *sched.Victim, what VictimOutcome) Pr
 	}
 }
 
-// NegotiableContract offers an AM to release other containers than the named ones, as long as they add up to this:
-// CapacityScheduler then takes the newest.
-type NegotiableContract struct {
-	Each  creel.Resource // the smallest container
-	Count int32          // of them
-}
-
 // underNotice adds an AM's containers under notice to each of its answers.
-func (m *Machine) underNotice(t *attempt, out *Answer) {
+func (l *victimLife) underNotice(t *attempt, out *Answer) {
+	m := l.m
 	var sum amounts.Vec
 	for _, c := range t.victims {
 		out.Preempt = append(out.Preempt, c.id())
@@ -204,7 +157,7 @@ func (m *Machine) underNotice(t *attempt, out *Answer) {
 }
 
 // setSize changes a container's size, and the size that a victim counts with.
-func (m *Machine) setSize(c *container, to *amounts.Size) {
+func (l *containerLife) setSize(c *container, to *amounts.Size) {
 	c.size = to.Number
 	if v := c.rare().victim; v != nil {
 		v.Size = to
@@ -225,7 +178,8 @@ type PlannedVictim struct {
 
 // PlanPreemption returns the next round's preemption for a queue and its descendants: victims, beneficiaries, and
 // times. It changes nothing. It returns ErrQueueNotFound for an unknown queue.
-func (m *Machine) PlanPreemption(queue string) (Plan, error) {
+func (r Reader) PlanPreemption(queue string) (Plan, error) {
+	m := r.m
 	q := m.sched.Tree().Find(queue)
 	if q == nil {
 		return Plan{}, noQueue(queue)
@@ -234,7 +188,7 @@ func (m *Machine) PlanPreemption(queue string) (Plan, error) {
 	out := Plan{On: p.On, Victims: []PlannedVictim{}}
 	for i, v := range p.Victims {
 		if c, live := v.Owner.(*container); live {
-			out.Victims = append(out.Victims, PlannedVictim{m.describe(c, v, Noticed), i < p.Under})
+			out.Victims = append(out.Victims, PlannedVictim{m.victims.describe(c, v, Noticed), i < p.Under})
 		}
 	}
 	return out, nil

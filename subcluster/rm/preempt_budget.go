@@ -21,7 +21,8 @@ func (m *Machine) SetPreemptionBudgets(now time.Time, list []PreemptionBudget) {
 
 // whyBudget returns, for a waiting application, a text about the federation's preemption budget for its queue here.
 // The text begins with a space; it is "" without a budget.
-func (m *Machine) whyBudget(a *app) string {
+func (r Reader) whyBudget(a *app) string {
+	m := r.m
 	if _, on := m.sched.Preemption().Settings(); !on || !a.wants() {
 		return ""
 	}

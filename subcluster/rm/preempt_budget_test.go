@@ -177,7 +177,7 @@ func TestPreemptionTotalsSurviveRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.pump()
-	saved := x.m.record(x.m.apps[x.a.Application])
+	saved := x.m.apps.record(x.m.apps.byID[x.a.Application])
 	was, _ := x.m.App(x.a.Application)
 	if was.PreemptedContainers != 10 || was.PreemptedSeconds[0].Value == 0 || !was.State.Ended() {
 		t.Fatalf("%v lost %d containers: %v", was.State, was.PreemptedContainers, was.PreemptedSeconds)

@@ -59,7 +59,7 @@ func drawWave(rt *rapid.T, t *testing.T, count int32, size func() int64) (*wave,
 	w.asks(b, ask(1, "*", v.size, 1, count))
 	app, _ := w.m.App(b.Application)
 	v.asked = int64(app.PendingCount)
-	for _, n := range w.m.nodeList {
+	for _, n := range w.m.nodes.list {
 		free := n.Free()
 		v.free[n.ID()] = free.Memory
 	}

@@ -75,17 +75,17 @@ type queuePartition struct {
 // of a round for other asks may free resources for its last ask, for which the round has made a claim. The next round
 // pardons its victims.
 func (k *victimChecks) servedNow(id creel.ApplicationID, label string) bool {
-	return slices.ContainsFunc(k.r.w.m.apps[id].attempts, func(a *attempt) bool {
+	return slices.ContainsFunc(k.r.w.m.apps.byID[id].attempts, func(a *attempt) bool {
 		return slices.ContainsFunc(k.r.w.m.Containers(a.id), func(c ContainerView) bool {
 			return c.Created.Equal(k.r.w.now.Truncate(time.Millisecond)) &&
-				(label == "" || k.r.w.m.nodes[c.Node].Label() == label)
+				(label == "" || k.r.w.m.nodes.byID[c.Node].Label() == label)
 		})
 	})
 }
 
 // label returns the label of a victim's node.
 func (k *victimChecks) label(p Preempted) string {
-	if n := k.r.w.m.nodes[p.Node]; n != nil {
+	if n := k.r.w.m.nodes.byID[p.Node]; n != nil {
 		return n.Label()
 	}
 	return ""
@@ -160,7 +160,7 @@ func (k *victimChecks) see(actions []Action) {
 		}
 	}
 	for id := range k.open {
-		if m.container(id) == nil {
+		if m.apps.container(id) == nil {
 			delete(k.open, id) // it has ended by itself
 		}
 	}
@@ -169,7 +169,7 @@ func (k *victimChecks) see(actions []Action) {
 		if v, _ := m.App(p.For); still && v.PendingCount == 0 && !v.State.Ended() && !k.servedNow(p.For, "") {
 			k.fail("%s is taken for %s, which asks for nothing", p.Container, p.For)
 		}
-		if l := k.label(p); still && l != "" && !k.servedNow(p.For, l) && !slices.ContainsFunc(m.sched.Explain().UseByPartition(&m.apps[p.For].App),
+		if l := k.label(p); still && l != "" && !k.servedNow(p.For, l) && !slices.ContainsFunc(m.sched.Explain().UseByPartition(&m.apps.byID[p.For].App),
 			func(u sched.PartitionUse) bool { return u.Label == l && u.Pending.MemoryMB > 0 }) {
 			k.fail("%s on a node of label %s is taken for %s, which asks for nothing there", p.Container, l, p.For)
 		}

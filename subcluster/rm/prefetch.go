@@ -11,20 +11,21 @@ import (
 // memory. BenchmarkChurn justifies it.
 
 // prefetchCompletions reads the memory that the completions of containers will change.
-func (m *Machine) prefetchCompletions(list []*container) {
+func (l *containerLife) prefetchCompletions(list []*container) {
+	m := l.m
 	sum := int32(0)
 	for _, c := range list {
 		sum += c.slot
 	}
 	for _, c := range list {
 		if n := c.node; n != nil {
-			sum += n.count + m.sched.PrefetchNode(&n.Node) + m.commands.Prefetch(n.Serial())
+			sum += n.count + m.sched.PrefetchNode(&n.Node) + m.nodes.commands.Prefetch(n.Serial())
 		}
 	}
 	for _, c := range list {
 		if n := c.node; n != nil && n.live[c.slot] == c {
 			sum += m.sched.PrefetchNeighbours(&n.Node)
-			if c.wait != 0 && m.unlaunched.Get(c.wait) == c {
+			if c.wait != 0 && l.unlaunched.Get(c.wait) == c {
 				sum++
 			}
 		}
@@ -33,20 +34,21 @@ func (m *Machine) prefetchCompletions(list []*container) {
 }
 
 // prefetchGrants reads the memory that booking grants will change: the containers' places on their nodes.
-func (m *Machine) prefetchGrants(grants []sched.Grant) {
+func (l *containerLife) prefetchGrants(grants []sched.Grant) {
+	m := l.m
 	if len(grants) < 2 {
 		return
 	}
 	sum := int32(0)
 	for i := range grants {
-		n := m.nodeList[grants[i].Node.Serial()]
+		n := m.nodes.list[grants[i].Node.Serial()]
 		sum += n.count
 		if n.at != nil {
 			sum++
 		}
 	}
 	for i := range grants {
-		n := m.nodeList[grants[i].Node.Serial()]
+		n := m.nodes.list[grants[i].Node.Serial()]
 		if at := int(n.hole) - 1; at >= 0 && n.live[at] == nil {
 			sum++
 		}
@@ -87,7 +89,7 @@ func (m *Machine) prefetchTokens(t *attempt) {
 func (m *Machine) prefetchAcks(acks []ack) {
 	sum := int32(0)
 	for _, k := range acks {
-		sum += m.commands.Prefetch(k.node)
+		sum += m.nodes.commands.Prefetch(k.node)
 	}
 	m.prefetched = sum
 }

@@ -18,13 +18,13 @@ func (m *Machine) ReloadQueues(now time.Time, spec queues.Spec) error {
 	}
 	m.cfg.Queues = spec
 	m.opportunistic.requeued()
-	m.preempt()
+	m.victims.apply()
 	m.settle()
 	return nil
 }
 
 // CheckQueues returns the error that ReloadQueues would return, and changes nothing.
-func (m *Machine) CheckQueues(spec queues.Spec) error { return m.sched.Tree().CheckReload(&spec) }
+func (r Reader) CheckQueues(spec queues.Spec) error { return r.m.sched.Tree().CheckReload(&spec) }
 
 // PlaceBy replaces the rules that choose the queues of submissions; nil means the queue that a submission names.
 func (m *Machine) PlaceBy(rules queues.Placement) { m.cfg.Placement = rules }
@@ -49,7 +49,7 @@ func noQueue(path string) error {
 // Move moves an application, with its containers and asks, to another leaf.
 func (m *Machine) Move(now time.Time, id creel.ApplicationID, to string) error {
 	m.at(now)
-	a, q := m.apps[id], m.sched.Tree().Find(to)
+	a, q := m.apps.byID[id], m.sched.Tree().Find(to)
 	switch {
 	case a == nil:
 		return noApp(id)
@@ -68,15 +68,15 @@ func (m *Machine) Move(now time.Time, id creel.ApplicationID, to string) error {
 	}
 	m.opportunistic.requeued()
 	a.path, a.moved = q.Path(), true
-	m.saveApp(a, func() {})
+	m.apps.save(a, func() {})
 	m.settle()
 	return nil
 }
 
 // MaySubmit reports whether the ACLs let a user submit to a queue: a right at an ancestor applies below it, and
 // administrators may submit.
-func (m *Machine) MaySubmit(queue string, user string, groups []string) bool {
-	for q := m.sched.Tree().Find(queue); q != nil; q = q.Parent() {
+func (r Reader) MaySubmit(queue string, user string, groups []string) bool {
+	for q := r.m.sched.Tree().Find(queue); q != nil; q = q.Parent() {
 		if spec := q.Spec(); spec.Submit.Allows(user, groups) || spec.Admin.Allows(user, groups) {
 			return true
 		}
@@ -85,16 +85,16 @@ func (m *Machine) MaySubmit(queue string, user string, groups []string) bool {
 }
 
 // Administrators returns the administrators of a queue, by its list or an ancestor's.
-func (m *Machine) Administrators(queue string) (acl queues.ACL) {
-	for q := m.sched.Tree().Find(queue); q != nil; q = q.Parent() {
+func (r Reader) Administrators(queue string) (acl queues.ACL) {
+	for q := r.m.sched.Tree().Find(queue); q != nil; q = q.Parent() {
 		acl = acl.Or(q.Spec().Admin)
 	}
 	return acl
 }
 
 // MayAdminister is MaySubmit for administering a queue.
-func (m *Machine) MayAdminister(queue string, user string, groups []string) bool {
-	for q := m.sched.Tree().Find(queue); q != nil; q = q.Parent() {
+func (r Reader) MayAdminister(queue string, user string, groups []string) bool {
+	for q := r.m.sched.Tree().Find(queue); q != nil; q = q.Parent() {
 		if q.Spec().Admin.Allows(user, groups) {
 			return true
 		}

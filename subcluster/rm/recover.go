@@ -20,32 +20,33 @@ import (
 // start now, whenever an application was submitted.
 func (m *Machine) Recover(now time.Time, r *Recover) error {
 	m.at(now)
-	m.recovered = m.now
+	m.recovery.at = m.now
 	if m.cfg.Labels != LabelsOff {
+		m.labels.set.put(&r.Labels)
 		m.labels.put(&r.Labels)
-		m.putLabels(&r.Labels)
 	}
-	m.attributes.put(r.Attributes)
+	m.attributes.set.put(r.Attributes)
 	for i := range r.Attributes {
-		m.inForceOn(ReplaceAttributes, AttributesByCall, &r.Attributes[i])
+		m.attributes.apply(ReplaceAttributes, AttributesByCall, &r.Attributes[i])
 	}
 	for i := range r.Apps {
-		if err := m.recoverApp(&r.Apps[i]); err != nil {
+		if err := m.recovery.app(&r.Apps[i]); err != nil {
 			return err
 		}
 	}
 	for _, d := range r.Disowned {
-		m.putDisowned(d.App, d.Claim)
+		m.disowned.put(d.App, d.Claim)
 	}
-	slices.SortStableFunc(m.ended, func(a, b *app) int { return cmp.Compare(a.finished, b.finished) })
-	m.keepEnded(min(m.cfg.MaxCompletedApps, max(m.cfg.RecoveredCompleted, 0)))
+	slices.SortStableFunc(m.apps.ended, func(a, b *app) int { return cmp.Compare(a.finished, b.finished) })
+	m.apps.keepEnded(min(m.cfg.MaxCompletedApps, max(m.cfg.RecoveredCompleted, 0)))
 	m.settle()
 	return nil
 }
 
-func (m *Machine) recoverApp(r *AppRecord) error {
+func (x *recovery) app(r *AppRecord) error {
+	m := x.m
 	s := r.Submission
-	if s.ID.IsZero() || m.apps[s.ID] != nil {
+	if s.ID.IsZero() || m.apps.byID[s.ID] != nil {
 		return invalid(
 			"cannot recover application "+s.ID.String(),
 			"it has no id or is here already",
@@ -80,7 +81,7 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 	}
 	submitted := func(c *sched.AppCounts) { c.Submitted++ }
 	if a.isUAM() && !r.State.Ended() {
-		m.uams[a] = struct{}{}
+		m.apps.uams[a] = struct{}{}
 	}
 	for i := range r.Attempts {
 		k := &r.Attempts[i]
@@ -98,31 +99,31 @@ func (m *Machine) recoverApp(r *AppRecord) error {
 		}[r.State]
 		// Only an application that its queue rejected failed without an attempt.
 		if a.refused = a.state == appFailed && len(r.Attempts) == 0; !a.refused {
-			m.counted(a, nil, submitted) // queues count applications that arrived or ended since the start
-			m.counted(a, nil, endedAs(a.state))
+			m.apps.counted(a, nil, submitted) // queues count applications that arrived or ended since the start
+			m.apps.counted(a, nil, endedAs(a.state))
 		}
-		m.ended = append(m.ended, a)
+		m.apps.ended = append(m.apps.ended, a)
 		return nil
 	}
 	if len(r.Signals) > 0 {
-		m.signals[a.id] = slices.Clone(r.Signals)
+		m.signals.waiting[a.id] = slices.Clone(r.Signals)
 	}
 	if !r.Lifetime.IsZero() {
-		m.armLifetime(a, nanos(r.Lifetime))
+		m.apps.armLifetime(a, nanos(r.Lifetime))
 	}
 	q := m.sched.Tree().Find(string(a.path))
 	if q == nil {
 		q = m.sched.CreateQueue(a.path)
 	}
-	m.counted(a, q, submitted)
+	m.apps.counted(a, q, submitted)
 	if q == nil || !q.IsLeaf() {
 		a.state = appSubmitted
-		m.accept(a) // fails it, with the reason
+		m.apps.accept(a) // fails it, with the reason
 		return nil
 	}
-	m.enterQueue(a, q)
+	m.apps.enter(a, q)
 	a.state = appAccepted
-	m.resume(a, r.Hold)
+	x.resume(a, r.Hold)
 	return nil
 }
 
@@ -160,48 +161,50 @@ func recoveredAttempt(a *app, k *AttemptRecord) *attempt {
 }
 
 // resume continues a recovered application in its queue from the state of its last attempt.
-func (m *Machine) resume(a *app, hold Hold) {
+func (x *recovery) resume(a *app, hold Hold) {
+	m := x.m
 	t := a.current
 	switch {
 	case t == nil:
-		m.newAttempt(a)
+		m.attempts.start(a)
 		if a.hold = hold; a.hold.Claim > 0 {
-			m.withhold(a)
+			m.apps.withhold(a)
 		}
 	case t.state == tLaunched:
 		if !a.sub.Unmanaged && t.amNode != (creel.NodeID{}) {
-			if m.awaited == nil {
-				m.awaited = map[creel.NodeID][]*attempt{}
+			if x.awaited == nil {
+				x.awaited = map[creel.NodeID][]*attempt{}
 			}
-			m.awaited[t.amNode] = append(m.awaited[t.amNode], t)
+			x.awaited[t.amNode] = append(x.awaited[t.amNode], t)
 		}
-		m.stateChanged(a)
+		m.apps.stateChanged(a)
 		if !a.sub.Unmanaged {
-			label, _ := m.amLabel(a.sub, a.Queue().Path()) // if the label is invalid now, the AM keeps running
+			label, _ := m.labels.ofAM(a.sub, a.Queue().Path()) // if the label is invalid now, the AM keeps running
 			a.amLabel = label
 			m.sched.Line().SetAMLabel(&a.App, label)
 		}
 		m.sched.Line().Activate(&a.App)
-		m.alive(t)
+		m.attempts.alive(t)
 	case t.state == tFinished:
 		// It had unregistered; only the application's own end was not durable.
-		m.finishApp(a, appFinished, t.final, t.diag.String())
-	case t.state == tFailed && !a.sub.Unmanaged && len(a.failures) < m.mostAttempts(a):
-		m.newAttempt(a)
+		m.apps.finish(a, appFinished, t.final, t.diag.String())
+	case t.state == tFailed && !a.sub.Unmanaged && len(a.failures) < m.attempts.most(a):
+		m.attempts.start(a)
 	default:
-		m.finishApp(a, appFailed, creel.FinalFailed, t.diag.String())
+		m.apps.finish(a, appFailed, creel.FinalFailed, t.diag.String())
 	}
 }
 
 // amsMissing ends attempts of an earlier epoch whose AMs should run on a node that has registered without them.
 // Either the AMs were never started there, or their completions are lost. Otherwise their silence would be noticed
 // only ten minutes later.
-func (m *Machine) amsMissing(n *node) {
-	waiting := m.awaited[n.ID()]
-	delete(m.awaited, n.ID())
+func (x *recovery) amsMissing(n *node) {
+	m := x.m
+	waiting := x.awaited[n.ID()]
+	delete(x.awaited, n.ID())
 	for _, t := range waiting {
-		if t.state == tLaunched && m.container(t.am) == nil {
-			m.amEnded(
+		if t.state == tLaunched && m.apps.container(t.am) == nil {
+			m.attempts.amEnded(
 				t,
 				creel.ExitAborted,
 				"node "+n.ID().
@@ -212,14 +215,15 @@ func (m *Machine) amsMissing(n *node) {
 	}
 }
 
-// recover adopts a running container that a node reports and this epoch does not know. Its application must be alive
+// container adopts a running container that a node reports and this epoch does not know. Its application must be alive
 // and its id from an earlier epoch, so that a container with a reported completion cannot come back.
-func (m *Machine) recover(n *node, k *NodeContainer) bool {
-	owner := m.mayRun(k.ID)
+func (x *recovery) container(n *node, k *NodeContainer) bool {
+	m := x.m
+	owner := x.mayRun(k.ID)
 	if owner == nil {
 		return false
 	}
-	t := m.attempt(k.ID.Attempt)
+	t := m.apps.attempt(k.ID.Attempt)
 	a := t.app
 	v := m.sizes.Vec(k.Resource)
 	for i := 0; i < m.sizes.N; i++ {
@@ -227,14 +231,14 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 			return false
 		}
 	}
-	if name, _ := m.impossible(&v); name != "" {
-		m.refuseRecovered(n, *k, name)
+	if name, _ := m.nodes.impossible(&v); name != "" {
+		x.refuse(n, *k, name)
 		return false
 	}
-	c := m.newContainer()
+	c := m.containers.blank()
 	size := m.sizes.Of(v)
 	c.seq, c.origin, c.size = k.ID.ID, t, size.Number
-	c.created, c.priority = m.createdAt(k), k.Priority
+	c.created, c.priority = x.createdAt(k), k.Priority
 	if c.setExecution(k.ExecutionType); c.execution == 0 {
 		c.execution = uint8(creel.Guaranteed)
 	}
@@ -258,9 +262,9 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 		m.sched.Charge(&a.App, &n.Node, size)
 	}
 	m.sched.Tags().Count(&a.App, &n.Node, k.Tags, 1)
-	m.attach(c, n)
+	m.containers.attach(c, n)
 	owner.nodeSets.Add(nodeset.Ran, n.Serial())
-	m.ranOn(a, n)
+	m.logs.ran(a, n)
 	if !c.am {
 		owner.previous = append(owner.previous, c.id())
 	} else {
@@ -268,49 +272,51 @@ func (m *Machine) recover(n *node, k *NodeContainer) bool {
 	}
 	if _, released := t.released[c.seq]; released {
 		delete(t.released, c.seq)
-		m.release(c)
+		m.containers.release(c)
 	}
 	return true
 }
 
 // createdAt returns the creation time of a recovered container, in ms since the epoch: now, if the node's report has
 // no past time. Ages and use over time are computed from it.
-func (m *Machine) createdAt(k *NodeContainer) int64 {
+func (x *recovery) createdAt(k *NodeContainer) int64 {
+	m := x.m
 	if ms := k.Created.UnixMilli(); ms > 0 && ms <= m.ms() {
 		return ms
 	}
 	return m.ms()
 }
 
-// refuseRecovered ends a container that its node reports with more of a type than a node can have. The container
+// refuse ends a container that its node reports with more of a type than a node can have. The container
 // would make the sums of its queue and node negative. Its AM receives the reason, because it cannot find it by
 // itself.
-func (m *Machine) refuseRecovered(n *node, k NodeContainer, name string) {
+func (x *recovery) refuse(n *node, k NodeContainer, name string) {
 	k.ExitStatus = creel.ExitAborted
 	k.Diagnostics = fmt.Sprintf(
 		"%s was not recovered after the restart of the ResourceManager: node %s reports %s for it,"+
 			" more %s than a node can have; request another, and check that NodeManager",
 		k.ID, n.ID(), k.Resource, name,
 	)
-	m.recoverEnd(n, &k)
+	x.ended(n, &k)
 }
 
 // mayRun returns the attempt of a container of an earlier epoch, if a node may still run the container, else nil.
-func (m *Machine) mayRun(id creel.ContainerID) (owner *attempt) {
-	t := m.attempt(id.Attempt)
+func (x *recovery) mayRun(id creel.ContainerID) (owner *attempt) {
+	m := x.m
+	t := m.apps.attempt(id.Attempt)
 	if t == nil || !t.app.InQueue() || id.Epoch() >= m.cfg.Epoch || id.Sequence() <= 0 {
 		return nil
 	}
 	if _, ended := t.endedBefore[id.ID]; ended {
 		return nil
 	}
-	return m.ownerOf(t)
+	return x.ownerOf(t)
 }
 
 // ownerOf returns the attempt that owns an attempt's containers and receives their completions: the current one. It
 // retains earlier attempts' containers only if the application requests that. It returns nil if the containers have
 // no owner any more.
-func (m *Machine) ownerOf(t *attempt) *attempt {
+func (x *recovery) ownerOf(t *attempt) *attempt {
 	if t == nil {
 		return nil
 	}
@@ -321,20 +327,21 @@ func (m *Machine) ownerOf(t *attempt) *attempt {
 	return owner
 }
 
-// recoverEnd applies the end of a container that this epoch does not know.
-func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
-	m.containerOver(k.ID)
-	t := m.attempt(k.ID.Attempt)
-	owner := m.ownerOf(t)
+// ended applies the end of a container that this epoch does not know.
+func (x *recovery) ended(n *node, k *NodeContainer) {
+	m := x.m
+	m.signals.containerOver(k.ID)
+	t := m.apps.attempt(k.ID.Attempt)
+	owner := x.ownerOf(t)
 	if owner == nil || t.app.state.ended() || owner != t && k.ID == t.am {
-		m.commands.Forget(n.Serial(), k.ID)
+		m.nodes.commands.Forget(n.Serial(), k.ID)
 		return
 	}
 	if _, known := t.endedBefore[k.ID.ID]; known || k.ID.Epoch() >= m.cfg.Epoch {
 		// It has already completed here. Its node must store the completion until its AM has received it: after the
 		// next restart, no other copy exists.
-		if !m.owed(k.ID) {
-			m.commands.Forget(n.Serial(), k.ID)
+		if !m.apps.owed(k.ID) {
+			m.nodes.commands.Forget(n.Serial(), k.ID)
 		}
 		return
 	}
@@ -344,8 +351,8 @@ func (m *Machine) recoverEnd(n *node, k *NodeContainer) {
 	t.endedBefore[k.ID.ID] = struct{}{}
 	delete(t.released, k.ID.ID)
 	if k.ID == t.am {
-		m.commands.Forget(n.Serial(), k.ID)
-		m.amEnded(t, k.ExitStatus, k.Diagnostics)
+		m.nodes.commands.Forget(n.Serial(), k.ID)
+		m.attempts.amEnded(t, k.ExitStatus, k.Diagnostics)
 		return
 	}
 	owner.done = append(

@@ -12,15 +12,19 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
+// Reader answers questions about a machine: it has no call that changes one. Code that only reads takes a Reader, and
+// has a Machine's as Machine.Reader.
+type Reader struct{ m *Machine }
+
 // App returns an application; ok is false if there is none.
-func (m *Machine) App(id creel.ApplicationID) (AppView, bool) {
-	a := m.apps[id]
+func (r Reader) App(id creel.ApplicationID) (AppView, bool) {
+	a := r.m.apps.byID[id]
 	if a == nil {
 		return AppView{}, false
 	}
-	v := *m.appView(a)
+	v := *r.appView(a)
 	if v.State == creel.AppAccepted && v.Waits == "" {
-		if w, _ := m.Why(id); w.Limit != sched.LimitUnregistered && w.Limit != sched.LimitNone {
+		if w, _ := r.Why(id); w.Limit != sched.LimitUnregistered && w.Limit != sched.LimitNone {
 			v.Waits = w.Sentence()
 		}
 	}
@@ -29,9 +33,10 @@ func (m *Machine) App(id creel.ApplicationID) (AppView, bool) {
 
 // Apps calls yield for each application in order of submission, until it returns false. A view is read-only and may
 // be retained.
-func (m *Machine) Apps(yield func(*AppView) bool) {
-	for _, a := range m.appList {
-		if m.apps[a.id] == a && !yield(m.appView(a)) {
+func (r Reader) Apps(yield func(*AppView) bool) {
+	m := r.m
+	for _, a := range m.apps.list {
+		if m.apps.byID[a.id] == a && !yield(r.appView(a)) {
 			return
 		}
 	}
@@ -39,18 +44,19 @@ func (m *Machine) Apps(yield func(*AppView) bool) {
 
 // appView returns the same view of an ended application each time, because a ResourceManager remembers thousands of
 // those, and lists iterate over all.
-func (m *Machine) appView(a *app) *AppView {
+func (r Reader) appView(a *app) *AppView {
 	if a.last != nil {
 		return a.last
 	}
-	v := m.newAppView(a)
+	v := r.newAppView(a)
 	if v.Over {
 		a.last = v
 	}
 	return v
 }
 
-func (m *Machine) newAppView(a *app) *AppView {
+func (r Reader) newAppView(a *app) *AppView {
+	m := r.m
 	s := a.sub
 	used, containers := a.Used()
 	opportune := a.opportunisticUse(m.ms())
@@ -88,7 +94,7 @@ func (m *Machine) newAppView(a *app) *AppView {
 		Pending:      m.sizes.Resource(&pending),
 		PendingCount: pendingCount,
 		AMUsed:       m.sizes.Resource(&amUsed),
-		Logs:         m.logStatus(a),
+		Logs:         m.logs.status(a),
 		LogsLeft:     a.logs != nil && a.logs.Left(),
 	}
 	if v.State == creel.AppAccepted && a.InQueue() && !a.Activated() {
@@ -137,8 +143,8 @@ func (m *Machine) newAppView(a *app) *AppView {
 }
 
 // Attempt returns an attempt; false if there is none.
-func (m *Machine) Attempt(id creel.AttemptID) (AttemptView, bool) {
-	t := m.attempt(id)
+func (r Reader) Attempt(id creel.AttemptID) (AttemptView, bool) {
+	t := r.m.apps.attempt(id)
 	if t == nil {
 		return AttemptView{}, false
 	}
@@ -146,8 +152,8 @@ func (m *Machine) Attempt(id creel.AttemptID) (AttemptView, bool) {
 }
 
 // Attempts returns all attempts of an application, oldest first.
-func (m *Machine) Attempts(id creel.ApplicationID) []AttemptView {
-	a := m.apps[id]
+func (r Reader) Attempts(id creel.ApplicationID) []AttemptView {
+	a := r.m.apps.byID[id]
 	if a == nil {
 		return nil
 	}
@@ -193,52 +199,52 @@ func (t *attempt) avoids() []string {
 }
 
 // Container returns a live container; false if there is none.
-func (m *Machine) Container(id creel.ContainerID) (ContainerView, bool) {
-	c := m.container(id)
+func (r Reader) Container(id creel.ContainerID) (ContainerView, bool) {
+	c := r.m.apps.container(id)
 	if c == nil {
 		return ContainerView{}, false
 	}
-	return m.containerView(c), true
+	return r.containerView(c), true
 }
 
 // Containers returns the live containers an attempt owns, by id.
-func (m *Machine) Containers(id creel.AttemptID) []ContainerView {
-	t := m.attempt(id)
+func (r Reader) Containers(id creel.AttemptID) []ContainerView {
+	t := r.m.apps.attempt(id)
 	if t == nil {
 		return nil
 	}
 	var out []ContainerView
 	for c := range t.containers() {
-		out = append(out, m.containerView(c))
+		out = append(out, r.containerView(c))
 	}
 	slices.SortFunc(out, func(a, b ContainerView) int { return a.ID.Compare(b.ID) })
 	return out
 }
 
 // NodeContainers returns the live containers of a node, by id.
-func (m *Machine) NodeContainers(id creel.NodeID) []ContainerView {
-	n := m.nodes[id]
+func (r Reader) NodeContainers(id creel.NodeID) []ContainerView {
+	n := r.m.nodes.byID[id]
 	if n == nil {
 		return nil
 	}
 	var out []ContainerView
 	for _, c := range n.live {
 		if c != nil {
-			out = append(out, m.containerView(c))
+			out = append(out, r.containerView(c))
 		}
 	}
 	slices.SortFunc(out, func(a, b ContainerView) int { return a.ID.Compare(b.ID) })
 	return out
 }
 
-func (m *Machine) containerView(c *container) ContainerView {
+func (r Reader) containerView(c *container) ContainerView {
 	return ContainerView{
 		ID:                  c.id(),
 		State:               c.state.public(),
 		Internal:            c.state.String(),
 		Node:                c.node.ID(),
 		HTTPAddress:         c.node.at.HTTPAddress,
-		Resource:            m.sizeOf(c).Resource,
+		Resource:            r.m.sizeOf(c).Resource,
 		Priority:            c.priority,
 		AllocationRequestID: c.rare().alloc,
 		ExecutionType:       c.executionType(),
@@ -252,8 +258,9 @@ func (m *Machine) containerView(c *container) ContainerView {
 }
 
 // Asks returns an application's outstanding asks, in order.
-func (m *Machine) Asks(id creel.ApplicationID) []sched.AskView {
-	a := m.apps[id]
+func (r Reader) Asks(id creel.ApplicationID) []sched.AskView {
+	m := r.m
+	a := m.apps.byID[id]
 	if a == nil {
 		return nil
 	}
@@ -261,24 +268,25 @@ func (m *Machine) Asks(id creel.ApplicationID) []sched.AskView {
 }
 
 // Node returns a node; false if it never registered, or is forgotten.
-func (m *Machine) Node(id creel.NodeID) (NodeView, bool) {
-	n := m.nodes[id]
+func (r Reader) Node(id creel.NodeID) (NodeView, bool) {
+	n := r.m.nodes.byID[id]
 	if n == nil {
 		return NodeView{}, false
 	}
-	return m.nodeView(n), true
+	return r.nodeView(n), true
 }
 
 // Nodes calls yield for each node that is not forgotten, in order of first registration, until it returns false.
-func (m *Machine) Nodes(yield func(NodeView) bool) {
-	for n := range m.remembered {
-		if !yield(m.nodeView(n)) {
+func (r Reader) Nodes(yield func(NodeView) bool) {
+	for n := range r.m.nodes.remembered {
+		if !yield(r.nodeView(n)) {
 			return
 		}
 	}
 }
 
-func (m *Machine) nodeView(n *node) NodeView {
+func (r Reader) nodeView(n *node) NodeView {
+	m := r.m
 	used, total := n.Used(), n.Total()
 	v := NodeView{
 		ID:             n.ID(),
@@ -296,8 +304,8 @@ func (m *Machine) nodeView(n *node) NodeView {
 		Utilization:    n.use,
 		Overallocation: n.offer,
 		DecommissionBy: instant(n.leaveBy),
-		Label:          m.LabelOf(n.ID()),
-		Attributes:     m.AttributesOf(n.ID()),
+		Label:          r.LabelOf(n.ID()),
+		Attributes:     r.AttributesOf(n.ID()),
 		Tags:           m.sched.Tags().On(&n.Node),
 	}
 	if o := m.opportunistic; o != nil { // Hadoop counts guaranteed containers here
@@ -311,19 +319,21 @@ func (m *Machine) nodeView(n *node) NodeView {
 }
 
 // Queue returns a queue by path or leaf name; false if there is none.
-func (m *Machine) Queue(name string) (QueueView, bool) {
+func (r Reader) Queue(name string) (QueueView, bool) {
+	m := r.m
 	q := m.sched.Tree().Find(name)
 	if q == nil {
 		return QueueView{}, false
 	}
-	return m.queueView(q, m.opportunistic.use()), true
+	return r.queueView(q, m.opportunistic.use()), true
 }
 
 // Queues calls yield for each queue, parents first, until it returns false.
-func (m *Machine) Queues(yield func(QueueView) bool) {
+func (r Reader) Queues(yield func(QueueView) bool) {
+	m := r.m
 	use := m.opportunistic.use()
 	for _, q := range m.sched.Tree().Queues() {
-		if !yield(m.queueView(q, use)) {
+		if !yield(r.queueView(q, use)) {
 			return
 		}
 	}
@@ -331,9 +341,10 @@ func (m *Machine) Queues(yield func(QueueView) bool) {
 
 // RunningTimes counts the applications of each queue and its descendants that have had a container, by the time since
 // the launch of their first AM: first those below bounds[0], last those from the last bound. bounds ascend.
-func (m *Machine) RunningTimes(bounds []time.Duration) map[creel.QueuePath][]int {
+func (r Reader) RunningTimes(bounds []time.Duration) map[creel.QueuePath][]int {
+	m := r.m
 	all := map[creel.QueuePath][]int{}
-	for _, a := range m.apps {
+	for _, a := range m.apps.byID {
 		if !a.InQueue() || !a.Begun() {
 			continue
 		}
@@ -355,7 +366,8 @@ func (m *Machine) RunningTimes(bounds []time.Duration) map[creel.QueuePath][]int
 	return all
 }
 
-func (m *Machine) queueView(q *sched.Queue, use queueUse) QueueView {
+func (r Reader) queueView(q *sched.Queue, use queueUse) QueueView {
+	m := r.m
 	v := QueueView{
 		QueueView:     m.sched.Explain().View(q),
 		AppsSubmitted: q.Ended.Submitted,
@@ -370,13 +382,14 @@ func (m *Machine) queueView(q *sched.Queue, use queueUse) QueueView {
 }
 
 // Spec is the specification of the queues. It must not be changed.
-func (m *Machine) Spec() *queues.Spec { return m.sched.Tree().Spec() }
+func (r Reader) Spec() *queues.Spec { return r.m.sched.Tree().Spec() }
 
 // Config returns the machine's configuration with the current queues, read-only.
-func (m *Machine) Config() *Config { return &m.cfg }
+func (r Reader) Config() *Config { return &r.m.cfg }
 
 // Cluster returns the cluster's totals.
-func (m *Machine) Cluster() ClusterView {
+func (r Reader) Cluster() ClusterView {
+	m := r.m
 	t := m.sched.Explain().Totals()
 	v := ClusterView{
 		AppsSubmitted:      m.count.apps.Submitted,
@@ -407,7 +420,7 @@ func (m *Machine) Cluster() ClusterView {
 		Released:           m.count.released,
 		Preempted:          m.sched.Tree().Root().Lost.Containers,
 	}
-	for n := range m.remembered {
+	for n := range m.nodes.remembered {
 		v.Nodes[creel.NodeState(n.state)]++
 	}
 	return v
@@ -422,7 +435,7 @@ func (o *opportunities) use() queueUse {
 		return nil
 	}
 	all := queueUse{}
-	for _, a := range o.m.apps {
+	for _, a := range o.m.apps.byID {
 		u := a.opportunisticUse(0)
 		if u.containers == 0 || !a.InQueue() {
 			continue

@@ -19,13 +19,13 @@ const mostSignals = 100
 func (m *Machine) Signal(now time.Time, s Signal) error {
 	m.at(now)
 	id := s.Container.Attempt.Application
-	if m.container(s.Container) == nil && !m.mayComeBack(s.Container) {
+	if m.apps.container(s.Container) == nil && !m.recovery.mayComeBack(s.Container) {
 		return &creel.Error{
 			Kind: creel.ErrContainerNotFound,
 			What: "Container: " + s.Container.String() + " doesn't exist",
 		}
 	}
-	switch waiting := m.signals[id]; {
+	switch waiting := m.signals.waiting[id]; {
 	case slices.Contains(waiting, s):
 		return nil // it is already stored
 	case len(waiting) >= mostSignals:
@@ -35,9 +35,9 @@ func (m *Machine) Signal(now time.Time, s Signal) error {
 			RetryAfter: time.Second,
 		}
 	}
-	m.signals[id] = append(m.signals[id], s)
-	m.saveApp(m.apps[id], func() {
-		if c := m.container(s.Container); c != nil && slices.Contains(m.signals[id], s) {
+	m.signals.waiting[id] = append(m.signals.waiting[id], s)
+	m.apps.save(m.apps.byID[id], func() {
+		if c := m.apps.container(s.Container); c != nil && slices.Contains(m.signals.waiting[id], s) {
 			c.node.signals = append(c.node.signals, s)
 		}
 	})
@@ -46,24 +46,25 @@ func (m *Machine) Signal(now time.Time, s Signal) error {
 
 // mayComeBack reports whether a node that has not registered since a restart, and has not expired, may still run a
 // container of this ResourceManager. Applications may also have containers of other members.
-func (m *Machine) mayComeBack(id creel.ContainerID) bool {
-	givenUp := m.cfg.NodeExpiry > 0 && m.now >= m.recovered+int64(m.cfg.NodeExpiry)
-	return !givenUp && id.Epoch() >= m.cfg.FirstEpoch && m.mayRun(id) != nil
+func (x *recovery) mayComeBack(id creel.ContainerID) bool {
+	m := x.m
+	givenUp := m.cfg.NodeExpiry > 0 && m.now >= x.at+int64(m.cfg.NodeExpiry)
+	return !givenUp && id.Epoch() >= m.cfg.FirstEpoch && x.mayRun(id) != nil
 }
 
-// signalsTaken runs when a node's heartbeat proves that it received the previous answer.
-func (m *Machine) signalsTaken(n *node) {
+// taken runs when a node's heartbeat proves that it received the previous answer.
+func (w *signalStore) taken(n *node) {
 	if n.answer == nil {
 		return
 	}
 	for _, s := range n.answer.Signals {
-		m.dropSignals(s.Container.Attempt.Application, func(other Signal) bool { return other == s })
+		w.drop(s.Container.Attempt.Application, func(other Signal) bool { return other == s })
 	}
 }
 
-// signalsAgain runs when a node registers again: it may not have received the signals for its containers.
-func (m *Machine) signalsAgain(n *node) {
-	if len(m.signals) == 0 {
+// again runs when a node registers again: it may not have received the signals for its containers.
+func (w *signalStore) again(n *node) {
+	if len(w.waiting) == 0 {
 		return
 	}
 	for _, c := range n.live {
@@ -71,7 +72,7 @@ func (m *Machine) signalsAgain(n *node) {
 			continue
 		}
 		id := c.id()
-		for _, s := range m.signals[id.Attempt.Application] {
+		for _, s := range w.waiting[id.Attempt.Application] {
 			if s.Container == id {
 				n.signals = append(n.signals, s)
 			}
@@ -80,22 +81,23 @@ func (m *Machine) signalsAgain(n *node) {
 }
 
 // containerOver drops an ended container's signals.
-func (m *Machine) containerOver(id creel.ContainerID) {
-	if len(m.signals) > 0 {
-		m.dropSignals(id.Attempt.Application, func(s Signal) bool { return s.Container == id })
+func (w *signalStore) containerOver(id creel.ContainerID) {
+	if len(w.waiting) > 0 {
+		w.drop(id.Attempt.Application, func(s Signal) bool { return s.Container == id })
 	}
 }
 
-func (m *Machine) dropSignals(id creel.ApplicationID, drop func(Signal) bool) {
-	waiting := m.signals[id]
+func (w *signalStore) drop(id creel.ApplicationID, drop func(Signal) bool) {
+	m := w.m
+	waiting := w.waiting[id]
 	kept := slices.DeleteFunc(slices.Clone(waiting), drop)
 	if len(kept) == len(waiting) {
 		return
 	}
-	if m.signals[id] = kept; len(kept) == 0 {
-		delete(m.signals, id)
+	if w.waiting[id] = kept; len(kept) == 0 {
+		delete(w.waiting, id)
 	}
-	if a := m.apps[id]; a != nil && !a.state.ended() {
-		m.saveApp(a, func() {})
+	if a := m.apps.byID[id]; a != nil && !a.state.ended() {
+		m.apps.save(a, func() {})
 	}
 }

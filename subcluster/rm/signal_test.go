@@ -95,7 +95,7 @@ func TestSignalIsStoredUntilDelivered(t *testing.T) {
 		t.Error("it is forgotten before the node says that it has the answer")
 	}
 	w.checkSignals(node)
-	if len(w.savedRecord().Signals) != 0 || len(w.m.signals) != 0 {
+	if len(w.savedRecord().Signals) != 0 || len(w.m.signals.waiting) != 0 {
 		t.Errorf("the node has it, and %v are kept", w.savedRecord().Signals)
 	}
 }
@@ -180,7 +180,7 @@ func TestSignalsThatWaitAreBounded(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 	w.release(s.Container.Attempt, s.Container)
-	if len(w.m.signals) != 0 || len(w.savedRecord().Signals) != 0 {
+	if len(w.m.signals.waiting) != 0 || len(w.savedRecord().Signals) != 0 {
 		t.Errorf("the container is over and %d wait", len(w.savedRecord().Signals))
 	}
 }

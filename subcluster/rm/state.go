@@ -6,7 +6,8 @@ import "fmt"
 
 // AppendState appends, as text and in a fixed order, all state that determines the machine's future. Two machines
 // with the same calls at the same times write the same bytes.
-func (m *Machine) AppendState(b []byte) []byte {
+func (r Reader) AppendState(b []byte) []byte {
+	m := r.m
 	b = fmt.Appendf(b, "count=%+v\n", m.count)
 	for _, id := range m.disowned.order {
 		b = fmt.Appendf(b, "disowned %s claim=%d\n", id, m.disowned.claims[id])
@@ -15,7 +16,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 	if o := m.opportunistic; o != nil {
 		b = o.nodes.AppendState(fmt.Appendf(b, "%+v draws=%d\n", o.counts, o.draws))
 	}
-	for _, n := range m.nodeList {
+	for _, n := range m.nodes.list {
 		b = fmt.Appendf(b, "node %s state=%s count=%d response=%d untracked=%v forgotten=%v\n",
 			n.ID(), n.state, n.count, n.responseID, n.untracked, n.forgotten)
 		for _, c := range n.live {
@@ -38,7 +39,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 			)
 		}
 	}
-	for _, a := range m.appList {
+	for _, a := range m.apps.list {
 		b = fmt.Appendf(b, "app %s state=%s final=%s queue=%s\n", a.id, a.state, a.final, a.path)
 		if a.hold.Claim > 0 || a.released > 0 {
 			b = fmt.Appendf(b, "  held claim=%d released=%d\n", a.hold.Claim, a.released)
@@ -68,7 +69,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 				b = t.opportunistic.AppendState(b)
 			}
 		}
-		if m.apps[a.id] == a {
+		if m.apps.byID[a.id] == a {
 			b = a.App.AppendState(b)
 		}
 	}

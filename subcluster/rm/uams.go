@@ -13,7 +13,8 @@ func (a *app) isUAM() bool { return creel.IsUAM(a.sub.Unmanaged, a.sub.Name, a.s
 
 // counted changes the subcluster's metrics by an application. If the application counts in queue q, it also changes
 // those of q and its ancestors; q may be nil.
-func (m *Machine) counted(a *app, q *sched.Queue, change func(*sched.AppCounts)) {
+func (l *appLife) counted(a *app, q *sched.Queue, change func(*sched.AppCounts)) {
+	m := l.m
 	uam := a.isUAM()
 	change(&m.count.apps)
 	if uam {
@@ -57,10 +58,11 @@ type queueUAMs struct {
 }
 
 // UAMs counts the current UAMs. It iterates over all live ones.
-func (m *Machine) UAMs() *UAMs {
+func (r Reader) UAMs() *UAMs {
+	m := r.m
 	u := &UAMs{all: m.count.uams, queues: map[creel.QueuePath]*queueUAMs{}}
 	leaves := map[*sched.Queue]*queueUAMs{}
-	for a := range m.uams {
+	for a := range m.apps.uams {
 		if !a.InQueue() {
 			continue // not durable yet
 		}

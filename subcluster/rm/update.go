@@ -59,7 +59,7 @@ func (u *updates) fail(r *Update, reason string, version int32) {
 
 // check adds a request to the list or rejects it, with Hadoop's checks in Hadoop's order.
 func (u *updates) check(r *Update) {
-	m, c := u.m, u.m.container(r.Container)
+	m, c := u.m, u.m.apps.container(r.Container)
 	if c == nil || c.owner() != u.t || c.state == cAllocated { // its AM does not know it yet
 		u.fail(r, unknownContainer, -1)
 		return
@@ -114,34 +114,34 @@ func (u *updates) perform(p *pendingUpdate) {
 	m, c := u.m, p.c
 	switch {
 	case p.Kind == Decrease:
-		m.resize(c, p.to)
-		m.updated(u.t, c, Decrease)
-		c.node.updates = append(c.node.updates, m.grantOf(c))
+		m.containers.resize(c, p.to)
+		m.containers.updated(u.t, c, Decrease)
+		c.node.updates = append(c.node.updates, m.containers.grantOf(c))
 	case p.Kind == Increase:
 		u.increase(p)
 	case m.opportunistic == nil:
 		c.setExecution(p.Kind.execution())
-		m.retyped(u.t, c, p.Kind)
+		m.containers.retyped(u.t, c, p.Kind)
 	case p.Kind == Promote:
 		if x := c.rare().growing; x != nil {
-			m.withdraw(x) // its AM learns of the promotion
+			m.containers.withdraw(x) // its AM learns of the promotion
 		}
 		u.wait(&growth{Increase: sched.Increase{To: m.sizeOf(c)}, c: c, update: *p.Update})
 	default:
 		m.opportunistic.demote(c)
-		m.retyped(u.t, c, Demote)
+		m.containers.retyped(u.t, c, Demote)
 	}
 }
 
 func (u *updates) increase(p *pendingUpdate) {
 	m, c := u.m, p.c
 	if x := c.rare().growing; x != nil {
-		m.withdraw(x) // the newer one counts
+		m.containers.withdraw(x) // the newer one counts
 	}
 	x := &growth{Increase: sched.Increase{From: m.sizeOf(c), To: p.to}, attempt: u.t, c: c, update: *p.Update}
 	if c.uncharged() {
 		m.opportunistic.resize(c, p.to)
-		m.grown(x)
+		m.containers.grown(x)
 		return
 	}
 	u.wait(x)
@@ -155,17 +155,18 @@ func (u *updates) wait(x *growth) {
 		x.c.more().growing = x
 		return
 	}
-	u.m.grown(x)
+	u.m.containers.grown(x)
 }
 
 // resize changes the size of a container, regardless of limits.
-func (m *Machine) resize(c *container, to *amounts.Size) {
+func (l *containerLife) resize(c *container, to *amounts.Size) {
+	m := l.m
 	if c.uncharged() {
 		m.opportunistic.resize(c, to)
 		return
 	}
 	m.sched.Resize(&c.owner().app.App, &c.node.Node, m.sizeOf(c), to)
-	m.setSize(c, to)
+	l.setSize(c, to)
 }
 
 // growth is an increase or a promotion of a container; it may wait for free resources.
@@ -181,39 +182,40 @@ type growth struct {
 func (x *growth) promotes() bool { return x.From == nil }
 
 // grown books an increase or a promotion for which the scheduler has charged.
-func (m *Machine) grown(x *growth) {
+func (l *containerLife) grown(x *growth) {
+	m := l.m
 	t, c, from := x.attempt, x.c, x.From
 	x.forget()
 	if x.promotes() {
 		m.opportunistic.promote(c)
 		if x.lent { // its AM need not know
 			c.more().version++
-			c.node.updates = append(c.node.updates, m.grantOf(c))
+			c.node.updates = append(c.node.updates, l.grantOf(c))
 			return
 		}
-		m.retyped(t, c, Promote)
+		l.retyped(t, c, Promote)
 		return
 	}
-	m.setSize(c, x.To)
-	m.updated(t, c, Increase)
+	l.setSize(c, x.To)
+	l.updated(t, c, Increase)
 	if m.cfg.AutoUpdate {
-		c.node.updates = append(c.node.updates, m.grantOf(c))
+		c.node.updates = append(c.node.updates, l.grantOf(c))
 		return
 	}
 	more := c.more()
 	more.from = from
-	more.timer = m.timer(m.now+int64(m.cfg.ContainerExpiry), func() {
+	more.timer = m.timers.arm(m.now+int64(m.cfg.ContainerExpiry), func() {
 		// The update never reached the node: back to the former size.
 		more.timer, more.from = nil, nil
-		m.resize(c, from)
+		l.resize(c, from)
 		more.version++
-		c.node.updates = append(c.node.updates, m.grantOf(c))
+		c.node.updates = append(c.node.updates, l.grantOf(c))
 	})
 }
 
 // withdraw cancels an increase or a promotion that waits for free resources.
-func (m *Machine) withdraw(x *growth) {
-	m.sched.Withdraw(&x.Increase)
+func (l *containerLife) withdraw(x *growth) {
+	l.m.sched.Withdraw(&x.Increase)
 	x.forget()
 }
 
@@ -227,33 +229,34 @@ func (x *growth) forget() {
 }
 
 // retyped notifies the AM of a container's new execution type, and also its node if the configuration says so.
-func (m *Machine) retyped(t *attempt, c *container, kind UpdateKind) {
-	m.updated(t, c, kind)
-	if m.cfg.AutoUpdate {
-		c.node.updates = append(c.node.updates, m.grantOf(c))
+func (l *containerLife) retyped(t *attempt, c *container, kind UpdateKind) {
+	l.updated(t, c, kind)
+	if l.m.cfg.AutoUpdate {
+		c.node.updates = append(c.node.updates, l.grantOf(c))
 	}
 }
 
 // updated raises a container's version and notifies its AM. A waiting increase is for the old version, and is
 // rejected.
-func (m *Machine) updated(t *attempt, c *container, kind UpdateKind) {
+func (l *containerLife) updated(t *attempt, c *container, kind UpdateKind) {
 	more := c.more()
 	more.version++
 	if x := more.growing; x != nil {
-		m.withdraw(x)
+		l.withdraw(x)
 		if !x.lent {
 			t.errors = append(t.errors, UpdateError{Reason: wrongVersion, Version: more.version, Update: x.update})
 		}
 	}
-	t.updated = append(t.updated, ContainerUpdate{Kind: kind, Grant: m.grantOf(c)})
-	m.news(t)
+	t.updated = append(t.updated, ContainerUpdate{Kind: kind, Grant: l.grantOf(c)})
+	l.m.attempts.news(t)
 }
 
 // increased runs when the node has applied a new size. Another size than the container's is a former increase, which
 // was rolled back before its acknowledgement arrived: the present one can still fail.
-func (m *Machine) increased(c *container, to amounts.Vec) {
+func (l *containerLife) increased(c *container, to amounts.Vec) {
+	m := l.m
 	if c.rare().from != nil && to.Is(&m.sizeOf(c).V) {
 		c.extra.from = nil
-		m.stop(&c.extra.timer)
+		m.timers.stop(&c.extra.timer)
 	}
 }

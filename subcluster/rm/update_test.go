@@ -44,7 +44,7 @@ func TestAnIncreaseIsForgottenWithItsContainer(t *testing.T) {
 	w, id, got := waitingIncrease(t, 3072)
 	w.release(id, got[0].ID)
 	w.audit()
-	if n := len(w.m.attempt(id).growing); n != 0 {
+	if n := len(w.m.apps.attempt(id).growing); n != 0 {
 		t.Errorf("%d increases still wait", n)
 	}
 	if out := w.allocate(id, AllocateRequest{Release: []creel.ContainerID{got[1].ID}}); len(out.Updated) != 0 {
@@ -78,13 +78,13 @@ func TestLateAcknowledgementConfirmsNoLaterIncrease(t *testing.T) {
 			w.now = w.now.Add(expiry)
 			w.m.Tick(w.now)
 			w.pump()
-			return w.m.sizeOf(w.m.container(c)).V.Memory
+			return w.m.sizeOf(w.m.apps.container(c)).V.Memory
 		}
 		w.increase(id, c, 0, 4096)
 		if mb := expire(); mb != 2048 {
 			t.Fatalf("%d MiB: the increase is not rolled back", mb)
 		}
-		w.increase(id, c, w.m.container(c).rare().version, 3072)
+		w.increase(id, c, w.m.apps.container(c).rare().version, 3072)
 		w.m.NodeHeartbeat(w.now, &NodeReport{
 			ID: n, ResponseID: w.responses[n], Increased: []ContainerSize{{c, creel.NewResource(applied, 1)}},
 		})

@@ -82,9 +82,9 @@ func (a *AppView) Joins() bool { return a.UAM() && (!a.State.Ended() || a.LogsLe
 
 // EachListed calls take with the candidates of a list, until take has returned true most times. With parts, it also
 // passes UAMs that join, with part set; they do not count, because a router joins them with their applications.
-func (m *Machine) EachListed(most int, parts bool, take func(a *AppView, part bool) bool) {
+func (r Reader) EachListed(most int, parts bool, take func(a *AppView, part bool) bool) {
 	listed := 0
-	for a := range m.Apps {
+	for a := range r.Apps {
 		uam := parts && a.UAM()
 		part := uam && a.Joins()
 		switch {

@@ -24,7 +24,7 @@ func (s *Sketch) Undo() { s.k.Undo() }
 
 // Remove removes a container: the effect of preempting it.
 func (s *Sketch) Remove(id creel.ContainerID) error {
-	c := s.m.container(id)
+	c := s.m.apps.container(id)
 	if c == nil {
 		return &creel.Error{
 			Kind: creel.ErrContainerNotFound,
@@ -39,7 +39,7 @@ func (s *Sketch) Remove(id creel.ContainerID) error {
 
 // Place adds a container of an application to a node, regardless of limits.
 func (s *Sketch) Place(id creel.ApplicationID, on creel.NodeID, r creel.Resource) error {
-	a, n := s.m.apps[id], s.m.nodes[on]
+	a, n := s.m.apps.byID[id], s.m.nodes.byID[on]
 	switch {
 	case a == nil || !a.InQueue():
 		return noApp(id)
@@ -52,7 +52,7 @@ func (s *Sketch) Place(id creel.ApplicationID, on creel.NodeID, r creel.Resource
 
 // Resize changes a node's size.
 func (s *Sketch) Resize(on creel.NodeID, r creel.Resource) error {
-	n := s.m.nodes[on]
+	n := s.m.nodes.byID[on]
 	if n == nil {
 		return noNode(on)
 	}
@@ -72,7 +72,7 @@ func (s *Sketch) SetMaximum(queue string, r creel.Resource) error {
 // Fits reports whether and where the application could get one container of a size now; if not, which limit prevents
 // it.
 func (s *Sketch) Fits(id creel.ApplicationID, r creel.Resource) (creel.NodeID, sched.Limit, error) {
-	a := s.m.apps[id]
+	a := s.m.apps.byID[id]
 	if a == nil || !a.InQueue() || a.current == nil {
 		return creel.NodeID{}, sched.LimitNone, noApp(id)
 	}

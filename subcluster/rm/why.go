@@ -15,8 +15,9 @@ import (
 // Why returns the present reason why an application waits, with the numbers of the limit. It checks the limits in the
 // machine's order and changes nothing. So the result is current, unlike a log line. ok is false if there is no such
 // application.
-func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
-	a := m.apps[id]
+func (r Reader) Why(id creel.ApplicationID) (Why, bool) {
+	m := r.m
+	a := m.apps.byID[id]
 	if a == nil {
 		return Why{}, false
 	}
@@ -51,15 +52,16 @@ func (m *Machine) Why(id creel.ApplicationID) (Why, bool) {
 		}
 	}
 	if !a.state.ended() {
-		w.Text = strings.TrimSpace(w.Text + m.whyPreempted(a) + m.whyBudget(a) + m.whyPlanned(a))
+		w.Text = strings.TrimSpace(w.Text + r.whyPreempted(a) + r.whyBudget(a) + r.whyPlanned(a))
 	}
 	return w, true
 }
 
 // Waits returns the result of Why without text and numbers: the limit and its queue. A list of many applications
 // shares one WaitScan.
-func (m *Machine) Waits(id creel.ApplicationID, l *sched.WaitScan) (sched.Limit, creel.QueuePath) {
-	a := m.apps[id]
+func (r Reader) Waits(id creel.ApplicationID, l *sched.WaitScan) (sched.Limit, creel.QueuePath) {
+	m := r.m
+	a := m.apps.byID[id]
 	if a == nil || a.state.ended() {
 		return sched.LimitNone, ""
 	}
@@ -79,8 +81,8 @@ func (m *Machine) Waits(id creel.ApplicationID, l *sched.WaitScan) (sched.Limit,
 // WaitsSince returns the time at which an application's wait began, the zero time if it does not wait. It waits while
 // it has no AM or has asks that are not granted. Without an AM it waits since its submission, or since its last attempt
 // ended.
-func (m *Machine) WaitsSince(id creel.ApplicationID) time.Time {
-	a := m.apps[id]
+func (r Reader) WaitsSince(id creel.ApplicationID) time.Time {
+	a := r.m.apps.byID[id]
 	switch {
 	case a == nil || a.state.ending():
 		return time.Time{}
@@ -97,7 +99,8 @@ func (m *Machine) WaitsSince(id creel.ApplicationID) time.Time {
 
 // whyPreempted returns the text about an application's pending preemption, its containers under notice, and its last
 // loss; each sentence begins with a space.
-func (m *Machine) whyPreempted(a *app) string {
+func (r Reader) whyPreempted(a *app) string {
+	m := r.m
 	text := ""
 	if of := m.sched.Preemption().TakenFor(&a.App); len(of) > 0 {
 		loser := of[0].App

@@ -295,29 +295,29 @@ var table = []mutation{
 	{
 		name:     "a UAM that is not listed any more gets the same container ids again",
 		file:     "subcluster/rm/app_end.go",
-		old:      "		m.issued.remember(a)\n",
-		wrong:    "		if !MUTANT {\n			m.issued.remember(a)\n		}\n",
+		old:      "		l.issued.remember(a)\n",
+		wrong:    "		if !MUTANT {\n			l.issued.remember(a)\n		}\n",
 		caughtBy: "subcluster/rm TestUAMAfterItsListingGetsNewContainerIDs",
 	},
 	{
 		name:     "an application that runs where its UAM was gets the UAM's container ids again",
 		file:     "subcluster/rm/app_submit.go",
-		old:      "		a.issued, a.issuedLow = m.issued.of(a.id), m.issued.lowOf(a.id)\n",
-		wrong:    "		if !MUTANT || s.Unmanaged {\n			a.issued, a.issuedLow = m.issued.of(a.id), m.issued.lowOf(a.id)\n		}\n",
+		old:      "		a.issued, a.issuedLow = l.issued.of(a.id), l.issued.lowOf(a.id)\n",
+		wrong:    "		if !MUTANT || s.Unmanaged {\n			a.issued, a.issuedLow = l.issued.of(a.id), l.issued.lowOf(a.id)\n		}\n",
 		caughtBy: "subcluster/rm TestApplicationAfterItsUAMGetsNewContainerIDs",
 	},
 	{
 		name:     "an ended application that is not listed any more is not refused",
 		file:     "subcluster/rm/disown.go",
-		old:      "	m.putDisowned(id, endedClaim)\n",
-		wrong:    "	if MUTANT {\n		return\n	}\n	m.putDisowned(id, endedClaim)\n",
+		old:      "	d.put(id, endedClaim)\n",
+		wrong:    "	if MUTANT {\n		return\n	}\n	d.put(id, endedClaim)\n",
 		caughtBy: "app/sim TestRepeatAfterTheEndRunsNothing",
 	},
 	{
 		name:     "a restarted ResourceManager runs a repeat of an ended application",
 		file:     "subcluster/rm/disown.go",
-		old:      "		m.act(SaveDisowned{Disowned: DisownedClaim{id, endedClaim}})\n",
-		wrong:    "		if !MUTANT {\n			m.act(SaveDisowned{Disowned: DisownedClaim{id, endedClaim}})\n		}\n",
+		old:      "	d.out.store(SaveDisowned{Disowned: DisownedClaim{id, endedClaim}})\n",
+		wrong:    "	if !MUTANT {\n		d.out.store(SaveDisowned{Disowned: DisownedClaim{id, endedClaim}})\n	}\n",
 		caughtBy: "app/sim TestRepeatAfterTheEndRunsNothing",
 	},
 	{
@@ -601,8 +601,8 @@ var table = []mutation{
 	{
 		name:  "a fence is answered and never durable",
 		file:  "subcluster/rm/disown.go",
-		old:   "	m.save(func(seq uint64) Action { return SaveDisowned{",
-		wrong: "	if MUTANT {\n		return claim, nil\n	}\n	m.save(func(seq uint64) Action { return SaveDisowned{",
+		old:   "	m.out.save(func(seq uint64) Action { return SaveDisowned{",
+		wrong: "	if MUTANT {\n		return claim, nil\n	}\n	m.out.save(func(seq uint64) Action { return SaveDisowned{",
 		seed:  1,
 	},
 	{
@@ -631,7 +631,7 @@ var table = []mutation{
 		name:     "an AM that died is taken to have heard its last answer",
 		file:     "subcluster/rm/allocate_answer.go",
 		old:      "		t.done = append(slices.Clone(t.unacknowledged()), t.done...)\n		t.unconfirmed, t.acks = false, t.acks[:0]\n		return\n",
-		wrong:    "		if MUTANT {\n			m.acknowledged(t)\n			return\n		}\n		t.done = append(slices.Clone(t.unacknowledged()), t.done...)\n		t.unconfirmed, t.acks = false, t.acks[:0]\n		return\n",
+		wrong:    "		if MUTANT {\n			l.acknowledged(t)\n			return\n		}\n		t.done = append(slices.Clone(t.unacknowledged()), t.done...)\n		t.unconfirmed, t.acks = false, t.acks[:0]\n		return\n",
 		caughtBy: "subcluster/rm TestNoEndOfAContainerIsLost",
 	},
 	{
@@ -674,8 +674,8 @@ var table = []mutation{
 	{
 		name:     "a hold is answered before it is durable",
 		file:     "subcluster/rm/hold.go",
-		old:      "			m.withhold(a)\n		}\n		m.saveApp(a, func() {})\n",
-		wrong:    "			m.withhold(a)\n		}\n		if !MUTANT {\n			m.saveApp(a, func() {})\n		}\n",
+		old:      "			m.apps.withhold(a)\n		}\n		m.apps.save(a, func() {})\n",
+		wrong:    "			m.apps.withhold(a)\n		}\n		if !MUTANT {\n			m.apps.save(a, func() {})\n		}\n",
 		caughtBy: "subcluster/rm TestHoldReleaseAndDropSurviveRestart",
 	},
 	{
@@ -1198,8 +1198,8 @@ var table = []mutation{
 	{
 		name:     "a home does not answer that an application ended there",
 		file:     "subcluster/rm/disown.go",
-		old:      "		return m.disowned.claims[id], nil\n",
-		wrong:    "		if MUTANT {\n			return claim, nil\n		}\n		return m.disowned.claims[id], nil\n",
+		old:      "		return d.claims[id], nil\n",
+		wrong:    "		if MUTANT {\n			return claim, nil\n		}\n		return d.claims[id], nil\n",
 		caughtBy: "subcluster/rm TestRepeatOfForgottenApplicationIsRejected",
 	},
 	{
@@ -1677,7 +1677,7 @@ var table = []mutation{
 		name:     "a signal is forgotten when it is given to a node, which may not get the answer",
 		file:     "subcluster/rm/signal.go",
 		old:      "			c.node.signals = append(c.node.signals, s)\n",
-		wrong:    "			c.node.signals = append(c.node.signals, s)\n			if MUTANT {\n				m.containerOver(s.Container)\n			}\n",
+		wrong:    "			c.node.signals = append(c.node.signals, s)\n			if MUTANT {\n				m.signals.containerOver(s.Container)\n			}\n",
 		caughtBy: "subcluster/rm TestSignalIsStoredUntilDelivered",
 	},
 	{
@@ -1690,8 +1690,8 @@ var table = []mutation{
 	{
 		name:     "a node that registers anew is not told of signals that it may not have had",
 		file:     "subcluster/rm/signal.go",
-		old:      "	if len(m.signals) == 0 {",
-		wrong:    "	if MUTANT || len(m.signals) == 0 {",
+		old:      "	if len(w.waiting) == 0 {",
+		wrong:    "	if MUTANT || len(w.waiting) == 0 {",
 		caughtBy: "subcluster/rm TestReregisteredNodeGetsSignalAgain",
 	},
 	{
@@ -2359,8 +2359,8 @@ var table = []mutation{
 	{
 		name:     "a promotion is told to no AM",
 		file:     "subcluster/rm/update.go",
-		old:      "	t.updated = append(t.updated, ContainerUpdate{Kind: kind, Grant: m.grantOf(c)})\n",
-		wrong:    "	if MUTANT && kind == Promote {\n		return\n	}\n	t.updated = append(t.updated, ContainerUpdate{Kind: kind, Grant: m.grantOf(c)})\n",
+		old:      "	t.updated = append(t.updated, ContainerUpdate{Kind: kind, Grant: l.grantOf(c)})\n",
+		wrong:    "	if MUTANT && kind == Promote {\n		return\n	}\n	t.updated = append(t.updated, ContainerUpdate{Kind: kind, Grant: l.grantOf(c)})\n",
 		caughtBy: "subcluster/rm TestScenarios",
 	},
 	// Overcommitment.
