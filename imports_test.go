@@ -229,6 +229,7 @@ var rules = map[string]rule{
 	"subcluster/rm/redisstate": {
 		imports: []string{"statestore", "statestore/redis", "subcluster/rm/state"},
 	},
+	"subcluster/rm/zkstate": {imports: []string{"subcluster/rm/state"}},
 	"subcluster/rm/transfer": {
 		imports: []string{".", "subcluster/rm/state", "subcluster/rm/turn"},
 	},
