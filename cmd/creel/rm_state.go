@@ -18,7 +18,8 @@ import (
 
 // ofStopped adds to each of these commands the sentence that applies to all of them.
 const ofStopped = "\n\nThe ResourceManager must be stopped, both of a pair. The state is the one that creel rm\n" +
-	"would use with the same settings: a journal (--data) or Redis (creel.rm.state.url)."
+	"would use with the same settings: a journal (--data), Redis (creel.rm.state.url) or\n" +
+	"ZooKeeper (yarn.resourcemanager.store.class)."
 
 // stateCommand is a command over the state of a stopped ResourceManager.
 func stateCommand(

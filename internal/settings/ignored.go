@@ -61,19 +61,31 @@ var ownFamilies = []string{"yarn.", "hadoop.", "ipc.", "net.", "security."}
 var queueKeys = []string{"yarn.scheduler.capacity.", "yarn.scheduler.queue-placement-rules."}
 
 const (
-	noZooKeeper = "creel does not connect to ZooKeeper: its store is Redis, creel.store.url"
+	noZooKeeper = "creel's client of ZooKeeper has no such setting: it connects again until it succeeds"
 	noKerberos  = "creel does not use it: only its ResourceManager accepts tickets, by principals and keytabs of its own"
 	noHDFSKeys  = "creel neither reads nor writes encrypted files"
-	journalHas  = "the ResourceManager's state is in its journal, creel.rm.data, or in the Redis of creel.rm.state.url"
+	journalHas  = "the ResourceManager's state is in its journal, creel.rm.data, or in the Redis or ZooKeeper that the settings name"
 )
 
 func isTrue(_ *Settings, value string) bool { return strings.EqualFold(value, "true") }
 
 func isFalse(_ *Settings, value string) bool { return strings.EqualFold(value, "false") }
 
+// withZooKeeper are settings of a state in ZooKeeper, for examples.
+var withZooKeeper = []string{
+	"yarn.resourcemanager.recovery.enabled=true", "yarn.resourcemanager.store.class=" + recovery + "ZKRMStateStore",
+	"yarn.resourcemanager.cluster-id=c1", "hadoop.zk.address=127.0.0.1:2181",
+}
+
+// keepsInZooKeeper reports whether the ResourceManager's state is in ZooKeeper.
+func keepsInZooKeeper(s *Settings) bool {
+	return s.Bool("yarn.resourcemanager.recovery.enabled") && s.String("creel.rm.state.url") == "" &&
+		strings.HasSuffix(s.String("yarn.resourcemanager.store.class"), ".ZKRMStateStore")
+}
+
 // recoversFromDisk reports whether the state is wanted after a restart, and is only on this machine.
 func recoversFromDisk(s *Settings, _ string) bool {
-	return s.Bool("yarn.resourcemanager.recovery.enabled") && s.String("creel.rm.state.url") == ""
+	return s.Bool("yarn.resourcemanager.recovery.enabled") && s.String("creel.rm.state.url") == "" && !keepsInZooKeeper(s)
 }
 
 // ignoredRows are all rows. Rows without effect on the start are last.
@@ -304,15 +316,18 @@ var ignoredRows = []ignoredRow{
 
 	// Stores.
 	{
-		keys: []string{"yarn.resourcemanager.store.class"}, effect: Stops, when: recoversFromDisk,
-		also: []string{
-			recovery + "FileSystemRMStateStore", recovery + "LeveldbRMStateStore",
-			recovery + "MemoryRMStateStore", recovery + "NullRMStateStore",
-		},
-		example: recovery + "ZKRMStateStore",
-		with:    []string{"yarn.resourcemanager.recovery.enabled=true", "creel.rm.data=/var/lib/creel"},
-		why:     "creel stores its state in the journal on this machine, not in this store: it would not survive the machine",
-		try:     "set creel.rm.state.url to a Redis, or put creel.rm.data on a volume that survives the machine",
+		keys: []string{"yarn.resourcemanager.zk-client-ssl.enabled", "hadoop.zk.ssl.enabled"}, effect: Stops,
+		when: func(s *Settings, value string) bool { return keepsInZooKeeper(s) && isTrue(s, value) }, example: "true",
+		key: "yarn.resourcemanager.zk-client-ssl.enabled", with: withZooKeeper,
+		why: "creel does not connect to ZooKeeper over TLS: the state has the master keys of the cluster",
+		try: "set false if the network to ZooKeeper is trusted, or creel.rm.state.url to a Redis over TLS",
+	},
+	{
+		keys: []string{"yarn.resourcemanager.zk-state-store.root-node.acl"}, effect: Stops,
+		when:    func(s *Settings, _ string) bool { return keepsInZooKeeper(s) },
+		example: "sasl:rm:rwcda", with: withZooKeeper,
+		why: "creel sets the ACL of the root itself: it fences by it",
+		try: "remove it, and set hadoop.zk.acl for all nodes",
 	},
 	{
 		keys: []string{"yarn.resourcemanager.fs.state-store.uri"}, effect: Stops,
@@ -327,7 +342,7 @@ var ignoredRows = []ignoredRow{
 	},
 	{
 		keys: []string{
-			"yarn.resourcemanager.store.class", "yarn.resourcemanager.fs.state-store.**",
+			"yarn.resourcemanager.fs.state-store.**",
 			"yarn.resourcemanager.leveldb-state-store.**", "yarn.fs-store.**",
 			"yarn.resourcemanager.nodestore-rootdir.**",
 			"yarn.resourcemanager.configuration.file-system-based-store",
@@ -351,8 +366,7 @@ var ignoredRows = []ignoredRow{
 		keys: []string{
 			"hadoop.zk.**", "yarn.resourcemanager.zk-client-ssl.**", "yarn.resourcemanager.zk-state-store.**",
 			"yarn.resourcemanager.zk-appid-node.**", "yarn.resourcemanager.zk-delegation-token-node.**",
-			"yarn.resourcemanager.zk-max-znode-size.**", "yarn.resourcemanager.ha.automatic-failover.embedded",
-			"yarn.resourcemanager.ha.automatic-failover.zk-base-path",
+			"yarn.resourcemanager.ha.automatic-failover.embedded",
 			"yarn.resourcemanager.ha.curator-leader-elector.**",
 			"yarn.resourcemanager.ha.failover-controller.**", "yarn.scheduler.configuration.zk-store.**",
 		},

@@ -116,7 +116,7 @@ var creelRMKeys = []Setting{
 	{
 		Key:  "creel.rm.data",
 		Type: Path,
-		Doc:  "The directory of the journal; empty, without creel.rm.state.url: no state survives a restart.",
+		Doc:  "The directory of the journal; empty, and no state in Redis or ZooKeeper: no state survives a restart.",
 	},
 	{
 		Key:  "creel.rm.state.url",
@@ -135,7 +135,8 @@ var creelRMKeys = []Setting{
 		Type:    Duration,
 		Default: "5s",
 		Doc: "The time after which the standby of a pair takes over from a silent active one, the same at both. An " +
-			"active one whose process pauses longer, or cannot reach Redis for as long, becomes standby.",
+			"active one whose process pauses longer, or cannot reach Redis for as long, becomes standby. Over " +
+			"ZooKeeper hadoop.zk.timeout-ms decides instead.",
 	},
 	{
 		Key:     "creel.rm.journal.sync",

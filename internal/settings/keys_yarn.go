@@ -553,7 +553,7 @@ var rmAddressKeys = []Setting{
 		Type:    Bool,
 		Default: "false",
 		Doc: "Whether several ResourceManagers form an HA pair. An agent uses it to find Hadoop's. A pair of creel's " +
-			"needs its state in Redis: creel.rm.state.url.",
+			"needs its state in ZooKeeper (yarn.resourcemanager.store.class) or Redis (creel.rm.state.url).",
 	},
 	{
 		Key:  "yarn.resourcemanager.ha.rm-ids",
@@ -1052,8 +1052,59 @@ var rmSecurityKeys = []Setting{
 		Key:     "yarn.resourcemanager.recovery.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc: "Whether state survives a restart. true requires creel.rm.data (--data) or creel.rm.state.url; with a " +
-			"directory state always survives.",
+		Doc: "Whether state survives a restart. true requires creel.rm.data (--data), creel.rm.state.url, or a " +
+			"ZooKeeper by yarn.resourcemanager.store.class; with a directory state always survives.",
+	},
+	{
+		Key:  "yarn.resourcemanager.store.class",
+		Type: Class,
+		Doc: "org.apache.hadoop.yarn.server.resourcemanager.recovery.ZKRMStateStore keeps the state in the ZooKeeper of " +
+			"hadoop.zk.address, if yarn.resourcemanager.recovery.enabled is true and creel.rm.state.url is not set. " +
+			"Hadoop's ResourceManager cannot read it, nor creel Hadoop's. With Hadoop's other stores the state is in " +
+			"creel.rm.data.",
+	},
+	{
+		Key:     "yarn.resourcemanager.zk-state-store.parent-path",
+		Type:    String,
+		Default: "/rmstore",
+		Doc: "The path in ZooKeeper below which the state is. Each ResourceManager, or pair, needs its own; another " +
+			"name's state is refused.",
+	},
+	{
+		Key:     "yarn.resourcemanager.zk-max-znode-size.bytes",
+		Type:    Bytes,
+		Default: "1048576",
+		Doc:     "The size of a node in ZooKeeper, at most; creel's never exceed 512 KiB. Larger changes are several nodes.",
+	},
+	{
+		Key:     "yarn.resourcemanager.ha.automatic-failover.zk-base-path",
+		Type:    String,
+		Default: "/yarn-leader-election",
+		Doc: "The path in ZooKeeper below which a pair elects its active ResourceManager, under " +
+			"yarn.resourcemanager.cluster-id, as Hadoop's elector does.",
+	},
+	{
+		Key:  "hadoop.zk.address",
+		Type: List,
+		Doc:  "The ZooKeeper servers of the ResourceManager's state, host:port with commas. Names are resolved at the start.",
+	},
+	{
+		Key:     "hadoop.zk.timeout-ms",
+		Type:    Duration,
+		Default: "10000",
+		Doc: "The time after which ZooKeeper ends the session of a silent ResourceManager; with a pair, the standby then " +
+			"takes over. The active one answers nothing after two thirds of it.",
+	},
+	{
+		Key:     "hadoop.zk.acl",
+		Type:    String,
+		Default: "world:anyone:rwcda",
+		Doc:     "The rights at nodes in ZooKeeper, scheme:id:rights with commas, or @FILE. Creating and deleting below the root needs the fence too.",
+	},
+	{
+		Key:  "hadoop.zk.auth",
+		Type: String,
+		Doc:  "The login at ZooKeeper, digest:USER:PASSWORD with commas, or @FILE. Kerberos and TLS are not supported there.",
 	},
 	{
 		Key:     "yarn.resourcemanager.work-preserving-recovery.enabled",

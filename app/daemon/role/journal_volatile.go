@@ -30,7 +30,7 @@ func volatileJournal(dir string) string {
 // volatile returns the reason why the state does not survive, "" if it does.
 func (r *RM) volatile() string {
 	if r.shared {
-		return "" // openShared has logged what its Redis may lose
+		return "" // its opening has logged what a Redis may lose
 	}
 	return volatileJournal(r.dir)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/creelrm/creel/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/settings"
@@ -24,6 +25,9 @@ type refusal struct {
 	// refused reports whether the settings have such a value. The returned reason follows why.
 	refused func(s *settings.Settings) (bool, string)
 }
+
+// recoveryPackage has Hadoop's state stores.
+const recoveryPackage = "org.apache.hadoop.yarn.server.resourcemanager.recovery."
 
 // distributedScheduling is the key with which NodeManagers place opportunistic containers.
 const distributedScheduling = "yarn.nodemanager.distributed-scheduling.enabled"
@@ -217,14 +221,47 @@ var refusals = []refusal{
 	},
 	{
 		key: stateURL, roles: onRM, example: "redis://r:6379", with: []string{"creel.rm.data=/var/lib/creel"},
-		why:     "the place of the ResourceManager's state is not clear",
-		try:     "name one Redis, and the ResourceManager by yarn.resourcemanager.cluster-id or creel.subcluster.id",
-		refused: misplacedState,
+		why: "the place of the ResourceManager's state is not clear",
+		try: "name one place, and the ResourceManager by yarn.resourcemanager.cluster-id or creel.subcluster.id",
+		refused: func(s *settings.Settings) (bool, string) {
+			if stateKey(s) != stateURL {
+				return false, ""
+			}
+			return misplacedState(s)
+		},
+	},
+	{
+		key: storeClass, roles: onRM, example: recoveryPackage + "ZKRMStateStore",
+		with: []string{"yarn.resourcemanager.recovery.enabled=true", "yarn.resourcemanager.cluster-id=c1"},
+		why:  "the settings of the state in ZooKeeper are incomplete",
+		try:  "set hadoop.zk.address and yarn.resourcemanager.cluster-id, and no creel.rm.data",
+		refused: func(s *settings.Settings) (bool, string) {
+			if stateKey(s) != storeClass {
+				return false, ""
+			}
+			return misplacedState(s)
+		},
+	},
+	{
+		key: storeClass, roles: onRM, example: "com.example.OurStore",
+		with: []string{"yarn.resourcemanager.recovery.enabled=true", "creel.rm.data=/var/lib/creel"},
+		why:  "creel cannot run this class: the state would be in the journal on this machine alone",
+		try: "set " + recoveryPackage + "ZKRMStateStore and hadoop.zk.address, or creel.rm.state.url to a Redis; or remove " +
+			"it, and put creel.rm.data on a volume that survives the machine",
+		refused: func(s *settings.Settings) (bool, string) {
+			name := strings.TrimPrefix(s.String(storeClass), recoveryPackage)
+			known := []string{
+				"", "ZKRMStateStore", "FileSystemRMStateStore", "LeveldbRMStateStore", "MemoryRMStateStore", "NullRMStateStore",
+			}
+			return s.Bool("yarn.resourcemanager.recovery.enabled") && s.String(stateURL) == "" &&
+				!slices.Contains(known, name), ""
+		},
 	},
 	{
 		key: "yarn.resourcemanager.recovery.enabled", roles: onRM, example: "true",
 		why: "without a directory for the journal no state survives a restart",
-		try: "give one by --data DIR or creel.rm.data, or a Redis by creel.rm.state.url",
+		try: "give one by --data DIR or creel.rm.data, a Redis by creel.rm.state.url, or a ZooKeeper by " +
+			storeClass,
 		refused: func(s *settings.Settings) (bool, string) {
 			return s.Bool("yarn.resourcemanager.recovery.enabled") && !keepsState(s), ""
 		},
@@ -263,7 +300,8 @@ var refusals = []refusal{
 	{
 		key: "yarn.scheduler.configuration.store.class", roles: onRM, example: "fs",
 		why: "without a directory for the journal, changes of queues would be lost in a restart",
-		try: "give one by --data DIR or creel.rm.data, or a Redis by creel.rm.state.url, or set memory",
+		try: "give one by --data DIR or creel.rm.data, a Redis by creel.rm.state.url, or a ZooKeeper by " +
+			storeClass + ", or set memory",
 		refused: func(s *settings.Settings) (bool, string) {
 			return s.String("yarn.scheduler.configuration.store.class") == "fs" && !keepsState(s), ""
 		},

@@ -118,15 +118,15 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 	if c.RM.ClusterID == "" {
 		c.RM.ClusterID = string(id)
 	}
-	shared, err := sharedState(s, stateName(s), c.Log)
+	shared, err := sharedStateOf(s, stateName(s), c.Log)
 	if err != nil {
-		return RMConfig{}, s.Problem(stateURL, err.Error(), "")
+		return RMConfig{}, s.Problem(stateKey(s), err.Error(), "")
 	}
 	if shared != nil {
-		c.RM.State = func() (state.Log, error) { return openShared(*shared) }
+		c.RM.State = func() (state.Log, error) { return openShared(shared) }
 	}
 	if s.Bool(haEnabled) {
-		c.Pair = pairConfig(s, *shared, store)
+		c.Pair = pairConfig(s, shared, store)
 	}
 	return c, nil
 }
@@ -136,7 +136,7 @@ type RM struct {
 	daemon.Service
 	Server *server.Server
 	dir    string // of the journal, "" for none
-	shared bool   // the state is in Redis
+	shared bool   // the state is in Redis or ZooKeeper
 }
 
 // NewRM assembles a ResourceManager that is not in an HA pair: its server, its web port and, in a federation, its

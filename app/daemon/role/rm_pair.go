@@ -12,9 +12,7 @@ import (
 	"github.com/creelrm/creel/app/daemon/health"
 	"github.com/creelrm/creel/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/servlets"
-	"github.com/creelrm/creel/subcluster/rm/pair"
 	pairserver "github.com/creelrm/creel/subcluster/rm/pair/server"
-	"github.com/creelrm/creel/subcluster/rm/redisstate"
 	rmrpc "github.com/creelrm/creel/subcluster/rm/rpc"
 	"github.com/creelrm/creel/subcluster/rm/server"
 	"github.com/creelrm/creel/subcluster/rm/state"
@@ -27,7 +25,7 @@ type RMPair struct {
 	Driver *pairserver.Server
 
 	conf     RMConfig
-	follower *redisstate.Follower
+	follower state.Follower
 	active   atomic.Pointer[activeRM] // nil at the standby
 	figures  *webserver.Figures
 	bound    server.Addresses // of the two ports
@@ -58,18 +56,18 @@ func NewRMPair(c RMConfig) (_ *RMPair, err error) {
 			err = errors.Join(err, p.Close())
 		}
 	}()
-	if p.follower, err = redisstate.NewFollower(c.Pair.State); err != nil {
+	if p.follower, err = c.Pair.State.follow(); err != nil {
 		return nil, err
 	}
 	p.OnClose(p.follower.Close)
-	lease, err := redisstate.OpenLease(c.Pair.State)
+	lease, term, closeLease, err := c.Pair.State.lease(c.Pair.Pair.Lease)
 	if err != nil {
 		return nil, err
 	}
-	p.OnClose(lease.Close)
+	p.OnClose(closeLease)
+	c.Pair.Pair.Lease = term
 	p.Driver = pairserver.New(pairserver.Config{
-		Pair: c.Pair.Pair, ID: c.Pair.ID, Lease: &pairLease{lease, c.Pair.Pair.Lease}, Follow: p.follower.Follow,
-		Begin: p.begin, Log: c.Log,
+		Pair: c.Pair.Pair, ID: c.Pair.ID, Lease: lease, Follow: p.follower.Follow, Begin: p.begin, Log: c.Log,
 	})
 	p.Reload = func(ctx context.Context) error {
 		if a := p.active.Load(); a != nil {
@@ -139,26 +137,5 @@ func (p *RMPair) begin() (pairserver.Services, error) {
 func (p *RMPair) lead() (state.Log, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), storePatience)
 	defer cancel()
-	l, err := p.follower.Lead(ctx)
-	if err != nil {
-		return nil, err
-	}
-	logHealth(ctx, p.conf.Pair.State, p.follower.Health)
-	return l, nil
-}
-
-// pairLease is the lease in Redis as the pair's driver sees it.
-type pairLease struct {
-	*redisstate.Lease
-	term time.Duration
-}
-
-// Ask implements pairserver.Lease.
-func (l *pairLease) Ask(ctx context.Context, claim bool) pair.Answer {
-	ask := l.Look
-	if claim {
-		ask = func(ctx context.Context) (redisstate.Claim, error) { return l.Claim(ctx, l.term) }
-	}
-	c, err := ask(ctx)
-	return pair.Answer{Won: c.Won, Holder: c.Holder, Left: c.Left, Err: err}
+	return p.follower.Lead(ctx)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster/rm/pair"
-	"github.com/creelrm/creel/subcluster/rm/redisstate"
 )
 
 // haEnabled is the setting that makes a ResourceManager one of an HA pair.
@@ -20,7 +19,7 @@ const haEnabled = "yarn.resourcemanager.ha.enabled"
 type PairConfig struct {
 	ID    string
 	Pair  pair.Config
-	State redisstate.Config
+	State sharedState
 	Webs  map[string]string // web address of each of the pair, by id
 	// Fresh reads the settings again, for a takeover.
 	Fresh func() (RMConfig, error)
@@ -58,8 +57,11 @@ func incompletePair(s *settings.Settings) (bool, string) {
 	}
 	ids, id := s.List("yarn.resourcemanager.ha.rm-ids"), s.String("yarn.resourcemanager.ha.id")
 	switch {
-	case s.String(stateURL) == "":
-		return true, stateURL + " is not set: a pair keeps its state and its lease in Redis, ZooKeeper is not supported"
+	case !isShared(s):
+		return true, "neither " + stateURL + " is set, nor " + storeClass + " with " +
+			"yarn.resourcemanager.recovery.enabled: a pair keeps its state in Redis or ZooKeeper"
+	case inZooKeeper(s) && s.String("yarn.resourcemanager.cluster-id") == "":
+		return true, "yarn.resourcemanager.cluster-id is not set, and names the pair in ZooKeeper"
 	case rmWeb(s) != webAddress:
 		return true, "HTTPS at the web port of a pair is not supported"
 	case len(ids) < 2:
@@ -82,18 +84,15 @@ func incompletePair(s *settings.Settings) (bool, string) {
 	return false, ""
 }
 
-// tailOfPair is about the number of groups that an active one keeps for its standby: several seconds under full load.
-const tailOfPair = 4000
-
 // pairConfig reads the settings of a pair, which incompletePair has accepted.
-func pairConfig(s *settings.Settings, shared redisstate.Config, store statestore.Store) *PairConfig {
+func pairConfig(s *settings.Settings, shared sharedState, store statestore.Store) *PairConfig {
 	c := &PairConfig{
 		ID: pairID(s),
 		Pair: pair.Config{
 			Automatic: s.Bool("yarn.resourcemanager.ha.automatic-failover.enabled"),
 			Lease:     s.Duration("creel.rm.ha.lease"),
 		},
-		State: shared,
+		State: shared.ofPair(pairID(s)),
 		Webs:  map[string]string{},
 		Fresh: func() (RMConfig, error) {
 			fresh, err := s.Reload()
@@ -106,6 +105,5 @@ func pairConfig(s *settings.Settings, shared redisstate.Config, store statestore
 	for _, id := range s.List("yarn.resourcemanager.ha.rm-ids") {
 		c.Webs[id] = s.AddressOf(webAddress, id)
 	}
-	c.State.Holder, c.State.Tail = c.ID, tailOfPair
 	return c
 }

@@ -7,29 +7,48 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
+	"time"
 
 	"github.com/creelrm/creel/internal/settings"
-	"github.com/creelrm/creel/statestore"
-	"github.com/creelrm/creel/statestore/redis"
-	"github.com/creelrm/creel/subcluster/rm/redisstate"
+	pairserver "github.com/creelrm/creel/subcluster/rm/pair/server"
 	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
-// stateURL is the setting that keeps a ResourceManager's state in Redis.
-const stateURL = "creel.rm.state.url"
-
-// keepsState reports whether a ResourceManager's state survives its process.
-func keepsState(s *settings.Settings) bool {
-	return s.String("creel.rm.data") != "" || s.String(stateURL) != ""
+// sharedState is a place of a ResourceManager's state from which another host can continue it.
+type sharedState interface {
+	// place names the service, for messages.
+	place() string
+	// open makes this process the holder, and fences the previous one.
+	open(ctx context.Context) (state.Log, error)
+	// inUse returns the name of a running holder, "" if there is none.
+	inUse(ctx context.Context) (string, error)
+	// ofPair returns the same state for one of an HA pair.
+	ofPair(id string) sharedState
+	follow() (state.Follower, error)
+	// lease returns the lease of an HA pair, its term, and the function that releases its connections.
+	lease(term time.Duration) (pairserver.Lease, time.Duration, func() error, error)
 }
 
-// misplacedState reports what is wrong with the settings of a state in Redis.
+// keepsState reports whether a ResourceManager's state survives its process.
+func keepsState(s *settings.Settings) bool { return s.String("creel.rm.data") != "" || isShared(s) }
+
+// isShared reports whether the state is in Redis or ZooKeeper.
+func isShared(s *settings.Settings) bool { return s.String(stateURL) != "" || inZooKeeper(s) }
+
+// stateKey is the setting that names the place of a shared state.
+func stateKey(s *settings.Settings) string {
+	if inZooKeeper(s) {
+		return storeClass
+	}
+	return stateURL
+}
+
+// misplacedState reports what is wrong with the settings of a shared state.
 func misplacedState(s *settings.Settings) (bool, string) {
-	if s.String(stateURL) == "" {
+	if !isShared(s) {
 		return false, ""
 	}
-	_, err := sharedState(s, stateName(s), nil)
+	_, err := sharedStateOf(s, stateName(s), nil)
 	if err == nil && s.String("creel.rm.data") != "" {
 		return true, "creel.rm.data (--data) names a journal too"
 	}
@@ -39,7 +58,7 @@ func misplacedState(s *settings.Settings) (bool, string) {
 	return false, ""
 }
 
-// stateName is the name of a ResourceManager's state among all in a Redis.
+// stateName is the name of a ResourceManager's state among all in a place.
 func stateName(s *settings.Settings) string {
 	if id := s.String("creel.subcluster.id"); id != "" {
 		return id
@@ -47,65 +66,28 @@ func stateName(s *settings.Settings) string {
 	return s.String("yarn.resourcemanager.cluster-id")
 }
 
-// sharedState reads the settings of a state in Redis; nil if the state is a journal.
-func sharedState(s *settings.Settings, name string, log *slog.Logger) (*redisstate.Config, error) {
-	if s.String(stateURL) == "" {
+// sharedStateOf reads the settings of a shared state; nil if the state is a journal.
+func sharedStateOf(s *settings.Settings, name string, log *slog.Logger) (sharedState, error) {
+	if !isShared(s) {
 		return nil, nil
 	}
-	conf, err := sharedRedis(s, name, log)
-	if err != nil {
-		return nil, err
+	if name == "" {
+		return nil, fmt.Errorf("the ResourceManager has no name: set yarn.resourcemanager.cluster-id or creel.subcluster.id")
 	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "(unknown host)"
 	}
-	return &redisstate.Config{
-		Redis: conf, Name: name, Holder: fmt.Sprintf("process %d on %s", os.Getpid(), host), Log: log,
-	}, nil
+	holder := fmt.Sprintf("process %d on %s", os.Getpid(), host)
+	if inZooKeeper(s) {
+		return zooKeeperState(s, name, holder, log)
+	}
+	return redisState(s, name, holder, log)
 }
 
-// sharedRedis reads the settings of the Redis that has the state of a ResourceManager.
-func sharedRedis(s *settings.Settings, name string, log *slog.Logger) (conf redis.Config, err error) {
-	url := s.String(stateURL)
-	conf = redis.Config{
-		URL: url, Prefix: s.String("creel.store.prefix"), Timeout: s.Duration("creel.store.timeout"), Log: log,
-	}
-	switch {
-	case name == "":
-		return conf, fmt.Errorf("the ResourceManager has no name: set yarn.resourcemanager.cluster-id or creel.subcluster.id")
-	case !strings.HasPrefix(url, "redis"):
-		return conf, fmt.Errorf("it is not a Redis URL, such as redis://127.0.0.1:6379")
-	case hasPassword(url) && !s.Bool("hadoop.security.credential.clear-text-fallback"):
-		return conf, fmt.Errorf("it has a password, and hadoop.security.credential.clear-text-fallback=false forbids that")
-	}
-	conf.Password, err = storePassword(s, "creel.rm.state.password", "creel.rm.state.password-file")
-	return conf, err
-}
-
-// openShared opens a state in Redis, and fences its previous holder.
-func openShared(c redisstate.Config) (state.Log, error) {
+// openShared opens a shared state, and fences its previous holder.
+func openShared(shared sharedState) (state.Log, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), storePatience)
 	defer cancel()
-	l, err := redisstate.Open(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	logHealth(ctx, c, l.Health)
-	return l, nil
-}
-
-// logHealth logs what the Redis of a state may lose.
-func logHealth(
-	ctx context.Context, c redisstate.Config, health func(context.Context) ([]statestore.Finding, error),
-) {
-	log := c.Log
-	found, err := health(ctx)
-	if err != nil {
-		log.Warn("failed to check the Redis of the ResourceManager's state", "error", err)
-	}
-	for _, f := range found {
-		log.Warn("the Redis of the ResourceManager's state: "+f.What, "problem", f.Name, "try", f.Try)
-	}
-	log.Info("the ResourceManager's state is in Redis", "name", c.Name, "problems", len(found))
+	return shared.open(ctx)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/subcluster/rm/journal"
-	"github.com/creelrm/creel/subcluster/rm/redisstate"
 	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
@@ -19,9 +18,9 @@ import (
 // permits a journal in a directory that does not exist.
 func OpenStopped(ctx context.Context, s *settings.Settings, create bool) (l state.Log, name string, err error) {
 	if wrong, why := misplacedState(s); wrong {
-		return nil, "", s.Problem(stateURL, why, "")
+		return nil, "", s.Problem(stateKey(s), why, "")
 	}
-	if s.String(stateURL) != "" {
+	if isShared(s) {
 		return openStoppedShared(ctx, s)
 	}
 	dir := s.String("creel.rm.data")
@@ -29,7 +28,7 @@ func OpenStopped(ctx context.Context, s *settings.Settings, create bool) (l stat
 		return nil, "", &creel.Error{
 			Kind: creel.ErrInvalidRequest,
 			What: "no state is named",
-			Try:  "name a journal by --data DIR or creel.rm.data, or a Redis by creel.rm.state.url",
+			Try:  "name a journal by --data DIR or creel.rm.data, a Redis by creel.rm.state.url, or a ZooKeeper as Hadoop's",
 		}
 	}
 	if _, err := os.Stat(dir); err != nil && !create {
@@ -46,13 +45,13 @@ func OpenStopped(ctx context.Context, s *settings.Settings, create bool) (l stat
 
 func openStoppedShared(ctx context.Context, s *settings.Settings) (l state.Log, name string, err error) {
 	id := stateName(s)
-	shared, err := sharedState(s, id, slog.Default())
+	shared, err := sharedStateOf(s, id, slog.Default())
 	if err != nil {
-		return nil, "", s.Problem(stateURL, err.Error(), "")
+		return nil, "", s.Problem(stateKey(s), err.Error(), "")
 	}
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
-	holder, err := redisstate.InUse(ctx, *shared)
+	holder, err := shared.inUse(ctx)
 	if err != nil {
 		return nil, "", err
 	}
@@ -63,6 +62,6 @@ func openStoppedShared(ctx context.Context, s *settings.Settings) (l state.Log, 
 			Try:  "stop that ResourceManager, then repeat the command",
 		}
 	}
-	l, err = openShared(*shared)
-	return l, "the state of " + id + " in Redis", err
+	l, err = openShared(shared)
+	return l, "the state of " + id + " in " + shared.place(), err
 }

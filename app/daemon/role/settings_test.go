@@ -102,6 +102,10 @@ func readBy(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 
+	if _, err := RMSettings(load(append(inZooKeeperDefines, "creel.rm.data=")...), nil); err != nil {
+		t.Fatal(err)
+	}
+
 	secure := append(append(kerberosDefines(t), webDefines(t)...), "creel.store.url=memory")
 	if _, err := RMSettings(load(secure...), nil); err != nil {
 		t.Fatal(err)

@@ -310,7 +310,7 @@ func (s *Server) Lead(ctx context.Context) error {
 		return true, &creel.Error{
 			Kind: creel.ErrConflict,
 			What: fmt.Sprintf("%s did not become active", s.cfg.ID),
-			Why:  "the lease is held by " + cmp.Or(s.machine.Leader(), "no process, or Redis does not answer"),
+			Why:  "the lease is held by " + cmp.Or(s.machine.Leader(), "no process, or its store does not answer"),
 			Try:  "make the active one standby first",
 		}
 	})
