@@ -22,7 +22,7 @@ func TestDaemonsStopAtSafetySettings(t *testing.T) {
 		{"rm", "yarn.resourcemanager.application-https.policy=STRICT", "yarn.fail-fast=true"},
 		{"rm", "yarn.acl.enabled=true", "hadoop.http.rest-csrf.enabled=true"},
 		{"router", "hadoop.http.filter.initializers=com.example.Ours", "hadoop.http.header.X-Ours=a"},
-		{"router", "hadoop.security.credential.provider.path=kms://http@keys:9600/kms", "hadoop.zk.auth=digest:rm:word"},
+		{"router", "hadoop.security.credential.provider.path=kms://http@keys:9600/kms", "hadoop.http.rest-csrf.enabled=true"},
 		{"router", "hadoop.security.saslproperties.resolver.class=com.example.Ours", "yarn.router.keytab.file=/keytab"},
 		{"proxy", "hadoop.security.impersonation.provider.class=com.example.Ours", "yarn.fail-fast=true"},
 		{"rebalancer", "hadoop.ssl.require.client.cert=true", "hadoop.http.rest-csrf.enabled=true"},

@@ -23,7 +23,7 @@ import (
 	"github.com/creelrm/creel/statestore/redis/redistest"
 )
 
-// creelPair are two processes of creel's ResourceManager over one Redis.
+// creelPair are two processes of creel's ResourceManager over one shared state.
 type creelPair struct {
 	rms  [2]*Creel
 	conf hadoop.Conf // for clients and nodes
@@ -32,6 +32,12 @@ type creelPair struct {
 func startPair(t *testing.T, automatic bool) *creelPair {
 	t.Helper()
 	redis := redistest.Start(t, "--appendonly", "yes")
+	return startPairOver(t, automatic, hadoop.Conf{"creel.rm.state.url": redis.URL(), "creel.rm.ha.lease": "3s"})
+}
+
+// startPairOver starts a pair with the settings of its state.
+func startPairOver(t *testing.T, automatic bool, shared hadoop.Conf) *creelPair {
+	t.Helper()
 	p := &creelPair{conf: hadoop.Conf{
 		"yarn.resourcemanager.ha.enabled":                    "true",
 		"yarn.resourcemanager.ha.rm-ids":                     "rm1,rm2",
@@ -49,11 +55,9 @@ func startPair(t *testing.T, automatic bool) *creelPair {
 	}
 	for i := range p.rms {
 		id := "rm" + strconv.Itoa(i+1)
-		p.rms[i] = Start(t, Options{Name: id, Volatile: true, Addresses: at[i], Conf: p.conf.With(hadoop.Conf{
+		p.rms[i] = Start(t, Options{Name: id, Volatile: true, Addresses: at[i], Conf: p.conf.With(shared, hadoop.Conf{
 			"yarn.resourcemanager.ha.id":            id,
 			"yarn.resourcemanager.recovery.enabled": "true",
-			"creel.rm.state.url":                    redis.URL(),
-			"creel.rm.ha.lease":                     "3s",
 		})})
 		if i == 0 && automatic {
 			p.await(t, 0)
@@ -114,7 +118,12 @@ func lines(file string) int {
 // Hadoop's distributed shell runs on Hadoop's NodeManager while the active ResourceManager is killed. Client, AM and
 // node find the other one, and no container ends before its time.
 func TestShellOutlivesTheActiveResourceManager(t *testing.T) {
-	p := startPair(t, true)
+	shellOutlives(t, startPair(t, true))
+}
+
+// shellOutlives kills the active one of a pair under Hadoop's distributed shell.
+func shellOutlives(t *testing.T, p *creelPair) {
+	t.Helper()
 	hadoop.StartNM(t, hadoop.NM{RM: p.rms[0].Addresses, Conf: p.conf})
 	shell := hadoop.Client{Conf: p.conf}.Setup(t)
 	if out := shell.Run(t, hadoop.RMAdminCLI, "-getAllServiceState").OK(t).Stdout; !strings.Contains(out, "active") ||
@@ -133,7 +142,7 @@ func TestShellOutlivesTheActiveResourceManager(t *testing.T) {
 	p.rms[0].Kill9()
 	killed := time.Now()
 	p.await(t, 1)
-	t.Logf("the standby is active %v after the kill, with a lease of 3 s", time.Since(killed).Round(time.Millisecond))
+	t.Logf("the standby is active %v after the kill", time.Since(killed).Round(time.Millisecond))
 	if err := os.WriteFile(end, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +166,12 @@ func TestShellOutlivesTheActiveResourceManager(t *testing.T) {
 // The active one is stopped, as on a host that hangs. The other takes over with all applications. The first resumes, and
 // answers nothing: it is a standby that sends clients to the other.
 func TestPausedActiveResumesAsStandby(t *testing.T) {
-	p := startPair(t, true)
+	pausedActiveResumes(t, startPair(t, true), 0)
+}
+
+// pausedActiveResumes stops the active one for at least some time, and then kills its successor.
+func pausedActiveResumes(t *testing.T, p *creelPair, pause time.Duration) {
+	t.Helper()
 	at1, at2 := p.stage(t, 0), p.stage(t, 1)
 	known := []*pb.ApplicationIdProto{at1.submit("one", nil), at1.submit("two", nil)}
 	if status, header, _ := p.get(t, 1, "/ws/v1/cluster/apps?states=ACCEPTED"); status != http.StatusTemporaryRedirect ||
@@ -172,6 +186,7 @@ func TestPausedActiveResumesAsStandby(t *testing.T) {
 	}
 
 	p.rms[0].Signal(syscall.SIGSTOP)
+	resume := time.After(pause)
 	p.await(t, 1)
 	known = append(known, at2.submit("three", nil))
 	for i, name := range []string{"one", "two", "three"} {
@@ -179,6 +194,7 @@ func TestPausedActiveResumesAsStandby(t *testing.T) {
 			t.Errorf("%v is %q, want %q", known[i], got, name)
 		}
 	}
+	<-resume
 	p.rms[0].Signal(syscall.SIGCONT)
 	_, err = at1.user().GetApplicationReport(t.Context(), &pb.GetApplicationReportRequestProto{ApplicationId: known[0]})
 	if err == nil {

@@ -85,7 +85,8 @@ func keepsInZooKeeper(s *Settings) bool {
 
 // recoversFromDisk reports whether the state is wanted after a restart, and is only on this machine.
 func recoversFromDisk(s *Settings, _ string) bool {
-	return s.Bool("yarn.resourcemanager.recovery.enabled") && s.String("creel.rm.state.url") == "" && !keepsInZooKeeper(s)
+	return s.Bool("yarn.resourcemanager.recovery.enabled") && s.String("creel.rm.state.url") == "" &&
+		!keepsInZooKeeper(s)
 }
 
 // ignoredRows are all rows. Rows without effect on the start are last.

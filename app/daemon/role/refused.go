@@ -251,7 +251,8 @@ var refusals = []refusal{
 		refused: func(s *settings.Settings) (bool, string) {
 			name := strings.TrimPrefix(s.String(storeClass), recoveryPackage)
 			known := []string{
-				"", "ZKRMStateStore", "FileSystemRMStateStore", "LeveldbRMStateStore", "MemoryRMStateStore", "NullRMStateStore",
+				"", "ZKRMStateStore", "FileSystemRMStateStore", "LeveldbRMStateStore", "MemoryRMStateStore",
+				"NullRMStateStore",
 			}
 			return s.Bool("yarn.resourcemanager.recovery.enabled") && s.String(stateURL) == "" &&
 				!slices.Contains(known, name), ""

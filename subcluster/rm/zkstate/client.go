@@ -68,7 +68,8 @@ func connect(s Servers) (tree, error) {
 		}
 		return &stream{Conn: conn, patience: s.Timeout, timeout: &c.timeout}, nil
 	}
-	conn, _, err := zk.Connect(s.Addresses, s.Timeout, zk.WithDialer(dial), zk.WithLogger(logger{s.Log}), zk.WithLogInfo(false))
+	conn, _, err := zk.Connect(s.Addresses, s.Timeout,
+		zk.WithDialer(dial), zk.WithLogger(logger{s.Log}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("address of ZooKeeper: %w", err)
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package zkstate is a ResourceManager's state in ZooKeeper: it survives the ResourceManager's host, and another host can
-// continue it. It implements the contract of package state. It also has the elector of an HA pair.
+// Package zkstate is a ResourceManager's state in ZooKeeper: it survives the ResourceManager's host, and another host
+// can continue it. It implements the contract of package state. It also has the elector of an HA pair.
 //
 // # Nodes
 //
@@ -23,9 +23,9 @@
 // is larger than a request to ZooKeeper may be. The transaction of ZooKeeper that creates the last of them also raises
 // the number in CreelState, so a group is visible as a whole or not at all.
 //
-// The nodes are a log: the entries are the result of all operations in their order. The holder has a copy of the entries
-// in memory. When nodes are many, or half of their bytes are outdated, the next group repeats the live entries of the
-// oldest nodes, and deletes these nodes.
+// The nodes are a log: the entries are the result of all operations in their order. The holder has a copy of the
+// entries in memory. When nodes are many, or half of their bytes are outdated, the next group repeats the live entries
+// of the oldest nodes, and deletes these nodes.
 //
 // # Fencing
 //

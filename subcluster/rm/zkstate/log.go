@@ -142,8 +142,8 @@ func (l *Log) makeNodes(ctx context.Context) error {
 	return err
 }
 
-// becomeHolder writes this process's name, and notes the version of CreelState. A repetition counts twice, which does no
-// harm.
+// becomeHolder writes this process's name, and notes the version of CreelState. A repetition counts twice, which does
+// no harm.
 func (l *Log) becomeHolder(ctx context.Context) error {
 	h, stat, err := headOf(ctx, l.tree, l.paths)
 	if err != nil {

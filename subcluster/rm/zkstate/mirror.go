@@ -23,7 +23,8 @@ type limits struct {
 
 // standard leaves room in a request, which ZooKeeper limits to 1 MiB.
 var standard = limits{
-	nodeBytes: 512 << 10, slackBytes: 1 << 20, manyNodes: 1000, smallNode: 64 << 10, repeatBytes: 128 << 10, repeatGroups: 200,
+	nodeBytes: 512 << 10, slackBytes: 1 << 20, manyNodes: 1000, smallNode: 64 << 10, repeatBytes: 128 << 10,
+	repeatGroups: 200,
 }
 
 // The first byte of a node of the log.

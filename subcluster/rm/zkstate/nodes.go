@@ -61,8 +61,8 @@ func headOf(ctx context.Context, t tree, p paths) (h head, stat *zk.Stat, err er
 	return h, stat, nil
 }
 
-// ownVersion is the value of RMVersionNode: a message with a major and a minor version. Hadoop's ResourceManager ends at
-// a major version that is not its own, which is 1, and so does not start with a state that it cannot read.
+// ownVersion is the value of RMVersionNode: a message with a major and a minor version. Hadoop's ResourceManager ends
+// at a major version that is not its own, which is 1, and so does not start with a state that it cannot read.
 var ownVersion = versionMessage(1001, 0)
 
 func versionMessage(major, minor uint64) []byte {
