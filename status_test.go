@@ -104,7 +104,7 @@ var features = []feature{
 	{"ResourceManager", "HA pairs of creel's ResourceManagers, by ZooKeeper or a lease in Redis: takeover, `yarn rmadmin`, redirects", partial,
 		"no pair with Hadoop's ResourceManager, no HTTPS",
 		[]string{"e2e/rm.TestShellOutlivesTheActiveOverZooKeeper", "e2e/rm.TestPausedActiveIsFencedOverZooKeeper",
-			"e2e/rm.TestKilledZooKeeperLosesNoSubmission",
+			"e2e/rm.TestKilledZooKeeperLosesNoSubmission", "e2e/rm.TestElectsAgainstHadoopsResourceManager",
 			"e2e/rm.TestShellOutlivesTheActiveResourceManager", "e2e/rm.TestPausedActiveResumesAsStandby",
 			"e2e/rm.TestAdministratorSwitchesThePair", "subcluster/rm/pair.TestTwoNeverLeadTogether"}},
 	{"ResourceManager", "CapacityScheduler and FairScheduler, with Hadoop's shares, limits and placement rules", partial,

@@ -35,24 +35,31 @@ func startPair(t *testing.T, automatic bool) *creelPair {
 	return startPairOver(t, automatic, hadoop.Conf{"creel.rm.state.url": redis.URL(), "creel.rm.ha.lease": "3s"})
 }
 
-// startPairOver starts a pair with the settings of its state.
-func startPairOver(t *testing.T, automatic bool, shared hadoop.Conf) *creelPair {
+// pairConf returns the settings of a pair for clients and nodes, and the addresses of both.
+func pairConf(t *testing.T, automatic bool) (conf hadoop.Conf, at [2]hadoop.Addresses) {
 	t.Helper()
-	p := &creelPair{conf: hadoop.Conf{
+	conf = hadoop.Conf{
 		"yarn.resourcemanager.ha.enabled":                    "true",
 		"yarn.resourcemanager.ha.rm-ids":                     "rm1,rm2",
 		"yarn.resourcemanager.ha.automatic-failover.enabled": strconv.FormatBool(automatic),
 		"yarn.resourcemanager.cluster-id":                    "pair",
-	}}
-	var at [2]hadoop.Addresses
+	}
 	for i := range at {
 		for _, a := range []*string{&at[i].Client, &at[i].Scheduler, &at[i].Tracker, &at[i].Admin, &at[i].Web} {
 			*a = process.FreeAddress(t, "127.0.0.1")
 		}
 		for key, address := range at[i].Conf() {
-			p.conf[key+".rm"+strconv.Itoa(i+1)] = address
+			conf[key+".rm"+strconv.Itoa(i+1)] = address
 		}
 	}
+	return conf, at
+}
+
+// startPairOver starts a pair with the settings of its state.
+func startPairOver(t *testing.T, automatic bool, shared hadoop.Conf) *creelPair {
+	t.Helper()
+	conf, at := pairConf(t, automatic)
+	p := &creelPair{conf: conf}
 	for i := range p.rms {
 		id := "rm" + strconv.Itoa(i+1)
 		p.rms[i] = Start(t, Options{Name: id, Volatile: true, Addresses: at[i], Conf: p.conf.With(shared, hadoop.Conf{

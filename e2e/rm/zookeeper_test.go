@@ -37,6 +37,39 @@ func TestPausedActiveIsFencedOverZooKeeper(t *testing.T) {
 	pausedActiveResumes(t, startPairOver(t, true, overZooKeeper(zk)), 30*time.Second)
 }
 
+// A ResourceManager of Hadoop and one of creel elect by the same nodes: each is standby while the other leads, and
+// takes the lock after it. They share no state.
+func TestElectsAgainstHadoopsResourceManager(t *testing.T) {
+	_, zk := hadoop.StartZooKeeper(t)
+	conf, at := pairConf(t, true)
+	own := conf.With(overZooKeeper(zk), hadoop.Conf{"yarn.resourcemanager.ha.id": "rm1"})
+	creel := Start(t, Options{Name: "rm1", Volatile: true, Addresses: at[0], Conf: own})
+	p := &creelPair{rms: [2]*Creel{creel}, conf: conf}
+	p.await(t, 0)
+	other := hadoop.StartRM(t, hadoop.RM{Name: "rm2", NoWait: true, Conf: conf.With(hadoop.Conf{
+		"yarn.resourcemanager.ha.id": "rm2",
+		"hadoop.zk.address":          zk,
+		"hadoop.zk.timeout-ms":       "5000",
+	})})
+	client := hadoop.Client{Conf: conf}.Setup(t)
+	await := func(state string) {
+		t.Helper()
+		other.Await(t, "Hadoop's "+state, func() bool {
+			return strings.HasPrefix(client.Run(t, hadoop.RMAdminCLI, "-getServiceState", "rm2").Stdout, state)
+		})
+	}
+	await("standby")
+	creel.Kill9()
+	await("active")
+	creel.Restart(t)
+	creel.Await(t, "a redirect to Hadoop's", func() bool {
+		_, header, _ := p.get(t, 0, "/ws/v1/cluster/metrics")
+		return header.Get("Location") == "http://"+at[1].Web+"/ws/v1/cluster/metrics"
+	})
+	other.Stop()
+	p.await(t, 0)
+}
+
 // ZooKeeper is killed while clients submit, and starts again. The submissions wait, and each acknowledged one is in the
 // state. The sessions last longer than the restart, so the active one remains active.
 func TestKilledZooKeeperLosesNoSubmission(t *testing.T) {
