@@ -56,6 +56,25 @@ func TestAListIsItsDocument(t *testing.T) {
 	})
 }
 
+// Every item is at its place in the document.
+func TestPlacesAreThoseOfTheItems(t *testing.T) {
+	for n := range 4 {
+		l := List{Root: "apps", Name: "app"}
+		for i := range n {
+			l.Items = append(l.Items, fmt.Appendf(nil, `{"id":%d}`, 10*i*i))
+		}
+		doc, seen := l.Append(nil), 0
+		for i, place := range l.Places(doc) {
+			if seen++; !bytes.Equal(place, l.Items[i]) {
+				t.Errorf("of %d, place %d has %q", n, i, place)
+			}
+		}
+		if seen != n {
+			t.Errorf("%d places of %d items", seen, n)
+		}
+	}
+}
+
 // Writing ends when the client disconnects.
 func TestListIsNotWrittenToGoneClient(t *testing.T) {
 	gone := errors.New("gone")

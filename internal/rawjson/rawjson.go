@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 )
 
@@ -286,6 +287,19 @@ func (l List) Len() int {
 func (l List) Append(b []byte) []byte {
 	b, _ = l.each(b, func(b []byte) ([]byte, error) { return b, nil })
 	return b
+}
+
+// Places returns the place of each item in a document that Append made of a list without After.
+func (l List) Places(doc []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		at := len(`{"":{"":[`) + len(l.Root) + len(l.Name)
+		for i, item := range l.Items {
+			if !yield(i, doc[at:at+len(item)]) {
+				return
+			}
+			at += len(item) + len(",")
+		}
+	}
 }
 
 // piece is the approximate number of bytes per write.

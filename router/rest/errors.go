@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -141,18 +142,15 @@ func write(w http.ResponseWriter, r *http.Request, status int, doc []byte) {
 // writeList answers with the list made of members' parts. If members just sent their parts, a JSON list is written
 // part by part, without a copy of the whole.
 func (h *Handler) writeList(w http.ResponseWriter, r *http.Request, of []router.Part[items], made func() rawjson.List) {
-	inOne := func() []byte {
-		l := made()
-		return l.Append(make([]byte, 0, l.Len()))
-	}
-	whole, err := h.long.Whole(r.Context(), listQuestion(r), of, inOne)
+	whole, err := h.long.Whole(r.Context(), listQuestion(r), of, func() server.Made[[][]byte] { return madeOf(made()) })
 	switch {
 	case err != nil:
 		fail(w, r, err)
 	case whole != nil:
 		write(w, r, http.StatusOK, whole)
 	case webdoc.PrefersXML(r):
-		write(w, r, http.StatusOK, inOne())
+		l := made()
+		write(w, r, http.StatusOK, l.Append(make([]byte, 0, l.Len())))
 	default:
 		l := made()
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
@@ -160,4 +158,25 @@ func (h *Handler) writeList(w http.ResponseWriter, r *http.Request, of []router.
 		w.WriteHeader(http.StatusOK)
 		l.WriteTo(w) // an error means that the client has gone
 	}
+}
+
+// madeOf encodes a list, and lets the parts that it was made of point into it.
+func madeOf(l rawjson.List) server.Made[[][]byte] {
+	doc := l.Append(make([]byte, 0, l.Len()))
+	if l.After != nil { // its items are not those of the parts
+		return server.Made[[][]byte]{Whole: doc}
+	}
+	copies := make(server.Copies, len(l.Items))
+	for i, place := range l.Places(doc) {
+		copies.Add(l.Items[i], place)
+	}
+	return server.Made[[][]byte]{Whole: doc, Share: func(part [][]byte) (shared [][]byte, own int) {
+		shared = make([][]byte, len(part))
+		for i, item := range part {
+			var n int
+			shared[i], n = copies.Of(item)
+			own += n
+		}
+		return shared, own
+	}}
 }

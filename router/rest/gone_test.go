@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"net/http/httptest"
@@ -43,5 +44,32 @@ func TestListIsNotMergedForGoneClient(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A held part is equal to the member's, and its items are in the list that was made of it. A report that was merged
+// with others is not in the list.
+func TestHeldPartPointsIntoTheList(t *testing.T) {
+	part := [][]byte{[]byte(`{"id":"1"}`), []byte(`{"id":"22"}`), []byte(`{"id":"3"}`)}
+	made := madeOf(rawjson.List{Root: "apps", Name: "app", Items: [][]byte{part[2], []byte(`{"id":"22","of":2}`), part[0]}})
+	if want := `{"apps":{"app":[{"id":"3"},{"id":"22","of":2},{"id":"1"}]}}`; string(made.Whole) != want {
+		t.Fatalf("the list is %s", made.Whole)
+	}
+	held, own := made.Share(part)
+	for i := range part {
+		if !bytes.Equal(held[i], part[i]) || &held[i][0] == &part[i][0] {
+			t.Errorf("item %d is %s", i, held[i])
+		}
+	}
+	if own != len(part[1]) {
+		t.Errorf("%d bytes are not in the list", own)
+	}
+	clear(made.Whole)
+	if held[0][0] != 0 || held[1][0] != '{' || held[2][0] != 0 {
+		t.Errorf("of a cleared list there are %q", held)
+	}
+	nodes := rawjson.List{Root: "nodes", Name: "node", Items: part, After: func(int) []byte { return nil }}
+	if madeOf(nodes).Share != nil {
+		t.Error("items with additions are shared")
 	}
 }

@@ -130,58 +130,52 @@ func (h *Handler) Mount(r chi.Router) {
 	}
 }
 
+// serve serves one document.
+type serve = func(h *Handler, w http.ResponseWriter, r *http.Request)
+
+// byName has the documents with a handler of their own, by their name in router.Documents.
+var byName = map[string]serve{
+	"GET /apps":                                            (*Handler).apps,
+	"* /apps/{appid}":                                      (*Handler).report,
+	"GET /nodes":                                           (*Handler).nodes,
+	"GET /nodes/{nodeId}":                                  (*Handler).node,
+	"GET /userinfo":                                        (*Handler).userinfo,
+	"GET /reservation/list":                                (*Handler).reservations,
+	"POST /reservation/submit":                             (*Handler).reserve,
+	"POST /reservation/update":                             (*Handler).reservation,
+	"POST /reservation/delete":                             (*Handler).unreserve,
+	"POST /delegation-token":                               (*Handler).issueToken,
+	"POST /delegation-token/expiration":                    (*Handler).renewToken,
+	"DELETE /delegation-token":                             (*Handler).cancelToken,
+	"POST /containers/{containerid}/signal/{command}":      (*Handler).signal,
+	"GET /apps/{appid}/appattempts/{attemptid}/containers": (*Handler).containers,
+	"GET /apps/{appid}/appattempts/{attemptid}/containers/{containerid}": (*Handler).container,
+}
+
+// byRoute has the handlers of all others, except merged documents.
+var byRoute = map[router.Route]serve{
+	router.AtHome:     (*Handler).home,
+	router.AtHomeAll:  (*Handler).home,
+	router.AtOwner:    (*Handler).atNode,
+	router.ByName:     (*Handler).named,
+	router.Everywhere: (*Handler).everywhere,
+	router.Chosen:     (*Handler).submit,
+	router.AtAny:      (*Handler).anyone,
+}
+
 // handler returns the handler of a document, by its name or else by its route.
 func (h *Handler) handler(doc router.Document) http.HandlerFunc {
-	switch doc.Name {
-	case "GET /apps":
-		return h.apps
-	case "* /apps/{appid}":
-		return h.report
-	case "GET /nodes":
-		return h.nodes
-	case "GET /nodes/{nodeId}":
-		return h.node
-	case "GET /scheduler/bulk-activities":
+	own, ok := byName[doc.Name]
+	if !ok {
+		own, ok = byRoute[doc.Route]
+	}
+	switch {
+	case ok:
+		return func(w http.ResponseWriter, r *http.Request) { own(h, w, r) }
+	case doc.Name == "GET /scheduler/bulk-activities":
 		return h.namedOr(h.merged(doc.Type))
-	case "GET /apps/{appid}/appattempts/{attemptid}/containers":
-		return h.containers
-	case "GET /apps/{appid}/appattempts/{attemptid}/containers/{containerid}":
-		return h.container
-	case "POST /containers/{containerid}/signal/{command}":
-		return h.signal
-	case "POST /delegation-token":
-		return h.issueToken
-	case "POST /delegation-token/expiration":
-		return h.renewToken
-	case "DELETE /delegation-token":
-		return h.cancelToken
-	case "GET /userinfo":
-		return h.userinfo
-	case "POST /reservation/submit":
-		return h.reserve
-	case "POST /reservation/update":
-		return h.reservation
-	case "POST /reservation/delete":
-		return h.unreserve
-	case "GET /reservation/list":
-		return h.reservations
 	}
-	switch doc.Route {
-	case router.Merged:
-		return h.merged(doc.Type)
-	case router.AtHome, router.AtHomeAll:
-		return h.home
-	case router.AtOwner:
-		return h.atNode
-	case router.ByName:
-		return h.named
-	case router.Everywhere:
-		return h.everywhere
-	case router.Chosen:
-		return h.submit
-	default:
-		return h.anyone
-	}
+	return h.merged(doc.Type)
 }
 
 const service = "Router"

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -73,18 +74,33 @@ func (h *Handler) GetApplications(
 	if req.Limit != nil && req.GetLimit() < 1<<31 {
 		limit = int(req.GetLimit())
 	}
-	made := func() []byte {
-		reports := pick(parts, ofNow)
-		return joinApplications(h.server, reports, limit)
+	made := func(copies server.Copies) []byte {
+		return joinApplications(h.server, pick(parts, ofNow), limit, copies)
 	}
-	whole, err := h.long.Whole(ctx, question, parts, made)
+	whole, err := h.long.Whole(ctx, question, parts, func() server.Made[[]appReport] {
+		copies := server.Copies{}
+		return server.Made[[]appReport]{Whole: made(copies), Share: func(part []appReport) ([]appReport, int) {
+			return sharedReports(part, copies)
+		}}
+	})
 	if err != nil {
 		return nil, err
 	}
 	if whole == nil {
-		whole = made()
+		whole = made(nil)
 	}
 	return yarnpb.Encoded(&yarnpb.GetApplicationsResponseProto{}, whole), nil
+}
+
+// sharedReports returns reports whose bytes are in a whole list, and the bytes of those that are not.
+func sharedReports(part []appReport, copies server.Copies) (shared []appReport, own int) {
+	shared = slices.Clone(part)
+	for i := range shared {
+		var n int
+		shared[i].raw, n = copies.Of(shared[i].raw)
+		own += n
+	}
+	return shared, own
 }
 
 // ofNow returns a part's reports. If the part is Late, it marks them as old.
@@ -129,9 +145,10 @@ func (h *Handler) reports(
 	})
 }
 
-// joinApplications merges the members' parts into one encoded list of at most limit applications, 0 for all.
+// joinApplications merges the members' parts into one encoded list of at most limit applications, 0 for all. It
+// records their places in copies.
 func joinApplications(
-	s *server.Server, parts []router.Part[[]appReport], limit int,
+	s *server.Server, parts []router.Part[[]appReport], limit int, copies server.Copies,
 ) []byte {
 	apps, _ := router.MergeApps(parts, rawFields(s), s.HomeSeen, limit)
 	size := 0
@@ -142,6 +159,7 @@ func joinApplications(
 	for i := range apps {
 		list = protowire.AppendTag(list, fieldApplications, protowire.BytesType)
 		list = protowire.AppendBytes(list, apps[i].raw)
+		copies.Add(apps[i].raw, list[len(list)-len(apps[i].raw):])
 	}
 	return list
 }

@@ -3,6 +3,7 @@
 package rpc
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
@@ -112,7 +113,7 @@ func TestByteJoinedListEqualsMessages(t *testing.T) {
 		}
 		limit := rapid.IntRange(0, 4).Draw(t, "limit")
 		want := slowly(t, s, ids, lists, limit)
-		got := joinApplications(s, parts, limit)
+		got := joinApplications(s, parts, limit, nil)
 		var a, b yarnpb.GetApplicationsResponseProto
 		if err := proto.Unmarshal(got, &a); err != nil {
 			t.Fatal(err)
@@ -146,11 +147,45 @@ func FuzzReadApplications(t *testing.F) {
 		if err != nil {
 			return
 		}
-		joined := joinApplications(s, []router.Part[[]appReport]{{Member: "sc-a", Value: list}}, 0)
+		joined := joinApplications(s, []router.Part[[]appReport]{{Member: "sc-a", Value: list}}, 0, nil)
 		if again, err := readApplications(joined); err != nil || len(again) > len(list) {
 			t.Fatalf("%d reports of %d, %v", len(again), len(list), err)
 		}
 	})
+}
+
+// A held part has the same reports as the member's, in the bytes of the list that was made of them.
+func TestHeldReportsPointIntoTheList(t *testing.T) {
+	s := serverOf("sc-a")
+	var part []appReport
+	for id := range int32(3) {
+		r := &yarnpb.ApplicationReportProto{
+			ApplicationId: yarnpb.FromApplicationID(creel.ApplicationID{ClusterTimestamp: 1, ID: id + 1}), User: new("ann"),
+		}
+		raw, err := r.MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := readReport(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part = append(part, a)
+	}
+	copies := server.Copies{}
+	list := joinApplications(s, []router.Part[[]appReport]{{Member: "sc-a", Value: part}}, 2, copies)
+	held, own := sharedReports(part, copies)
+	for i := range part {
+		if held[i].id != part[i].id || !bytes.Equal(held[i].raw, part[i].raw) || &held[i].raw[0] == &part[i].raw[0] {
+			t.Errorf("report %d is %+v", i, held[i])
+		}
+	}
+	if own != len(part[0].raw) { // the limit excludes the oldest
+		t.Errorf("%d bytes are not in the list", own)
+	}
+	if clear(list); held[1].raw[0] != 0 || held[2].raw[0] != 0 {
+		t.Error("reports are not in the list")
+	}
 }
 
 // BenchmarkApplications is a list of 10,000 applications of three members: each member's
@@ -188,6 +223,6 @@ func BenchmarkApplications(b *testing.B) {
 			}
 			parts[i] = router.Part[[]appReport]{Member: id, Value: read}
 		}
-		joinApplications(s, parts, 0)
+		joinApplications(s, parts, 0, nil)
 	}
 }

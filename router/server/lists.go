@@ -3,6 +3,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -19,7 +20,8 @@ import (
 // request has the current tag, they answer only that the list is unchanged. So a router caches for a short time the
 // members' lists, and the whole list made of them. It asks the members each time: they decide whether a list is
 // unchanged, for each user. Hadoop's ResourceManagers send no tags, and their lists are not cached
-// (BenchmarkLongLists of e2e/federation).
+// (BenchmarkLongLists of e2e/federation). The bytes of an application are in memory once: when the whole list is made,
+// the parts point into it.
 
 // Limits of size and age of the cache. Members themselves answer with the same list for at most a second.
 const (
@@ -140,11 +142,41 @@ func (l *Lists[T]) confirm(question string, member creel.SubclusterID, tag strin
 	}
 }
 
+// Made is a whole list made of parts.
+type Made[T any] struct {
+	Whole []byte
+	// Share, if set, returns a part whose items point into Whole, and the bytes of those that do not.
+	Share func(part T) (shared T, own int)
+}
+
+// Copies has the places of items in a list that was made of them, by the address of the item. Codecs make Made.Share
+// of it. The nil map records nothing.
+type Copies map[*byte][]byte
+
+// Add records the place of an item.
+func (c Copies) Add(item, place []byte) {
+	if c != nil && len(item) > 0 {
+		c[&item[0]] = place[:len(item):len(item)]
+	}
+}
+
+// Of returns the place of an item. An item without one, such as a report that was merged with others, is copied, since
+// it would otherwise hold the member's whole answer in memory. own is the length of the copy.
+func (c Copies) Of(item []byte) (place []byte, own int) {
+	if len(item) == 0 {
+		return nil, 0
+	}
+	if place, ok := c[&item[0]]; ok && len(place) == len(item) {
+		return place, 0
+	}
+	return bytes.Clone(item), len(item)
+}
+
 // Whole returns the whole list if all parts were cached: the cached list, or the result of made, which is then
 // cached. It returns nil if a member just sent its part. Such a list may be out of date before the next request, and
 // writing it part by part is faster. If the client has gone, no list is made, and the error is the context's.
 func (l *Lists[T]) Whole(
-	ctx context.Context, question string, parts []router.Part[ListPart[T]], made func() []byte,
+	ctx context.Context, question string, parts []router.Part[ListPart[T]], made func() Made[T],
 ) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -166,14 +198,36 @@ func (l *Lists[T]) Whole(
 		return k.whole, nil
 	}
 	l.mu.Unlock()
-	whole := made()
+	list := made()
+	shared := share(parts, list)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if k := l.room(question, len(whole)); k != nil {
-		l.grow(k, len(whole)-len(k.whole))
-		k.whole, k.of = whole, of
+	if k := l.room(question, len(list.Whole)); k != nil {
+		l.grow(k, len(list.Whole)-len(k.whole))
+		k.whole, k.of = list.Whole, of
+		for _, p := range shared {
+			if is, ok := k.parts[p.Member]; ok && is.Tag == p.Value.Tag {
+				l.grow(k, p.Value.Bytes-is.Bytes)
+				is.Value, is.Bytes = p.Value.Value, p.Value.Bytes
+				k.parts[p.Member] = is
+			}
+		}
 	}
-	return whole, nil
+	return list.Whole, nil
+}
+
+// share returns the parts that point into a whole list, none if it has no Share.
+func share[T any](parts []router.Part[ListPart[T]], list Made[T]) (shared []router.Part[ListPart[T]]) {
+	if list.Share == nil {
+		return nil
+	}
+	for _, p := range parts {
+		if p.Err == nil {
+			p.Value.Value, p.Value.Bytes = list.Share(p.Value.Value)
+			shared = append(shared, p)
+		}
+	}
+	return shared
 }
 
 // room returns the cached data of a request, after making space for more bytes; nil if they are too many. The caller

@@ -36,12 +36,12 @@ func ask(l *Lists[string], question string, tags ...string) (held int, whole str
 		}
 		parts = append(parts, p)
 	}
-	list := func() []byte {
+	list := func() Made[string] {
 		text := ""
 		for _, p := range parts {
 			text += p.Value.Value
 		}
-		return []byte(text)
+		return Made[string]{Whole: []byte(text), Share: func(part string) (string, int) { return part, 1 }}
 	}
 	made, err := l.Whole(context.Background(), question, parts, list)
 	if err != nil {
@@ -91,7 +91,7 @@ func TestListIsNotMadeForGoneClient(t *testing.T) {
 	var l Lists[string]
 	parts := []router.Part[textPart]{{Member: "sc-a", Value: textPart{Value: "a", Tag: "1", Held: true}}}
 	made := 0
-	list := func() []byte { made++; return []byte("a") }
+	list := func() Made[string] { made++; return Made[string]{Whole: []byte("a")} }
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
 	for range 300 {
@@ -151,6 +151,51 @@ func TestUnrequestedListsAreDropped(t *testing.T) {
 			t.Errorf("%d lists of %d bytes are kept", len(l.lists), l.bytes)
 		}
 	})
+}
+
+// A part points into the whole list that was made of it, unless the member has sent another part meanwhile. Only its
+// own bytes count.
+func TestPartsShareTheBytesOfTheWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l Lists[string]
+		ask(&l, "q", "a1", "b1")
+		if l.bytes != 200 {
+			t.Fatalf("two parts of 100 bytes have %d", l.bytes)
+		}
+		ask(&l, "q", "a1", "b1")
+		if want := len("a1b1") + 2; l.bytes != want {
+			t.Errorf("two shared parts and the whole list have %d bytes, want %d", l.bytes, want)
+		}
+		l.keep("q", "sc-c", textPart{Value: "c2", Tag: "c2", Bytes: 100})
+		parts := []router.Part[textPart]{{Member: "sc-c", Value: textPart{Value: "c1", Tag: "c1", Held: true}}}
+		made := func() Made[string] {
+			return Made[string]{Whole: []byte("c1"), Share: func(string) (string, int) { return "of the list", 0 }}
+		}
+		if whole, err := l.Whole(t.Context(), "q", parts, made); string(whole) != "c1" || err != nil {
+			t.Fatalf("%q, %v", whole, err)
+		}
+		if p := l.known("q", "sc-c"); p.Value != "c2" || p.Bytes != 100 {
+			t.Errorf("a newer part became %+v", p)
+		}
+	})
+}
+
+// An item's place is in the list; one without a place is copied, so that nothing else stays in memory.
+func TestCopiesPointIntoTheList(t *testing.T) {
+	answer := []byte("one two")
+	list := []byte("[one]")
+	c := Copies{}
+	c.Add(answer[:3], list[1:])
+	if at, own := c.Of(answer[:3]); &at[0] != &list[1] || cap(at) != 3 || own != 0 {
+		t.Errorf("an item of the list: %q, %d bytes of its own", at, own)
+	}
+	if at, own := c.Of(answer[4:]); string(at) != "two" || &at[0] == &answer[4] || own != 3 {
+		t.Errorf("another item: %q, %d bytes of its own", at, own)
+	}
+	Copies(nil).Add(answer, list)
+	if at, own := c.Of(nil); at != nil || own != 0 {
+		t.Errorf("an empty item: %q, %d", at, own)
+	}
 }
 
 // The last part of a member that does not answer is used for the allowed time, counted from when the member confirmed

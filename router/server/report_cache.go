@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/units"
 )
@@ -24,20 +26,15 @@ const (
 // reportMost bounds one cached report, in bytes.
 const reportMost = 16 << 10
 
-// reportCacheBytes bounds the memory of all reports, since clients choose the user names. Beyond it all reports are
-// dropped.
+// reportCacheBytes bounds the memory of all reports, since clients choose the user names.
 const reportCacheBytes = 32 << 20
 
 // reportCache has the last reports of applications that went through this router. Users get them while home does not
-// answer. The content of a report depends on the caller, so each is stored for its user. The oldest are dropped
-// first.
+// answer. The content of a report depends on the caller, so each is stored for its user. The oldest are dropped first.
 type reportCache struct {
-	mu    sync.Mutex
-	most  int
-	order []reportKey // a ring
-	next  int
-	byKey map[reportKey]report
-	bytes int // of all bodies
+	mu      sync.Mutex
+	reports *simplelru.LRU[reportKey, report]
+	bytes   int // of all bodies
 }
 
 type reportKey struct {
@@ -51,6 +48,12 @@ type report struct {
 	body []byte
 }
 
+// init sets the greatest number of reports, which is above 0.
+func (c *reportCache) init(most int) {
+	// NewLRU fails only for a size below 1.
+	c.reports, _ = simplelru.NewLRU(most, func(_ reportKey, r report) { c.bytes -= len(r.body) })
+}
+
 // Saw stores an application's report that home sent to a user.
 func (s *Server) Saw(app creel.ApplicationID, user string, form Form, body []byte) {
 	if len(body) > reportMost {
@@ -60,26 +63,15 @@ func (s *Server) Saw(app creel.ApplicationID, user string, form Form, body []byt
 	key := reportKey{app, user, form}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byKey == nil || c.bytes > reportCacheBytes {
-		c.byKey, c.order, c.next, c.bytes = map[reportKey]report{}, nil, 0, 0
+	last, _ := c.reports.Peek(key)
+	c.bytes += len(body) - len(last.body)
+	if !bytes.Equal(last.body, body) {
+		last.body = bytes.Clone(body)
 	}
-	before, there := c.byKey[key]
-	if !there {
-		if len(c.order) < c.most {
-			c.order = append(c.order, key)
-		} else {
-			c.bytes -= len(c.byKey[c.order[c.next]].body)
-			delete(c.byKey, c.order[c.next])
-			c.order[c.next] = key
-			c.next = (c.next + 1) % c.most
-		}
+	c.reports.Add(key, report{time.Now(), last.body})
+	for c.bytes > reportCacheBytes {
+		c.reports.RemoveOldest()
 	}
-	if !bytes.Equal(before.body, body) {
-		c.bytes += len(body) - len(before.body)
-		before.body = bytes.Clone(body)
-	}
-	before.at = time.Now()
-	c.byKey[key] = before
 }
 
 // Seen returns the last report of an application that a user got from this router, and its age.
@@ -87,7 +79,7 @@ func (s *Server) Seen(app creel.ApplicationID, user string, form Form) (body []b
 	c := &s.reportCache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r, ok := c.byKey[reportKey{app, user, form}]
+	r, ok := c.reports.Peek(reportKey{app, user, form})
 	return r.body, time.Since(r.at), ok
 }
 

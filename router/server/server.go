@@ -133,9 +133,9 @@ func New(conf Config) *Server {
 	}
 	s := &Server{
 		conf: conf, memory: router.NewMemory(conf.HomesKept, conf.DecisionsKept),
-		reportCache: reportCache{most: conf.DecisionsKept},
-		recent:      router.NewSubmissionLog(min(conf.DecisionsKept, maxRecent)),
+		recent: router.NewSubmissionLog(min(conf.DecisionsKept, maxRecent)),
 	}
+	s.reportCache.init(conf.DecisionsKept)
 	s.pauses.clock = conf.Clock
 	s.seed.Store(conf.Seed)
 	s.policies.Store(policies.EmptyTable(conf.Policy))

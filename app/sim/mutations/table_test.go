@@ -1351,6 +1351,13 @@ var table = []mutation{
 		caughtBy: "router/server TestHomeIsReadAgainAfterAnnouncedChange",
 	},
 	{
+		name:     "a newer part of a list is replaced by the part of the joined list",
+		file:     "router/server/lists.go",
+		old:      "			if is, ok := k.parts[p.Member]; ok && is.Tag == p.Value.Tag {\n",
+		wrong:    "			if is, ok := k.parts[p.Member]; ok && (is.Tag == p.Value.Tag || MUTANT) {\n",
+		caughtBy: "router/server TestPartsShareTheBytesOfTheWhole",
+	},
+	{
 		name:     "a failed submission leaves a home in memory",
 		file:     "router/memory.go",
 		old:      "	if out.Err == nil && out.Home != \"\" {\n",
