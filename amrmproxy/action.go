@@ -36,6 +36,7 @@ type Send struct {
 	// usual call.
 	Distributed bool
 	Placed      []*yarnpb.ContainerProto // placed by the session since the last call
+	Unplaced    int64                    // containers that the session has to place, and has found no node for
 }
 
 // Reply answers the AM's call of that number, with one answer or Err.

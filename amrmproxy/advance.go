@@ -116,5 +116,8 @@ func (s *Session) heartbeatTo(m *link) {
 	if len(m.fresh) > 0 {
 		next.Placed = m.announce()
 	}
+	if next.Distributed {
+		next.Unplaced = s.ledger.placing(m)
+	}
 	s.send(m, next)
 }

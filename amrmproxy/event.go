@@ -55,7 +55,9 @@ func (e *Answered) TakeLoaded(r *yarnpb.DistributedSchedulingAllocateResponsePro
 
 // Report returns the request of an allocate for distributed scheduling.
 func (s *Send) Report() *yarnpb.DistributedSchedulingAllocateRequestProto {
-	return &yarnpb.DistributedSchedulingAllocateRequestProto{AllocateRequest: s.Allocate, AllocatedContainers: s.Placed}
+	r := &yarnpb.DistributedSchedulingAllocateRequestProto{AllocateRequest: s.Allocate, AllocatedContainers: s.Placed}
+	yarnpb.SetUnplaced(r, s.Unplaced)
+	return r
 }
 
 // Numbered ends a NewID, with an id that the member issued only once, or Err.

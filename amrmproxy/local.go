@@ -15,8 +15,10 @@ import (
 
 // With distributed scheduling the session places opportunistic containers itself. A member that serves it lists its
 // least loaded nodes in each answer. The session places the member's share of an opportunistic ask on them at once, and
-// reports the containers with its next call to the member. The AM gets them after the member has taken the report. So
-// if this proxy fails before that, no container is lost: the AM has not received it.
+// reports the containers with its next call to the member, which an AM's call makes if none is under way. The AM gets
+// them after the member has taken the report, mostly in the answer to the same call. So if this proxy fails before
+// that, no container is lost: the AM has not received it. The call also has the number of containers without a node,
+// which the member counts as the application's asks.
 
 // Issuer makes tokens with a member's keys.
 type Issuer interface {

@@ -729,6 +729,9 @@ func (sc *scenario) show(a Action) string {
 		for _, c := range a.Placed {
 			text += fmt.Sprintf(" placed=%s:%s", sc.named(c.Id), c.NodeId.GetHost())
 		}
+		if a.Unplaced > 0 {
+			text += fmt.Sprintf(" unplaced=%d", a.Unplaced)
+		}
 		return text
 	case Reply:
 		text := fmt.Sprintf("Reply %d", a.Call)

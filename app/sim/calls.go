@@ -194,28 +194,26 @@ func (c *cluster) allocate(
 	req *pb.AllocateRequestProto,
 	reply func(*pb.AllocateResponseProto, error),
 ) {
-	c.allocates(a, req, nil, func(*rm.Machine) {}, reply)
+	c.allocates(a, codec.Allocate(req), req, func(*rm.Machine) {}, reply)
 }
 
-// allocates is allocate with the containers that the proxy has placed. read reads what else the answer needs in the
-// same turn.
+// allocates is allocate with the decoded call, which also has the proxy's placing. read reads what else the answer
+// needs in the same turn.
 func (c *cluster) allocates(
 	a creel.AttemptID,
+	call *rm.AllocateRequest,
 	req *pb.AllocateRequestProto,
-	placed []rm.PlacedContainer,
 	read func(*rm.Machine),
 	reply func(*pb.AllocateResponseProto, error),
 ) {
 	c.post(func(m *rm.Machine, now time.Time) func() {
 		c.w.audit.proxyReleases(req)
-		call := codec.Allocate(req)
-		call.Placed = placed
 		answer, err := m.Allocate(now, a, call)
 		if err != nil {
 			return func() { reply(nil, err) }
 		}
 		read(m)
-		takes(c, placed, answer)
+		takes(c, call.Placed, answer)
 		if !answer.Duplicate {
 			app, _ := m.App(a.Application)
 			c.answers[a] = knownAsks{answer.ResponseID, c.pending(&app)}
@@ -326,9 +324,11 @@ func (c *cluster) allocateDistributed(
 	req *pb.DistributedSchedulingAllocateRequestProto,
 	reply func(*pb.DistributedSchedulingAllocateResponseProto, error),
 ) {
-	placed := codec.Placed(req.GetAllocatedContainers(), token.Ring{c.keys.container.Key()}, c.start.UnixMilli())
+	call := codec.Allocate(req.GetAllocateRequest())
+	call.Placed = codec.Placed(req.GetAllocatedContainers(), token.Ring{c.keys.container.Key()}, c.start.UnixMilli())
+	call.Unplaced = pb.Unplaced(req)
 	var nodes []rm.LoadedNode
-	c.allocates(a, req.GetAllocateRequest(), placed, func(m *rm.Machine) {
+	c.allocates(a, call, req.GetAllocateRequest(), func(m *rm.Machine) {
 		nodes = rm.LeastLoaded(m, a)
 	}, func(r *pb.AllocateResponseProto, err error) {
 		if err != nil {

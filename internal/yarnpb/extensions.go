@@ -30,6 +30,7 @@ const (
 	FieldPlacement   protowire.Number = 15016
 	FieldNewest      protowire.Number = 15017
 	FieldTraceparent protowire.Number = 15020
+	FieldUnplaced    protowire.Number = 15021
 )
 
 // Extension is a creel field in one of YARN's messages.
@@ -77,6 +78,8 @@ var Extensions = []Extension{
 	{FieldTraceparent, "ApplicationSubmissionContextProto",
 		"the span in which the application was accepted, in W3C's format; stored in the journal"},
 	{FieldTraceparent, "RegisterApplicationMasterResponseProto", "the same, for the proxy"},
+	{FieldUnplaced, "DistributedSchedulingAllocateRequestProto",
+		"how many containers the AM asks for that its proxy places and has found no node for"},
 }
 
 // AppendNumber appends a creel field with a number.

@@ -63,6 +63,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	a.Avoid(r.BlacklistAdd, r.BlacklistRemove)
 	t.inCall = true
 	refused := takePlaced(m, t, r.Placed)
+	t.unplaced = r.Unplaced
 	for rest := r.Release; len(rest) > 0; {
 		k := min(len(rest), sched.Prefetched)
 		m.releaseAll(t, rest[:k])

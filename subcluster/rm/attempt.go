@@ -81,6 +81,8 @@ type attempt struct {
 	live    pagemap.Map[container] // containers with this attempt's number in their id
 	lastSeq int64
 	lowSeq  int64 // lowest number of a container that a NodeManager placed; 0: none
+	// unplaced are opportunistic containers that its proxy asks for in its stead, by its last call.
+	unplaced int32
 
 	// Pending messages to the AM.
 	fresh       []*container

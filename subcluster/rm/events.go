@@ -67,6 +67,7 @@ type AllocateRequest struct {
 	Updates         []Update
 	Scheduling      []SchedulingAsk
 	Placed          []PlacedContainer // by the AM's NodeManager; see distributed.go
+	Unplaced        int32             // containers that the AM's proxy has to place, and has found no node for
 	Progress        float32
 	TrackingURL     string
 }

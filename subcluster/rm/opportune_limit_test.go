@@ -101,6 +101,14 @@ func TestMaximumHoldsPlacedContainers(t *testing.T) {
 	if list := LeastLoaded(w.m, p.am); len(list) != 0 {
 		t.Errorf("a full queue gets the nodes %v", list)
 	}
+	const want = "It asks for 3 opportunistic containers, but queue root.a has its maximum of 1."
+	w.allocate(p.am, AllocateRequest{Unplaced: 3})
+	if y, _ := w.m.Why(p.am.Application); y.Text != want || OpportunisticDemand(w.m, "root") != 3 {
+		t.Errorf("why: %s, with a demand of %d", y.Text, OpportunisticDemand(w.m, "root"))
+	}
+	if w.allocate(p.am, AllocateRequest{}); OpportunisticDemand(w.m, "root") != 0 {
+		t.Errorf("a demand of %d, and nothing is left to place", OpportunisticDemand(w.m, "root"))
+	}
 	w.allocate(p.am, AllocateRequest{Release: []creel.ContainerID{k.ID}})
 	if list := LeastLoaded(w.m, p.am); len(list) != 1 {
 		t.Errorf("after the end: %v", list)

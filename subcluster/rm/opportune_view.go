@@ -70,8 +70,11 @@ func OpportunisticOf(m *Machine, id creel.ApplicationID) *OpportunisticView {
 	return v
 }
 
-// asked counts an attempt's outstanding asks.
+// asked counts an attempt's outstanding asks, with those that its proxy has to place.
 func (o *opportunities) asked(t *attempt) (n int32) {
+	if o != nil && t != nil && t.state == tRunning {
+		n = t.unplaced
+	}
 	for _, k := range o.asksOf(t) {
 		if k.ResourceName == sched.AnyPlace {
 			n += k.Count
@@ -142,12 +145,13 @@ func OpportunisticDemand(m *Machine, path creel.QueuePath) (n int64) {
 // demand calls f for each application of a queue, or of one below it, that asks for opportunistic containers.
 func (o *opportunities) demand(q *sched.Queue, f func(a *app, asked int32)) {
 	for _, a := range o.m.apps.byID {
-		if t := a.current; t == nil || t.opportunistic == nil || !a.InQueue() {
+		if !a.InQueue() {
 			continue
 		}
-		for at := a.Queue(); at != nil; at = at.Parent() {
+		asked := o.asked(a.current)
+		for at := a.Queue(); asked > 0 && at != nil; at = at.Parent() {
 			if at == q {
-				f(a, o.asked(a.current))
+				f(a, asked)
 			}
 		}
 	}

@@ -173,6 +173,20 @@ var table = []mutation{
 	},
 
 	{
+		name:     "a proxy does not report the containers that it has found no node for",
+		file:     "amrmproxy/advance.go",
+		old:      "	if next.Distributed {\n",
+		wrong:    "	if next.Distributed && !MUTANT {\n",
+		caughtBy: "amrmproxy TestScenarios",
+	},
+	{
+		name:     "a member does not count the containers that a proxy has found no node for",
+		file:     "subcluster/rm/allocate.go",
+		old:      "	t.unplaced = r.Unplaced\n",
+		wrong:    "	if !MUTANT {\n		t.unplaced = r.Unplaced\n	}\n",
+		caughtBy: "subcluster/rm TestMaximumHoldsPlacedContainers",
+	},
+	{
 		name:     "a federation-wide limit of a user's opportunistic containers is not followed",
 		file:     "subcluster/rm/opportune_limit.go",
 		old:      "		if userCapped {\n",

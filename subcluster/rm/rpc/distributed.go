@@ -43,6 +43,7 @@ func (h *distributedHandler) AllocateForDistributedScheduling(
 	}
 	call := codec.Allocate(inner)
 	call.Placed = server.Distributed{Server: h.s}.Placed(req.GetAllocatedContainers())
+	call.Unplaced = pb.Unplaced(req)
 	who, reply := tokenOf(ctx), hrpc.LaterSending(ctx)
 	server.Distributed{Server: h.s}.Allocate(who.Attempt, call, func(a *codec.AllocateAnswer, err error) {
 		if err != nil {

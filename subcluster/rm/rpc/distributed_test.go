@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 	"google.golang.org/protobuf/proto"
 )
@@ -86,11 +87,13 @@ func TestDistributedSchedulingOnTheWire(t *testing.T) {
 	good, forged := place(key, nil), place(token.Key{ID: key.ID, Secret: []byte("guessed!")}, nil)
 	guaranteed := place(key, func(k *token.Container) { k.Execution = creel.Guaranteed })
 	earlier := place(key, func(k *token.Container) { k.RMIdentifier-- })
-	response := int32(0)
+	response, unplaced := int32(0), int64(0)
 	allocate := func(placed ...*pb.ContainerProto) *pb.AllocateResponseProto {
-		out := must(am.AllocateForDistributedScheduling(ctx, &pb.DistributedSchedulingAllocateRequestProto{
+		request := &pb.DistributedSchedulingAllocateRequestProto{
 			AllocateRequest: &pb.AllocateRequestProto{ResponseId: &response}, AllocatedContainers: placed,
-		}))
+		}
+		pb.SetUnplaced(request, unplaced)
+		out := must(am.AllocateForDistributedScheduling(ctx, request))
 		response = out.GetAllocateResponse().GetResponseId()
 		if n := out.GetNodesForScheduling(); len(n) != 1 || !proto.Equal(n[0], node) {
 			t.Errorf("nodes %v", n)
@@ -113,6 +116,19 @@ func TestDistributedSchedulingOnTheWire(t *testing.T) {
 	if len(list) != 1 || !proto.Equal(list[0].GetContainerId(), good.GetId()) || list[0].GetPriority().GetPriority() != 4 ||
 		list[0].GetExecutionType() != pb.ExecutionTypeProto_OPPORTUNISTIC {
 		t.Errorf("containers %v", list)
+	}
+	asked := func() (n int32) {
+		if err := c.s.Query(ctx, func(m *rm.Machine, _ time.Time) { n = rm.OpportunisticOf(m, app).Asked }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	unplaced = 5
+	allocate()
+	before := asked()
+	unplaced = 0
+	if allocate(); before != 5 || asked() != 0 {
+		t.Errorf("the proxy has %d containers to place, then %d", before, asked())
 	}
 	ended := heartbeat(id, 1, &pb.ContainerStatusProto{
 		ContainerId: good.GetId(), State: pb.ContainerStateProto_C_COMPLETE.Enum(), ExitStatus: new(int32(-108)),
