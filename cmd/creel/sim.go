@@ -517,7 +517,7 @@ func (f *simFlags) tell(out io.Writer, r simRun, always bool) bool {
 			fmt.Fprintf(out, "lost grants   %s\n", sim.Counts(n))
 		}
 		printOpportunistic(out, &r.result.Opportunistic)
-		printOvercommit(out, r.result.Overcommit)
+		printOvercommit(out, f.overcommit, r.result)
 		printInvariants(out, r.result)
 	}
 	if r.result.Good() {

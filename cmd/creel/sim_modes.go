@@ -21,12 +21,7 @@ func (f *simFlags) runModes(out io.Writer) error {
 		return usage(errors.New("--log, --summary and --repeat are of one run: give --overcommit one mode"))
 	}
 	good := true
-	head := []string{
-		"MODE", "CORES-RUN", "CORES-USED", "MEMORY-USED", "LOOKS", "ABOVE", "LENT", "PROMOTED", "FOR-USE", "FOR-ROOM",
-		"CORES-LOST", "WAIT-P50", "WAIT-P99",
-	}
-	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join(head, "\t"))
+	t := newModesTable(out)
 	for mode := range strings.SplitSeq(f.overcommit, ",") {
 		one := *f
 		one.overcommit = mode
@@ -34,10 +29,10 @@ func (f *simFlags) runModes(out io.Writer) error {
 		if r.err != nil {
 			return usage(r.err)
 		}
-		fmt.Fprintln(t, strings.Join(append([]string{mode}, overcommitRow(r.result)...), "\t"))
+		t.add(mode, r.result)
 		good = one.tell(out, r, false) && good
 	}
-	if err := t.Flush(); err != nil {
+	if err := t.to.Flush(); err != nil {
 		return err
 	}
 	if !good {
@@ -59,28 +54,37 @@ func knownModes(list string) bool {
 // part is a fraction as a percentage.
 func part(a, b int64) string { return fmt.Sprintf("%.1f%%", 100*float64(a)/float64(max(b, 1))) }
 
-// overcommitRow is the line of a run without its mode.
-func overcommitRow(r *sim.Result) []string {
+// modesTable has a row for each mode: its gain and its cost.
+type modesTable struct{ to *tabwriter.Writer }
+
+func newModesTable(out io.Writer) modesTable {
+	head := []string{
+		"MODE", "CORES-RUN", "CORES-USED", "MEMORY-USED", "LOOKS", "ABOVE", "LENT", "PROMOTED", "FOR-USE", "FOR-ROOM",
+		"CORES-LOST", "WAIT-P50", "WAIT-P99",
+	}
+	t := modesTable{tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)}
+	fmt.Fprintln(t.to, strings.Join(head, "\t"))
+	return t
+}
+
+func (t modesTable) add(mode string, r *sim.Result) {
 	o := r.Overcommit
 	n := &o.Nodes
 	count := func(v int64) string { return fmt.Sprint(v) }
 	wait := func(q float64) string { return sim.Quantile(r.Waits, q).Round(100 * time.Millisecond).String() }
-	return []string{
-		part(n.Run.MilliCores, n.Size.MilliCores), part(n.Use.MilliCores, n.Size.MilliCores),
+	fmt.Fprintln(t.to, strings.Join([]string{
+		mode, part(n.Run.MilliCores, n.Size.MilliCores), part(n.Use.MilliCores, n.Size.MilliCores),
 		part(n.Use.MemoryMB, n.Size.MemoryMB), count(n.Count), count(n.Above), count(o.Lent), count(o.Promoted),
 		count(o.ForUse), count(o.ForRoom), part(int64(o.CoresLost), int64(o.Cores)), wait(0.5), wait(0.99),
-	}
+	}, "\t"))
 }
 
-// printOvercommit prints the gain and the cost of lending, if nodes measured their use.
-func printOvercommit(out io.Writer, o *overcommit.Result) {
-	if o == nil {
+// printOvercommit prints the table of one mode, if nodes measured their use.
+func printOvercommit(out io.Writer, mode string, r *sim.Result) {
+	if r.Overcommit == nil {
 		return
 	}
-	n := &o.Nodes
-	fmt.Fprintf(out, "overcommit    %s of cores run, %s used, %s of memory used; above the node at %d of %d looks; "+
-		"%d lent, %d of them promoted, %d killed for use, %d for room, %s of the run time of cores lost\n",
-		part(n.Run.MilliCores, n.Size.MilliCores), part(n.Use.MilliCores, n.Size.MilliCores),
-		part(n.Use.MemoryMB, n.Size.MemoryMB), n.Above, n.Count, o.Lent, o.Promoted, o.ForUse, o.ForRoom,
-		part(int64(o.CoresLost), int64(o.Cores)))
+	t := newModesTable(out)
+	t.add(mode, r)
+	_ = t.to.Flush() // out fails for the lines below, too
 }
