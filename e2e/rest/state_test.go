@@ -54,6 +54,9 @@ type node struct {
 	response int32
 	cpu      float32 // processors in use, 2
 	next     int64   // ms to the next heartbeat, by the last response
+
+	queue      pb.OpportunisticContainersStatusProto // of the next report
+	containers []*pb.ContainerStatusProto
 }
 
 func newSystem(t *testing.T, name string, p *process.Process, a hadoop.Addresses) *system {
@@ -126,7 +129,8 @@ func (s *system) status(n *node) *pb.NodeStatusProto {
 		},
 		ContainersUtilization:         use(1000, 2000, 0.5),
 		NodeUtilization:               use(4096, 8192, cmp.Or(n.cpu, 2)),
-		OpportunisticContainersStatus: &pb.OpportunisticContainersStatusProto{},
+		OpportunisticContainersStatus: n.queue.CloneVT(),
+		ContainersStatuses:            n.containers,
 	}
 }
 

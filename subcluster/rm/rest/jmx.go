@@ -114,13 +114,14 @@ func (h *Handler) schedulerBean(v *rm.ClusterView, now time.Time) servlets.Bean 
 	return b
 }
 
-// opportunisticBean counts opportunistic containers. Hadoop's counter of released ones has all containers.
+// opportunisticBean counts opportunistic containers. As in Hadoop, a demotion counts as a grant, and a promotion as a
+// release.
 func opportunisticBean(v *rm.OpportunisticCounts) servlets.Bean {
 	b := servlets.Metrics(service, "OpportunisticSchedulerMetrics", "yarn")
 	b.Set("tag.OpportunisticSchedulerMetrics", "ResourceManager")
 	b.Set("AllocatedOContainers", v.Containers)
-	b.Set("AggregateOContainersAllocated", v.Granted)
-	b.Set("AggregateOContainersReleased", v.Released)
+	b.Set("AggregateOContainersAllocated", v.Granted+v.Demoted)
+	b.Set("AggregateOContainersReleased", v.Released+v.Promoted)
 	b.Set("AggregateNodeLocalOContainersAllocated", v.NodeLocal)
 	b.Set("AggregateRackLocalOContainersAllocated", v.OnRack)
 	b.Set("AggregateOffSwitchOContainersAllocated", v.Elsewhere)
