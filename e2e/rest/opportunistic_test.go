@@ -35,15 +35,8 @@ type opportunisticState struct {
 // ResourceManager.
 func TestOpportunisticDocuments(t *testing.T) {
 	conf := patient.With(hadoop.Conf{
-		"yarn.resourcemanager.opportunistic-container-allocation.enabled":              "true",
-		"yarn.resourcemanager.nm-container-queuing.sorting-nodes-interval-ms":          "100",
-		"yarn.resourcemanager.nodemanagers.heartbeat-interval-ms":                      "100",
-		"yarn.resourcemanager.nm-container-queuing.queue-limit-stdev":                  "1.0",
-		"yarn.resourcemanager.opportunistic-container-allocation.nodes-used":           "3",
-		"yarn.resourcemanager.nm-container-queuing.min-queue-length":                   "5",
-		"yarn.resourcemanager.nm-container-queuing.max-queue-length":                   "15",
-		"yarn.resourcemanager.nm-container-queuing.load-comparator":                    "QUEUE_LENGTH",
-		"yarn.resourcemanager.opportunistic.max.container-allocation.per.am.heartbeat": "-1",
+		"yarn.resourcemanager.opportunistic-container-allocation.enabled":     "true",
+		"yarn.resourcemanager.nm-container-queuing.sorting-nodes-interval-ms": "100",
 	})
 	theirRM := hadoop.StartRM(t, hadoop.RM{Conf: conf})
 	ourRM := rm.Start(t, rm.Options{Volatile: true, Conf: conf})
