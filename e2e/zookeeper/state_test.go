@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "20"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) // package process has a goroutine from its start
+	os.Exit(m.Run())
 }
 
 var parents atomic.Int64
@@ -55,6 +56,7 @@ func deployment(address string, check time.Duration) statetest.Deployment {
 
 func TestServerKeepsTheContract(t *testing.T) {
 	_, address := hadoop.StartZooKeeper(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // the server's
 	statetest.Run(t, func(*testing.T) statetest.Deployment { return deployment(address, time.Hour) })
 }
 
