@@ -164,6 +164,7 @@ var rules = map[string]rule{
 		imports: []string{"internal/sockwait", "internal/ratelog", "internal/username", "internal/workerpool"},
 	},
 	"internal/username":         {pure: true},
+	"internal/impersonation":    {imports: []string{".", "internal/httpguard"}},
 	"internal/kerberos":         {imports: []string{"internal/gssapi"}},
 	"internal/kerberos/webauth": {imports: []string{"internal/gssapi", "internal/kerberos", "internal/spnego"}},
 	"internal/kerberos/rpcauth": {imports: []string{"internal/gssapi", "internal/hrpc", "internal/kerberos"}},
@@ -219,7 +220,14 @@ var rules = map[string]rule{
 	"subcluster/remote": {
 		imports: []string{
 			".", "subcluster", "subcluster/failover", "internal/pauseclock", "internal/hrpc", data, "internal/yarnrpc",
-			"internal/token", "internal/network", "internal/webdoc",
+			"internal/token", "internal/network", "internal/webdoc", "subcluster/login",
+		},
+	},
+	// The login of routers and proxies at members.
+	"subcluster/login": {
+		imports: []string{
+			"internal/gssapi", "internal/hrpc", "internal/httpguard", "internal/kerberos", "internal/kerberos/rpcauth",
+			"internal/kerberos/webauth", "internal/query",
 		},
 	},
 	"subcluster/failover":   {pure: true, imports: []string{"."}},
@@ -240,6 +248,7 @@ var rules = map[string]rule{
 		imports: []string{
 			"internal/username",
 			"internal/httpguard",
+			"internal/impersonation",
 			"internal/pauseclock",
 			"internal/groups",
 			".",
@@ -311,8 +320,8 @@ var rules = map[string]rule{
 	},
 	"amrmproxy/remote": {
 		imports: []string{
-			".", "subcluster", "subcluster/failover", "amrmproxy/server", "internal/pauseclock", "internal/hrpc", data,
-			"internal/yarnrpc",
+			".", "subcluster", "subcluster/failover", "subcluster/login", "amrmproxy/server", "internal/pauseclock",
+			"internal/hrpc", data, "internal/yarnrpc",
 		},
 	},
 	"amrmproxy/stored": {pure: true, imports: []string{".", "statestore", "amrmproxy"}},

@@ -22,13 +22,14 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/failover"
+	"github.com/creelrm/creel/subcluster/login"
 )
 
 // Remote implements server.Members and amrmproxy.Clients.
 type Remote struct {
 	client *hrpc.Client
 	view   func() *subcluster.View
-	proxy  string // user of this proxy if it impersonates users; "": calls name the owner directly
+	login  login.Login // of the calls that submit and kill UAMs
 	clock  *pauseclock.Clock
 
 	mu    sync.Mutex
@@ -47,16 +48,15 @@ type peer struct {
 	at        time.Time
 }
 
-// New returns a Remote that calls members at the addresses in the view. impersonator, if not "", is the user that
-// submits and kills UAMs on behalf of their owners (hadoop.proxyuser.*). Otherwise calls name the owner;
-// ResourceManagers without Kerberos accept that. The clock distinguishes pauses of this process from a member's
-// silence; nil: pauses are ignored. Close the Remote after use.
-func New(view func() *subcluster.View, impersonator string, clock *pauseclock.Clock, cfg hrpc.ClientConfig) *Remote {
+// New returns a Remote that calls members at the addresses in the view. as submits and kills UAMs on behalf of their
+// owners (hadoop.proxyuser.*). The clock distinguishes pauses of this process from a member's silence; nil: pauses are
+// ignored. Close the Remote after use.
+func New(view func() *subcluster.View, as login.Login, clock *pauseclock.Clock, cfg hrpc.ClientConfig) *Remote {
 	cfg.KindOf = yarnrpc.KindOf
 	return &Remote{
 		client: hrpc.NewClient(cfg),
 		view:   view,
-		proxy:  impersonator,
+		login:  as,
 		clock:  clock,
 		peers:  map[creel.AttemptID]map[creel.SubclusterID]*peer{},
 		pairs:  map[creel.SubclusterID]*failover.Pair{},
@@ -97,7 +97,7 @@ func (r *Remote) to(to server.To) (*peer, error) {
 	p := of[to.Member]
 	if p == nil || p.addresses != a.Scheduler || p.token != string(to.Credential.Identifier) {
 		p = &peer{addresses: a.Scheduler, token: string(to.Credential.Identifier), pair: r.pairOf(to.Member)}
-		login := hrpc.Login{User: to.Attempt.String(), Credential: to.Credential}
+		login := hrpc.Login{User: to.Attempt.String(), Credential: r.protected(to.Credential)}
 		for _, host := range failover.Hosts(a.Scheduler) {
 			p.hosts = append(p.hosts, yarnrpc.NewApplicationMasterProtocolClient(r.client, host, login))
 			p.placing = append(p.placing, yarnrpc.NewDistributedSchedulingAMProtocolClient(r.client, host, login))
@@ -106,6 +106,17 @@ func (r *Remote) to(to server.To) (*peer, error) {
 	}
 	p.at = time.Now()
 	return p, nil
+}
+
+// protected returns a token with the protections of this proxy's connections. Without Kerberos the member decides.
+func (r *Remote) protected(token *hrpc.Credential) *hrpc.Credential {
+	accepts := r.login.Accepts()
+	if accepts == nil {
+		return token
+	}
+	out := *token
+	out.Protections = accepts
+	return &out
 }
 
 // peersOf returns the clients of an attempt. The caller may change them, and must have the lock.
@@ -281,17 +292,13 @@ func (r *Remote) clients(
 	if err != nil {
 		return err
 	}
-	login := hrpc.Login{User: user}
-	if r.proxy != "" && r.proxy != user {
-		login.RealUser = r.proxy
-	}
 	return r.ask(ctx, member, a.Client, repeat, func(host string) error {
-		return do(yarnrpc.NewApplicationClientProtocolClient(r.client, host, login))
+		return do(yarnrpc.NewApplicationClientProtocolClient(r.client, host, r.login.RPC(host, user)))
 	})
 }
 
 // as returns the user of a call, also when the owner is unknown.
-func (r *Remote) as(user string) string { return cmp.Or(user, r.proxy, "yarn") }
+func (r *Remote) as(user string) string { return cmp.Or(user, r.login.User, "yarn") }
 
 // NewID implements amrmproxy.Clients.
 func (r *Remote) NewID(ctx context.Context, member creel.SubclusterID, user string) (creel.ApplicationID, error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/login"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -106,7 +107,7 @@ func viewOf(pair []*rm) func() *subcluster.View {
 // there at once, at both ports; the AM that has logged in through us finds it too.
 func TestAttemptsFollowActiveResourceManager(t *testing.T) {
 	pair := []*rm{startRM(t), startRM(t)}
-	r := New(viewOf(pair), "proxy", nil, hrpc.ClientConfig{})
+	r := New(viewOf(pair), login.Login{User: "proxy"}, nil, hrpc.ClientConfig{})
 	defer r.Close()
 	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
 	allocate := func(attempt int32) error {
@@ -148,7 +149,7 @@ func TestAttemptsFollowActiveResourceManager(t *testing.T) {
 // first of the pair hangs. clock may be nil.
 func throughUs(t *testing.T, pair []*rm, clock *pauseclock.Clock) (allocate func() error, logins *atomic.Int64) {
 	t.Helper()
-	r := New(viewOf(pair), "proxy", clock, hrpc.ClientConfig{})
+	r := New(viewOf(pair), login.Login{User: "proxy"}, clock, hrpc.ClientConfig{})
 	var now atomic.Pointer[hrpc.RelayedLogin]
 	logins = new(atomic.Int64)
 	proxy := listen(t, hrpc.Config{
@@ -228,7 +229,7 @@ func TestAMLoginSurvivesOwnPause(t *testing.T) {
 func TestEndedLoginIsNotStored(t *testing.T) {
 	pair := []*rm{startRM(t), startRM(t)}
 	pair[0].active.Store(true)
-	r := New(viewOf(pair), "proxy", nil, hrpc.ClientConfig{})
+	r := New(viewOf(pair), login.Login{User: "proxy"}, nil, hrpc.ClientConfig{})
 	defer r.Close()
 	attempt := creel.AttemptID{Application: creel.ApplicationID{ClusterTimestamp: 1, ID: 1}, Attempt: 1}
 	var logins [2]*hrpc.RelayedLogin

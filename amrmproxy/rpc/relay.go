@@ -30,8 +30,13 @@ type Relay struct {
 	begun atomic.Int64
 }
 
-// Begun returns the number of logins that were relayed to a home so far.
-func (r *Relay) Begun() int64 { return r.begun.Load() }
+// Begun returns the number of logins that were relayed to a home so far; 0 for a nil Relay.
+func (r *Relay) Begun() int64 {
+	if r == nil {
+		return 0
+	}
+	return r.begun.Load()
+}
 
 // claimTime bounds the search for a claim, during which the AM waits.
 const claimTime = 3 * time.Second

@@ -31,6 +31,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/login"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	nmserver "github.com/creelrm/creel/subcluster/nm/server"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -247,7 +248,7 @@ type proxy struct {
 
 func (f *federation) proxy() *proxy {
 	f.t.Helper()
-	calls := remote.New(f.seen, "", nil, hrpc.ClientConfig{})
+	calls := remote.New(f.seen, login.Login{}, nil, hrpc.ClientConfig{})
 	records := &stored.Records{Records: f.store, Secrets: secrets, Random: rand.Reader}
 	known := keys.NewCache(f.store, secrets, f.seen, f.files)
 	var issuer amrmproxy.Issuer
@@ -839,7 +840,7 @@ func TestProxyRefusesUnknownCalls(t *testing.T) {
 // UAMs of an earlier attempt. Once the store answers, the same session serves.
 func TestSessionWaitsForStore(t *testing.T) {
 	f := found(t, `{}`, 1)
-	calls := remote.New(f.seen, "", nil, hrpc.ClientConfig{})
+	calls := remote.New(f.seen, login.Login{}, nil, hrpc.ClientConfig{})
 	defer calls.Close()
 	store := &brokenStore{}
 	store.away.Store(true)

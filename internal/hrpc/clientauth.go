@@ -51,8 +51,11 @@ func (cc *clientConn) sasl() (AuthMethod, error) {
 	}
 	login := &cc.target.Login
 	if m.state == saslSuccess {
-		if login.Kerberos != nil {
+		switch {
+		case login.Kerberos != nil:
 			return 0, errNotSecure
+		case len(login.Credential.Protections) > 0:
+			return 0, errNoLogin
 		}
 		return Simple, nil
 	}

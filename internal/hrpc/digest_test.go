@@ -196,3 +196,18 @@ func TestDamagedPrivacyPacketsAreRejected(t *testing.T) {
 		t.Errorf("a reflected packet: %q, %v", m, err)
 	}
 }
+
+// A token whose calls must be protected is not shown to a server that asks for no login.
+func TestProtectedTokenRejectsServerWithoutLogin(t *testing.T) {
+	cfg := echoConfig()
+	cfg.Simple, cfg.Tokens = true, nil
+	server := start(t, cfg)
+	for _, want := range [][]Protection{nil, {Authentication}, {Privacy}} {
+		held := *knownToken
+		held.Protections = want
+		_, err := try(server.peer(client(t, ClientConfig{}), Login{User: "alice", Credential: &held}), "whoami", "")
+		if (err == nil) != (want == nil) || err != nil && !errors.Is(err, errNoLogin) {
+			t.Errorf("protections %q: %v", want, err)
+		}
+	}
+}

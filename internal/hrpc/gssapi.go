@@ -118,6 +118,9 @@ func (c *conn) actFor(who *Identity, user string) (*Identity, error) {
 var errNotSecure = errors.New(
 	"hrpc: the server does not authenticate by Kerberos; SIMPLE is not permitted for this login")
 
+// errNoLogin is the answer to a server that would take calls unprotected.
+var errNoLogin = errors.New("hrpc: the server asks for no login, and this token's calls must be protected")
+
 // kerberos answers the server's offer of KERBEROS.
 func (cc *clientConn) kerberos(offer saslAuth) error {
 	x, err := cc.target.Login.Kerberos.Begin(offer.protocol, offer.serverID)

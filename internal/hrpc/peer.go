@@ -15,8 +15,8 @@ type Credential struct {
 	Password   []byte
 	Kind       string
 	Service    string
-	// Protections are accepted from the server, the preferred one first (hadoop.rpc.protection). Nil: the weakest that
-	// it offers.
+	// Protections are accepted from the server, the preferred one first (hadoop.rpc.protection). A server that asks for
+	// no login is rejected then. Nil: the weakest that it offers.
 	Protections []Protection
 }
 

@@ -2,7 +2,8 @@
 
 // Package kerberos logs in to a KDC by a keytab or by a ticket cache, and obtains tickets for services.
 //
-// A ResourceManager reads its keytab by this package, and creel's commands log in by it. No daemon obtains tickets yet.
+// Daemons read their keytabs by this package. Routers and AM-RM proxies obtain tickets for members by it, and creel's
+// commands log in by it.
 //
 //	conf, err := kerberos.LoadConfig("/etc/krb5.conf")
 //	login, err := conf.LoginKeytab(principal, keytab)

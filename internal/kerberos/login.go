@@ -93,7 +93,12 @@ func (c *Config) LoginKeytab(principal gssapi.Principal, keytab *Keytab) (*Login
 	if err != nil {
 		return nil, err
 	}
-	return &Login{Principal: principal, conf: c, keys: keys, tickets: map[string]gssapi.Ticket{}}, nil
+	return c.LoginKeys(principal, keys), nil
+}
+
+// LoginKeys is LoginKeytab with the keys of the principal, AES keys.
+func (c *Config) LoginKeys(principal gssapi.Principal, keys []gssapi.ServiceKey) *Login {
+	return &Login{Principal: principal, conf: c, keys: keys, tickets: map[string]gssapi.Ticket{}}
 }
 
 // LoginCache makes a login by a ticket cache: a path or a value of KRB5CCNAME. It cannot renew its tickets.

@@ -7,17 +7,21 @@ package query
 import (
 	"iter"
 	"net/url"
+	"slices"
 	"strings"
 )
 
 // most is the largest number of parameters that net/url reads; it reads none of a longer query.
 const most = 10_000
 
+// Readable reports whether a query is short enough to be read.
+func Readable(raw string) bool { return strings.Count(raw, "&") < most }
+
 // Pairs returns the decoded names and values of a raw query in order: the same as url.ParseQuery, without the pairs
 // that it rejects.
 func Pairs(raw string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
-		if strings.Count(raw, "&") >= most {
+		if !Readable(raw) {
 			return
 		}
 		for raw != "" {
@@ -45,4 +49,19 @@ func First(raw, name string) string {
 		}
 	}
 	return ""
+}
+
+// Without returns a query without the parameters of these names, which are in lower case.
+func Without(raw string, names ...string) string {
+	var pairs []string
+	for pair := range strings.SplitSeq(raw, "&") {
+		named := false
+		for name := range Pairs(pair) {
+			named = named || slices.Contains(names, strings.ToLower(name))
+		}
+		if !named && pair != "" {
+			pairs = append(pairs, pair)
+		}
+	}
+	return strings.Join(pairs, "&")
 }

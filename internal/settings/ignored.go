@@ -62,7 +62,7 @@ var queueKeys = []string{"yarn.scheduler.capacity.", "yarn.scheduler.queue-place
 
 const (
 	noZooKeeper = "creel's client of ZooKeeper has no such setting: it connects again until it succeeds"
-	noKerberos  = "creel does not use it: only its ResourceManager accepts tickets, by principals and keytabs of its own"
+	noKerberos  = "creel does not use it: its daemons log in by principals and keytabs of their own"
 	noHDFSKeys  = "creel neither reads nor writes encrypted files"
 	journalHas  = "the ResourceManager's state is in its journal, creel.rm.data, or in the Redis or ZooKeeper that the settings name"
 )
@@ -227,7 +227,7 @@ var ignoredRows = []ignoredRow{
 	{
 		keys: []string{
 			"yarn.resourcemanager.principal.**",
-			"yarn.router.kerberos.**", "yarn.router.keytab.**", "yarn.web-proxy.keytab", "yarn.web-proxy.principal",
+			"yarn.web-proxy.keytab", "yarn.web-proxy.principal",
 			"yarn.*.webapp.spnego-keytab-file", "yarn.*.webapp.spnego-principal",
 			"hadoop.kerberos.**", "hadoop.security.kerberos.**",
 			"yarn.resourcemanager.proxy-user-privileges.**",
@@ -236,8 +236,8 @@ var ignoredRows = []ignoredRow{
 	},
 	{
 		keys: []string{"hadoop.http.authentication.kerberos.**"}, effect: Warns, roles: onWeb,
-		key: "hadoop.http.authentication.kerberos.principal", example: "HTTP/_HOST@EXAMPLE.ORG",
-		why: "creel does not use it: web clients log in by yarn.resourcemanager.webapp.spnego-principal and its keytab",
+		key: "hadoop.http.authentication.kerberos.name.rules", example: "DEFAULT",
+		why: "creel does not use it: names of web clients follow hadoop.security.auth_to_local",
 	},
 	{
 		keys: []string{"hadoop.http.authentication.**"}, effect: Warns, roles: onWeb, example: "zookeeper",

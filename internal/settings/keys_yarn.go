@@ -387,6 +387,17 @@ var httpKeys = []Setting{
 			"/metrics for Prometheus.",
 	},
 	{
+		Key:  "hadoop.http.authentication.kerberos.principal",
+		Type: String,
+		Doc: "Principal of the web port of a router, an AM-RM proxy or a rebalancer, HTTP/_HOST@REALM. _HOST is the host " +
+			"in yarn.router.webapp.address, else the name of the machine.",
+	},
+	{
+		Key:  "hadoop.http.authentication.kerberos.keytab",
+		Type: Path,
+		Doc:  "Keytab with the keys of hadoop.http.authentication.kerberos.principal.",
+	},
+	{
 		Key:  "yarn.resourcemanager.webapp.spnego-principal",
 		Type: String,
 		Doc:  "Principal of the web port, HTTP/_HOST@REALM. _HOST is the host in yarn.resourcemanager.webapp.address.",
@@ -989,7 +1000,32 @@ var rmSecurityKeys = []Setting{
 		Key:  "yarn.nodemanager.principal",
 		Type: String,
 		Doc: "The Kerberos principal of NodeManagers, such as nm/_HOST@EXAMPLE.ORG. A secure ResourceManager rejects all " +
-			"others. _HOST stands for a host with the node's address.",
+			"others. _HOST stands for a host with the node's address. An AM-RM proxy logs in at members by it, as a part of " +
+			"its node; _HOST is then the name of its machine.",
+	},
+	{
+		Key:     "yarn.nodemanager.keytab",
+		Type:    Path,
+		Default: "/etc/krb5.keytab",
+		Doc:     "The file with the keys of yarn.nodemanager.principal, for an AM-RM proxy. It is read at the start.",
+	},
+	{
+		Key:  "yarn.router.kerberos.principal",
+		Type: String,
+		Doc: "The Kerberos principal of a router, such as router/_HOST@EXAMPLE.ORG. _HOST stands for the host of " +
+			"yarn.router.kerberos.principal.hostname, else of yarn.router.clientrm.address. Clients name it as " +
+			"yarn.resourcemanager.principal. Its short name is the router's user at members.",
+	},
+	{
+		Key:  "yarn.router.kerberos.principal.hostname",
+		Type: String,
+		Doc:  "The host for which _HOST stands in yarn.router.kerberos.principal.",
+	},
+	{
+		Key:     "yarn.router.keytab.file",
+		Type:    Path,
+		Default: "/etc/krb5.keytab",
+		Doc:     "The file with the keys of yarn.router.kerberos.principal. It is read at the start.",
 	},
 	{
 		Key:     "yarn.acl.enable",

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/internal/audit"
+	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/statestore/events"
@@ -97,6 +98,10 @@ func (h *Handler) audit(next http.Handler) http.Handler {
 		auth := "simple"
 		if id, ok := holder(r); ok {
 			auth, l.RealUser = "token", id.RealUser
+		} else if who := httpguard.LoginOf(r.Context()); who.User != "" {
+			if auth, l.RealUser = "token", who.RealUser; who.Ticket {
+				auth = "kerberos"
+			}
 		}
 		if sc := trace.SpanContextFromContext(r.Context()); sc.IsValid() {
 			l.Trace = sc.TraceID().String()

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/impersonation"
 	"github.com/creelrm/creel/router/routertest"
 	rmserver "github.com/creelrm/creel/subcluster/rm/server"
 )
@@ -439,7 +440,7 @@ func TestPartialAnswersSaySo(t *testing.T) {
 func TestAMemberThatRefusesIsNamed(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{Routers: 1, Change: func(i int, c *rmserver.Config) {
 		if i == 0 {
-			c.Proxies["oozie"] = rmserver.ProxyRule{Hosts: []string{"*"}, Users: []string{"*"}}
+			c.Proxies["oozie"] = impersonation.Rule{Hosts: []string{"*"}, Users: []string{"*"}}
 		}
 	}})
 	web := f.Routers[0].Web

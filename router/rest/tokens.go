@@ -3,12 +3,15 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/audit"
+	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/token"
+	"github.com/creelrm/creel/router/tokens"
 )
 
 // tokenHeader is the header with the token to renew or cancel.
@@ -26,7 +29,7 @@ type tokenDocument struct {
 
 // issueToken issues a delegation token of the routers to the caller.
 func (h *Handler) issueToken(w http.ResponseWriter, r *http.Request) {
-	q, ok := tokenCall(w, r)
+	q, ok := tokenCall(h.conf.Tokens, w, r, "issued")
 	if !ok {
 		return
 	}
@@ -38,7 +41,7 @@ func (h *Handler) issueToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	audit.NoteOf(r.Context()).Target = renewer
-	t, expires, err := h.conf.Tokens.Issue(r.Context(), q.user, renewer, r.URL.Query().Get("user.name"))
+	t, expires, err := h.conf.Tokens.Issue(r.Context(), q.user, renewer, realUser(r))
 	if err != nil {
 		fail(w, r, err)
 		return
@@ -53,9 +56,17 @@ func (h *Handler) issueToken(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
+// realUser returns the user that acts for the caller, or the caller.
+func realUser(r *http.Request) string {
+	return cmp.Or(httpguard.LoginOf(r.Context()).RealUser, r.URL.Query().Get("user.name"))
+}
+
 // tokenCall reads a call about tokens; its caller must have a name. If it returns false, the call has been answered.
-func tokenCall(w http.ResponseWriter, r *http.Request) (*request, bool) {
+func tokenCall(t *tokens.Tokens, w http.ResponseWriter, r *http.Request, done string) (*request, bool) {
 	q, err := read(w, r)
+	if err == nil {
+		err = t.Permits(httpguard.LoginOf(r.Context()).Ticket, done)
+	}
 	if _, ok := holder(r); ok && err == nil {
 		err = &creel.Error{
 			Kind: creel.ErrNotPermitted, What: "a delegation token cannot issue, renew or cancel tokens",
@@ -85,8 +96,10 @@ func writeToken(w http.ResponseWriter, r *http.Request, t tokenDocument) {
 }
 
 // givenToken reads the token to renew or cancel. If it returns false, the call has been answered.
-func givenToken(w http.ResponseWriter, r *http.Request) (q *request, t token.Token, ok bool) {
-	if q, ok = tokenCall(w, r); !ok {
+func givenToken(
+	of *tokens.Tokens, w http.ResponseWriter, r *http.Request, done string,
+) (q *request, t token.Token, ok bool) {
+	if q, ok = tokenCall(of, w, r, done); !ok {
 		return nil, t, false
 	}
 	text := r.Header.Get(tokenHeader)
@@ -110,7 +123,7 @@ func givenToken(w http.ResponseWriter, r *http.Request) (q *request, t token.Tok
 
 // renewToken extends a token for its renewer.
 func (h *Handler) renewToken(w http.ResponseWriter, r *http.Request) {
-	q, t, ok := givenToken(w, r)
+	q, t, ok := givenToken(h.conf.Tokens, w, r, "renewed")
 	if !ok {
 		return
 	}
@@ -124,7 +137,7 @@ func (h *Handler) renewToken(w http.ResponseWriter, r *http.Request) {
 
 // cancelToken ends a token at all routers.
 func (h *Handler) cancelToken(w http.ResponseWriter, r *http.Request) {
-	q, t, ok := givenToken(w, r)
+	q, t, ok := givenToken(h.conf.Tokens, w, r, "cancelled")
 	if !ok {
 		return
 	}

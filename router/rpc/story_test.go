@@ -14,6 +14,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/impersonation"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router/routertest"
@@ -315,7 +316,7 @@ func TestListErrorNamesAbsentMember(t *testing.T) {
 
 // noProxies makes a member let no user act for another, like a cluster whose hadoop.proxyuser settings do not name
 // the router's user.
-func noProxies(c *rmserver.Config) { c.Proxies, c.ReloadProxies = map[string]rmserver.ProxyRule{}, nil }
+func noProxies(c *rmserver.Config) { c.Proxies, c.ReloadProxies = impersonation.Rules{}, nil }
 
 // A member that rejects the call contributes no part to a list either: the error names it, in its own words. If parts
 // are allowed, the answer has the others'.

@@ -40,6 +40,9 @@ func (h *Handler) GetDelegationToken(
 	ctx context.Context, req *yarnpb.GetDelegationTokenRequestProto,
 ) (*yarnpb.GetDelegationTokenResponseProto, error) {
 	audit.NoteOf(ctx).Target = req.GetRenewer()
+	if err := h.permits(ctx, "issued"); err != nil {
+		return nil, err
+	}
 	real := ""
 	if c := hrpc.CallFrom(ctx); c != nil && c.Identity != nil {
 		real = c.Identity.RealUser
@@ -57,6 +60,9 @@ func (h *Handler) RenewDelegationToken(
 ) (*yarnpb.RenewDelegationTokenResponseProto, error) {
 	t := token.FromProto(req.GetToken())
 	audit.NoteOf(ctx).Target = t.DelegationName()
+	if err := h.permits(ctx, "renewed"); err != nil {
+		return nil, err
+	}
 	expires, err := h.tokens.Renew(ctx, t, user(ctx))
 	if err != nil {
 		return nil, err
@@ -70,6 +76,15 @@ func (h *Handler) CancelDelegationToken(
 ) (*yarnpb.CancelDelegationTokenResponseProto, error) {
 	t := token.FromProto(req.GetToken())
 	audit.NoteOf(ctx).Target = t.DelegationName()
+	if err := h.permits(ctx, "cancelled"); err != nil {
+		return nil, err
+	}
 	err := h.tokens.Cancel(ctx, t, user(ctx))
 	return &yarnpb.CancelDelegationTokenResponseProto{}, err
+}
+
+// permits rejects a caller without a ticket, where tokens need one.
+func (h *Handler) permits(ctx context.Context, done string) error {
+	c := hrpc.CallFrom(ctx)
+	return h.tokens.Permits(c != nil && c.Identity != nil && c.Identity.Method == hrpc.Kerberos, done)
 }

@@ -35,6 +35,25 @@ type Tokens struct {
 	secrets   func(context.Context) ([]statestore.Key, error)
 	lifetimes token.Lifetimes
 	random    io.Reader
+	names     Names
+}
+
+// Names returns the short name of a principal, hadoop.security.auth_to_local.
+type Names func(principal string) (string, error)
+
+// ByTicket makes tokens for callers with a ticket only, as Hadoop does with Kerberos: a token that issued the next one
+// would never expire. Renewers are named by their principals then.
+func (t *Tokens) ByTicket(names Names) { t.names = names }
+
+// Permits returns an error if a caller must log in by a ticket and has not, with Hadoop's message. done is the change:
+// issued, renewed or cancelled.
+func (t *Tokens) Permits(ticket bool, done string) error {
+	if t.names == nil || ticket {
+		return nil
+	}
+	return &creel.Error{
+		Kind: creel.ErrNotPermitted, What: "Delegation Token can be " + done + " only with kerberos authentication",
+	}
 }
 
 // New makes Tokens with a store. secrets returns the cluster's secrets, newest first; random is a cryptographic
@@ -56,6 +75,15 @@ const kept = time.Hour
 func (t *Tokens) Issue(ctx context.Context, owner, renewer, realUser string) (token.Token, time.Time, error) {
 	if realUser == owner {
 		realUser = ""
+	}
+	if t.names != nil && renewer != "" {
+		short, err := t.names(renewer)
+		if err != nil {
+			return token.Token{}, time.Time{}, &creel.Error{
+				Kind: creel.ErrInvalidRequest, What: "the renewer is unknown", Why: err.Error(),
+			}
+		}
+		renewer = short
 	}
 	r, err := t.store.IssueToken(
 		ctx, statestore.Token{Owner: owner, Renewer: renewer, RealUser: realUser}, t.lifetimes.Renew, t.lifetimes.Max)

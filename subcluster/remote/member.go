@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/failover"
+	"github.com/creelrm/creel/subcluster/login"
 	"github.com/sony/gobreaker/v2"
 )
 
@@ -38,6 +39,7 @@ func (k Kind) String() string { return [...]string{"write", "read", "list"}[k] }
 type Config struct {
 	// User is this process's user towards members; callers' users are sent as effective users
 	User      string
+	Ticket    *login.Ticket        // of User, with Kerberos; nil: simple authentication
 	Deadlines [kinds]time.Duration // of one call: write 15 s, read 5 s, list 10 s
 	// OpenFor is the time before an open breaker lets one call through, 5 s
 	OpenFor time.Duration
@@ -68,9 +70,10 @@ func (c Config) withDefaults() Config {
 
 // Pool has a Member for each subcluster. Call Close after use.
 type Pool struct {
-	conf Config
-	rpc  *hrpc.Client
-	http *http.Client
+	conf  Config
+	login login.Login
+	rpc   *hrpc.Client
+	http  *http.Client
 
 	mu      sync.RWMutex
 	members map[creel.SubclusterID]*Member
@@ -88,8 +91,11 @@ func NewPool(conf Config) *Pool {
 	if conf.Transport != nil {
 		around = conf.Transport(transport)
 	}
+	as := login.Login{User: conf.User, Ticket: conf.Ticket}
+	around, jar := as.Web(around)
 	return &Pool{
 		conf:    conf,
+		login:   as,
 		members: map[creel.SubclusterID]*Member{},
 		rpc: hrpc.NewClient(
 			hrpc.ClientConfig{
@@ -99,6 +105,7 @@ func NewPool(conf Config) *Pool {
 		),
 		http: &http.Client{
 			Transport:     around,
+			Jar:           jar,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
@@ -251,7 +258,7 @@ func (m *Member) peer(address, protocol, user string) *hrpc.Peer {
 	if p, ok := m.peers.Load(key); ok {
 		return p.(*hrpc.Peer)
 	}
-	p := m.pool.rpc.Peer(hrpc.Target{Address: address, Protocol: protocol, Login: m.pool.Login(user)})
+	p := m.pool.rpc.Peer(hrpc.Target{Address: address, Protocol: protocol, Login: m.pool.login.RPC(address, user)})
 	if m.peersKept.Add(1) > peersMost {
 		m.peers.Clear()
 		m.peersKept.Store(1)
@@ -331,14 +338,6 @@ func (m *Member) guard(ctx context.Context, kind Kind, call func(ctx context.Con
 		return &Unavailable{Member: m.ID, Sent: sent, Err: err}
 	}
 	return err
-}
-
-// Login has this process's user and the user that it acts for.
-func (p *Pool) Login(user string) hrpc.Login {
-	if user == "" || user == p.conf.User {
-		return hrpc.Login{User: p.conf.User}
-	}
-	return hrpc.Login{User: user, RealUser: p.conf.User}
 }
 
 // Client calls the client port by RPC with encoded messages, so that fields unknown here survive. user is the user of

@@ -19,11 +19,11 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/app/daemon"
 	"github.com/creelrm/creel/app/daemon/role"
+	"github.com/creelrm/creel/internal/impersonation"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	nmserver "github.com/creelrm/creel/subcluster/nm/server"
-	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // Config of a federation. Store, Settings, Subclusters and Log are required; other zero values mean the defaults in
@@ -254,7 +254,7 @@ func (f *Federation) rmConfig(i int, proxyAt string) (role.RMConfig, error) {
 	p.Client, p.Scheduler, p.Tracker, p.Admin, out.Web = anyPort, anyPort, anyPort, anyPort, anyPort
 	p.RPC.DrainTime = time.Second
 	r.HeartbeatInterval = c.NodeHeartbeat
-	r.Proxies = map[string]server.ProxyRule{
+	r.Proxies = impersonation.Rules{
 		user: {Hosts: []string{"*"}, Users: []string{"*"}, Groups: []string{"*"}},
 	}
 	r.Logger, out.Log = c.Log, c.Log

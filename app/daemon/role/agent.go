@@ -51,7 +51,7 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 	if err != nil {
 		return AgentConfig{}, err
 	}
-	signer, err := signerOf(s.String("creel.cluster.secret-file"))
+	signer, err := signerOf(s.String(clusterSecretFile))
 	if err != nil {
 		return AgentConfig{}, err
 	}

@@ -55,18 +55,18 @@ func Check(s *settings.Settings, role settings.Role) error {
 // ResourceManager: creel's, or Hadoop's behind an agent. For a secure ResourceManager it returns what is open.
 func Warnings(s *settings.Settings, role settings.Role) (out []string) {
 	if role == settings.RM && secure(s) {
-		return openAdministration(s)
+		out = openAdministration(s)
 	}
 	if role != settings.RM && role != settings.Agent || !Member(s) {
-		return nil
+		return out
 	}
 	user := s.String("creel.router.proxy-user")
 	rule := proxyRules(s)[user]
 	if len(rule.Hosts) > 0 && len(rule.Users)+len(rule.Groups) > 0 {
-		return nil
+		return out
 	}
-	return []string{fmt.Sprintf("routers could not act for other users at this member: set hadoop.proxyuser.%s.hosts "+
-		"and .groups, or creel.router.proxy-user to the routers' user", user)}
+	return append(out, fmt.Sprintf("routers could not act for other users at this member: set hadoop.proxyuser.%s.hosts "+
+		"and .groups, or creel.router.proxy-user to the routers' user", user))
 }
 
 // openAdministration returns a warning if the web port's user is an administrator of a secure ResourceManager.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/subcluster/login"
 )
 
 // A router that starts copies the history of others. It asks at most copiedRouters of them, since one alone may have
@@ -38,10 +39,12 @@ type historyCopier struct {
 
 // addHistoryCopier adds the task that copies the history of other routers. web is this router's own address.
 func (r *Router) addHistoryCopier(p *routerParts, web string) {
+	as := login.Login{User: p.conf.Remote.User, Ticket: p.conf.Remote.Ticket}
+	transport, jar := as.Web(&http.Transport{DisableKeepAlives: true})
 	c := &historyCopier{
 		store: p.store, server: r.Server, user: p.conf.Remote.User, log: p.conf.Log,
 		client: &http.Client{
-			Transport:     &http.Transport{DisableKeepAlives: true},
+			Transport: transport, Jar: jar,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}

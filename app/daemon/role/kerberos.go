@@ -20,16 +20,35 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/username"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/login"
 )
 
-// Keys of a ResourceManager with Kerberos.
+// Keys of daemons with Kerberos.
 const (
-	authentication = "hadoop.security.authentication"
-	rpcProtection  = "hadoop.rpc.protection"
-	rmPrincipal    = "yarn.resourcemanager.principal"
-	rmKeytab       = "yarn.resourcemanager.keytab"
-	nmPrincipal    = "yarn.nodemanager.principal"
+	authentication  = "hadoop.security.authentication"
+	rpcProtection   = "hadoop.rpc.protection"
+	rmPrincipal     = "yarn.resourcemanager.principal"
+	rmKeytab        = "yarn.resourcemanager.keytab"
+	nmPrincipal     = "yarn.nodemanager.principal"
+	nmKeytab        = "yarn.nodemanager.keytab"
+	routerPrincipal = "yarn.router.kerberos.principal"
+	routerKeytab    = "yarn.router.keytab.file"
+	routerHost      = "yarn.router.kerberos.principal.hostname"
 )
+
+// account has the settings of the principal as which a daemon logs in.
+type account struct {
+	principal, keytab string
+	host              string   // the setting with the name of the host, "" for none
+	addresses         []string // settings whose first host name is the host's otherwise
+}
+
+// accounts are the accounts of the daemons with Kerberos. A proxy is a part of its node, as in Hadoop.
+var accounts = map[settings.Role]account{
+	settings.RM:     {rmPrincipal, rmKeytab, "", []string{"yarn.resourcemanager.address"}},
+	settings.Router: {routerPrincipal, routerKeytab, routerHost, []string{"yarn.router.clientrm.address"}},
+	settings.Proxy:  {nmPrincipal, nmKeytab, "", nil},
+}
 
 // secure reports whether a daemon authenticates its clients by Kerberos.
 func secure(s *settings.Settings) bool { return s.String(authentication) == "kerberos" }
@@ -44,49 +63,71 @@ func warnOfUnusedPrincipals(s *settings.Settings) {
 	}
 }
 
-// secureRM is the authentication of a ResourceManager with Kerberos.
-type secureRM struct {
-	kerberos    *hrpc.KerberosServer
-	protections []hrpc.Protection // the preferred one first
-	nodes       nodePrincipal
+// secureDaemon is the Kerberos login of a daemon.
+type secureDaemon struct {
+	user        string // the short name of its principal
+	login       *kerberos.Login
+	kerberos    *hrpc.KerberosServer // of its RPC ports; nil for a proxy, which has none for tickets
+	offers      []gssapi.Protection  // the preferred one first
+	protections []hrpc.Protection    // the same, for tokens
+	realm       string               // of principals without one
 	names       *username.Rules
 }
 
-// secureSettings reads the settings of Kerberos. It returns an error if anything is missing with which a
-// ResourceManager would accept a client that it must reject, or could accept none.
-func secureSettings(s *settings.Settings) (*secureRM, error) {
+// secureSettings reads the settings of Kerberos. It returns an error if anything is missing with which a daemon would
+// accept a client that it must reject, or could accept none.
+func secureSettings(s *settings.Settings, role settings.Role) (*secureDaemon, error) {
 	conf, err := kerberos.LoadConfig(kerberos.ConfigPath())
 	if err != nil {
 		return nil, err
 	}
-	service, err := servicePrincipal(s, conf.DefaultRealm())
+	of, c := accounts[role], &secureDaemon{realm: conf.DefaultRealm()}
+	host := ""
+	if of.host != "" {
+		host = s.String(of.host)
+	}
+	self, err := hostPrincipal(s, of.principal, c.realm, host, of.addresses...)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := serviceKeys(s.String(rmKeytab), service)
+	keys, err := serviceKeys(s.String(of.keytab), self)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", rmKeytab, err)
+		return nil, fmt.Errorf("%s: %w", of.keytab, err)
 	}
-	offers, err := gssapi.ParseProtections(strings.Join(s.List(rpcProtection), ","))
-	if err != nil {
+	if c.offers, err = gssapi.ParseProtections(strings.Join(s.List(rpcProtection), ",")); err != nil {
 		return nil, fmt.Errorf("%s: %w", rpcProtection, err)
 	}
-	c := &secureRM{protections: digestProtections(offers)}
-	acceptor := &gssapi.Acceptor{Service: service, Keys: keys, Skew: conf.Skew(), Replays: gssapi.NewReplays(0)}
-	if c.kerberos, err = rpcauth.Server(acceptor, offers, time.Now); err != nil {
-		return nil, err
+	c.protections = rpcauth.Digest(c.offers)
+	c.login = conf.LoginKeys(self, keys)
+	if role != settings.Proxy {
+		acceptor := &gssapi.Acceptor{Service: self, Keys: keys, Skew: conf.Skew(), Replays: gssapi.NewReplays(0)}
+		if c.kerberos, err = rpcauth.Server(acceptor, c.offers, time.Now); err != nil {
+			return nil, err
+		}
 	}
-	if c.nodes.pattern, err = principalOf(s, nmPrincipal, conf.DefaultRealm()); err != nil {
-		return nil, err
-	}
-	c.nodes.lives = func(host string, at netip.Addr) bool { return httpguard.Machines{host}.Includes(at) }
 	if c.names, err = nameRules(s); err != nil {
 		return nil, fmt.Errorf("%s: %w", authToLocal, err)
 	}
-	if c.names.HasDefault() && conf.DefaultRealm() == "" {
+	if c.names.HasDefault() && c.realm == "" {
 		return nil, fmt.Errorf("%s: the rule DEFAULT needs default_realm in %s", authToLocal, kerberos.ConfigPath())
 	}
+	if c.user, err = c.names.Short(self.String()); err != nil && role != settings.RM {
+		return nil, fmt.Errorf("%s: %w", authToLocal, err)
+	}
 	return c, nil
+}
+
+// nodes returns the principal of the NodeManagers of a secure ResourceManager.
+func (c *secureDaemon) nodes(s *settings.Settings) (n nodePrincipal, err error) {
+	n.pattern, err = principalOf(s, nmPrincipal, c.realm)
+	n.lives = func(host string, at netip.Addr) bool { return httpguard.Machines{host}.Includes(at) }
+	return n, err
+}
+
+// ticket returns the login at the federation's members.
+func (c *secureDaemon) ticket(s *settings.Settings) (*login.Ticket, error) {
+	service, err := principalOf(s, rmPrincipal, c.realm)
+	return &login.Ticket{Keytab: c.login, Service: service, Protections: c.offers}, err
 }
 
 // principalOf reads a setting with a principal. realm is the realm of one without.
@@ -108,24 +149,23 @@ func principalOf(s *settings.Settings, key, realm string) (gssapi.Principal, err
 	return p, nil
 }
 
-// servicePrincipal returns the ResourceManager's own principal.
-func servicePrincipal(s *settings.Settings, realm string) (gssapi.Principal, error) {
-	return hostPrincipal(s, rmPrincipal, realm, "yarn.resourcemanager.address")
-}
-
-// hostPrincipal reads a setting with a principal of this host. _HOST in it stands for the host name in the first
-// address that has one, else for the name of this machine.
-func hostPrincipal(s *settings.Settings, key, realm string, addresses ...string) (gssapi.Principal, error) {
+// hostPrincipal reads a setting with a principal of this host. _HOST in it stands for host. If that is empty, it stands
+// for the host name in the first address that has one, else for the name of this machine.
+func hostPrincipal(
+	s *settings.Settings, key, realm, host string, addresses ...string,
+) (gssapi.Principal, error) {
 	pattern, err := principalOf(s, key, realm)
 	if err != nil {
 		return pattern, err
 	}
-	host := ""
+	from := key
 	for _, address := range addresses {
+		if host != "" {
+			break
+		}
 		at, _, _ := net.SplitHostPort(s.Address(address))
 		if ip := net.ParseIP(at); at != "" && (ip == nil || !ip.IsUnspecified()) {
-			host = at
-			break
+			host, from = at, address
 		}
 	}
 	if host == "" {
@@ -138,7 +178,7 @@ func hostPrincipal(s *settings.Settings, key, realm string, addresses ...string)
 	case err != nil:
 		return p, fmt.Errorf("%s: %w", key, err)
 	case net.ParseIP(host) != nil && !p.Equal(pattern):
-		return p, fmt.Errorf("%s: _HOST needs a host name in %s, not %s", key, addresses[0], host)
+		return p, fmt.Errorf("%s: _HOST needs a host name in %s, not %s", key, from, host)
 	}
 	return p, nil
 }
@@ -153,18 +193,6 @@ func serviceKeys(path string, service gssapi.Principal) ([]gssapi.ServiceKey, er
 		return nil, err
 	}
 	return keytab.Strong(service)
-}
-
-// digestProtections returns the protections by the names of DIGEST-MD5.
-func digestProtections(list []gssapi.Protection) []hrpc.Protection {
-	names := map[gssapi.Protection]hrpc.Protection{
-		gssapi.Authentication: hrpc.Authentication, gssapi.Integrity: hrpc.Integrity, gssapi.Privacy: hrpc.Privacy,
-	}
-	out := make([]hrpc.Protection, len(list))
-	for i, p := range list {
-		out[i] = names[p]
-	}
-	return out
 }
 
 // nodePrincipal is the principal of NodeManagers, with which alone a client may use the resource tracker.

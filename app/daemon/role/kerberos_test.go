@@ -4,15 +4,21 @@ package role
 
 import (
 	"encoding/binary"
+	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel/internal/gssapi"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/statestore"
 )
 
 // writeKeytab writes a keytab with a key of a type for service/host@REALM.
@@ -87,7 +93,7 @@ func TestIncompleteKerberosStopsTheStart(t *testing.T) {
 		"yarn.nodemanager.principal=":                      "yarn.nodemanager.principal is not set",
 		"hadoop.rpc.protection=secrecy":                    `"secrecy" is none of authentication, integrity and privacy`,
 		"hadoop.security.auth_to_local=RULE:[1":            "invalid rule",
-		"creel.store.url=redis://r:6379":                   "routers and proxies cannot log in",
+		"creel.store.url=redis://r:6379":                   "a secret in the store would let its readers forge tokens",
 		"hadoop.http.authentication.type=kerberos":         "webapp.spnego-principal is not set",
 	} {
 		err := Check(kerberized(t, define), settings.RM)
@@ -104,6 +110,123 @@ func TestIncompleteKerberosStopsTheStart(t *testing.T) {
 	t.Setenv("KRB5_CONFIG", "/nowhere/krb5.conf")
 	if err := Check(s, settings.RM); err == nil || !strings.Contains(err.Error(), "has no realm") {
 		t.Errorf("without a krb5.conf: %v", err)
+	}
+}
+
+// secureRouter returns the settings of a secure router; defines come last.
+func secureRouter(t *testing.T, defines ...string) *settings.Settings {
+	t.Helper()
+	return minimal(t, append(routerDefines(t), defines...)...)
+}
+
+func routerDefines(t *testing.T) []string {
+	t.Helper()
+	return append(kerberosDefines(t),
+		"yarn.router.kerberos.principal=router/_HOST", "yarn.router.clientrm.address=r1.test:8050",
+		"yarn.router.keytab.file="+writeKeytab(t, "router", "r1.test", 18, 32),
+		"hadoop.http.authentication.type=kerberos", "hadoop.http.authentication.kerberos.principal=HTTP/_HOST",
+		"hadoop.http.authentication.kerberos.keytab="+writeKeytab(t, "HTTP", "r1.test", 18, 32),
+		"hadoop.proxyuser.oozie.hosts=*", "hadoop.proxyuser.oozie.users=alice",
+		"yarn.router.webapp.address=r1.test:8089", "hadoop.rpc.protection=privacy",
+		"creel.cluster.secret-file="+filepath.Join(t.TempDir(), "secret"), "creel.store.url=redis://r:6379")
+}
+
+func TestSecureRouterLogsInAsItsPrincipal(t *testing.T) {
+	c, err := RouterSettings(secureRouter(t, "creel.router.proxy-user=other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := c.RPC.Kerberos; k == nil || k.Protocol != "router" || k.ServerID != "r1.test" {
+		t.Errorf("the service is %+v", k)
+	}
+	if c.Remote.User != "router" || c.Remote.Ticket == nil || c.Remote.Ticket.Service.String() != "rm/_HOST@REALM" {
+		t.Errorf("as a client it is %q with %+v", c.Remote.User, c.Remote.Ticket)
+	}
+	if c.Site.Tickets == nil || c.TokenNames == nil || c.WebHost != "r1.test" ||
+		len(c.RPC.Protections) != 1 || c.RPC.Protections[0] != hrpc.Privacy {
+		t.Error("a part of the router is not secure")
+	}
+	at := netip.MustParseAddr("10.0.0.7")
+	if err := c.Site.ActFor("oozie", "alice", at); err != nil {
+		t.Error(err)
+	}
+	if err := c.RPC.Impersonate("oozie", "bob", at); err == nil {
+		t.Error("oozie may act for bob")
+	}
+}
+
+func TestSecureRouterRejectsBareNames(t *testing.T) {
+	c, err := RouterSettings(secureRouter(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Client, c.Admin, c.Web = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	r, err := NewRouter(c, statestore.NewMemory(statestore.NewState("test", nil), time.Now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := r.Start()
+	defer running.Stop()
+	calls := hrpc.NewClient(hrpc.ClientConfig{})
+	defer calls.Close()
+	as := hrpc.Login{User: "alice"}
+	_, err = yarnrpc.NewApplicationClientProtocolClient(calls, r.Address("client"), as).
+		GetClusterMetrics(t.Context(), &yarnpb.GetClusterMetricsRequestProto{})
+	if err == nil || !strings.Contains(err.Error(), "SIMPLE authentication is not enabled") {
+		t.Errorf("the client port: %v", err)
+	}
+	_, err = yarnrpc.NewResourceManagerAdministrationProtocolClient(calls, r.Address("admin"), as).
+		RefreshNodes(t.Context(), &yarnpb.RefreshNodesRequestProto{})
+	if err == nil || !strings.Contains(err.Error(), "SIMPLE authentication is not enabled") {
+		t.Errorf("the admin port: %v", err)
+	}
+	_, port, err := net.SplitHostPort(r.Address("web")) // its name is in the record
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.Get("http://127.0.0.1:" + port + "/ws/v1/cluster/apps?user.name=alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the web port: %s", answer.Status)
+	}
+}
+
+func TestSecureProxyLogsInAsItsNode(t *testing.T) {
+	c, err := ProxySettings(secureRouter(t, "hadoop.http.authentication.type=simple", "yarn.nodemanager.principal=nm/n1.test@REALM",
+		"yarn.nodemanager.keytab="+writeKeytab(t, "nm", "n1.test", 18, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Login.User != "nm" || c.Login.Ticket == nil || len(c.RPC.Protections) != 1 || c.RPC.Kerberos != nil {
+		t.Errorf("login %+v, protections %q", c.Login, c.RPC.Protections)
+	}
+}
+
+func TestIncompleteSecureFederationStopsTheStart(t *testing.T) {
+	for _, c := range []struct {
+		role         settings.Role
+		define, want string
+	}{
+		{settings.Router, "yarn.router.kerberos.principal=", "yarn.router.kerberos.principal is not set"},
+		{settings.Router, "yarn.router.keytab.file=/nowhere/keytab", "keytab /nowhere/keytab does not exist"},
+		{settings.Router, "yarn.router.kerberos.principal.hostname=r2.test", "no AES key of router/r2.test@REALM"},
+		{settings.Router, "yarn.resourcemanager.principal=", "yarn.resourcemanager.principal is not set"},
+		{settings.Router, "hadoop.http.authentication.type=simple", "must log in at the web port"},
+		{settings.Router, "hadoop.http.authentication.kerberos.keytab=/nowhere/web", "keytab /nowhere/web does not exist"},
+		{settings.Router, "hadoop.security.auth_to_local=RULE:[1:$1]", "no rule"},
+		{settings.Router, "creel.cluster.secret-file=", "a secret in the store would let its readers forge tokens"},
+		{settings.Proxy, "creel.cluster.secret-file=", "a secret in the store would let its readers forge tokens"},
+		{settings.Rebalancer, "creel.cluster.secret-file=", "a secret in the store would let its readers forge tokens"},
+		{settings.Proxy, "yarn.nodemanager.principal=nm/n2.test@REALM", "keytab"},
+		{settings.Agent, "yarn.nodemanager.principal=nm/n2.test@REALM", "this daemon does not support Kerberos"},
+	} {
+		err := Check(secureRouter(t, c.define), c.role)
+		if !settings.IsProblem(err) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s with %s: %v\nwant %s", c.role, c.define, err, c.want)
+		}
 	}
 }
 

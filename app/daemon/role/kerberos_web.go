@@ -19,8 +19,10 @@ import (
 // Keys of the login of web clients.
 const (
 	webAuthentication = "hadoop.http.authentication.type"
-	webPrincipal      = "yarn.resourcemanager.webapp.spnego-principal"
-	webKeytab         = "yarn.resourcemanager.webapp.spnego-keytab-file"
+	rmWebPrincipal    = "yarn.resourcemanager.webapp.spnego-principal"
+	rmWebKeytab       = "yarn.resourcemanager.webapp.spnego-keytab-file"
+	webPrincipal      = "hadoop.http.authentication.kerberos.principal"
+	webKeytab         = "hadoop.http.authentication.kerberos.keytab"
 	webSecretFile     = "hadoop.http.authentication.signature.secret.file"
 	webOpen           = "hadoop.http.authentication.kerberos.endpoint.whitelist"
 )
@@ -36,24 +38,38 @@ func warnOfUnusedSecret(s *settings.Settings) {
 	}
 }
 
+// webAccount has the settings of the principal of a daemon's web port, as in Hadoop.
+func webAccount(s *settings.Settings, role settings.Role) account {
+	switch role {
+	case settings.RM:
+		return account{rmWebPrincipal, rmWebKeytab, "", []string{rmWeb(s), "yarn.resourcemanager.address"}}
+	case settings.Router:
+		return account{webPrincipal, webKeytab, "", []string{routerWeb, "yarn.router.clientrm.address"}}
+	}
+	return account{webPrincipal, webKeytab, "", nil}
+}
+
+// routerWeb is the setting of the routers' web port.
+const routerWeb = "yarn.router.webapp.address"
+
 // webLogin reads the settings of the login of web clients by Kerberos. It returns an error if anything is missing with
 // which no client, or a wrong one, could log in.
-func webLogin(s *settings.Settings) (*spnego.Login, error) {
+func webLogin(s *settings.Settings, role settings.Role) (*spnego.Login, error) {
 	conf, err := kerberos.LoadConfig(kerberos.ConfigPath())
 	if err != nil {
 		return nil, err
 	}
-	service, err := hostPrincipal(s, webPrincipal, conf.DefaultRealm(),
-		rmWeb(s), "yarn.resourcemanager.address")
+	of := webAccount(s, role)
+	service, err := hostPrincipal(s, of.principal, conf.DefaultRealm(), "", of.addresses...)
 	if err != nil {
 		return nil, err
 	}
 	if len(service.Names) != 2 || service.Names[0] != "HTTP" {
-		return nil, fmt.Errorf("%s: web clients ask for a ticket of HTTP/host, not of %s", webPrincipal, service)
+		return nil, fmt.Errorf("%s: web clients ask for a ticket of HTTP/host, not of %s", of.principal, service)
 	}
-	keys, err := serviceKeys(s.String(webKeytab), service)
+	keys, err := serviceKeys(s.String(of.keytab), service)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", webKeytab, err)
+		return nil, fmt.Errorf("%s: %w", of.keytab, err)
 	}
 	secret, err := cookieSecret(s.String(webSecretFile))
 	if err != nil {

@@ -73,11 +73,11 @@ func TestWebLoginReplacesReadOnlyPort(t *testing.T) {
 
 func TestWithoutSecretFileCookiesAreThisProcess(t *testing.T) {
 	s := webbed(t)
-	one, err := webLogin(s)
+	one, err := webLogin(s, settings.RM)
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := webLogin(s)
+	two, err := webLogin(s, settings.RM)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package role
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,9 @@ type Membership struct {
 	Proxy     string // published address of this member's AM-RM proxy
 	Escrow    Escrow // of queues with a federation-wide maximum
 	Host      string // published for ports that listen on every interface
+	// Named: tickets are for names, so all ports are published with one, the web port with WebHost.
+	Named   bool
+	WebHost string
 	// Announce changes the published addresses; nil: unchanged. Tests insert a network that they can cut.
 	Announce func(subcluster.Addresses) subcluster.Addresses
 	// TakeOver takes over the name of a live member.
@@ -66,7 +70,7 @@ func membershipSettings(
 	if err := leaseOutlasts(s); err != nil {
 		return nil, err
 	}
-	secret, err := clusterSecret(store, s.String("creel.cluster.secret-file"))
+	secret, err := clusterSecret(store, s.String(clusterSecretFile))
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +78,11 @@ func membershipSettings(
 	if err != nil {
 		return nil, err
 	}
-	signer, err := signerOf(s.String("creel.cluster.secret-file"))
+	webHost, err := hostOf(cmp.Or(addressAt(s, rmWeb(s)), addressAt(s, "yarn.resourcemanager.address")))
+	if err != nil {
+		return nil, err
+	}
+	signer, err := signerOf(s.String(clusterSecretFile))
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +101,8 @@ func membershipSettings(
 		Heartbeat: s.Duration("creel.membership.heartbeat-interval"),
 		Proxy:     s.Address("yarn.nodemanager.amrmproxy.address"),
 		Host:      host,
+		Named:     secure(s),
+		WebHost:   webHost,
 		Escrow:    EscrowSettings(s),
 	}, nil
 }
@@ -146,6 +156,33 @@ func (m *Membership) reachable(bound string) string {
 	return net.JoinHostPort(m.Host, port)
 }
 
+// published returns the addresses in the member's record.
+func (m *Membership) published(bound subcluster.Addresses) subcluster.Addresses {
+	bound.Proxy = m.Proxy
+	rpc := []*string{&bound.Client, &bound.Scheduler, &bound.Admin, &bound.Tracker}
+	for _, a := range append(rpc, &bound.Web, &bound.Proxy) {
+		*a = m.reachable(*a)
+	}
+	if m.Named {
+		for _, a := range rpc {
+			*a = named(m.Host, *a)
+		}
+		bound.Web = named(m.WebHost, bound.Web)
+	}
+	if m.Announce != nil {
+		bound = m.Announce(bound)
+	}
+	return bound
+}
+
+// named returns an address with another host.
+func named(host, address string) string {
+	if _, port, err := net.SplitHostPort(address); err == nil {
+		return net.JoinHostPort(host, port)
+	}
+	return address
+}
+
 // hostOf returns the host of a configured address, or this machine's name if the address is every interface.
 func hostOf(configured string) (string, error) {
 	host, _, err := net.SplitHostPort(configured)
@@ -164,20 +201,7 @@ const budgetPoll = 2 * time.Second
 
 // join adds to a ResourceManager the tasks that keep it a member.
 func (m *Membership) join(r *RM, bound subcluster.Addresses, alone *aloneCheck, log *slog.Logger) {
-	bound.Proxy = m.Proxy
-	for _, a := range []*string{
-		&bound.Client,
-		&bound.Scheduler,
-		&bound.Admin,
-		&bound.Tracker,
-		&bound.Web,
-		&bound.Proxy,
-	} {
-		*a = m.reachable(*a)
-	}
-	if m.Announce != nil {
-		bound = m.Announce(bound)
-	}
+	bound = m.published(bound)
 	nodes := &resolver.Publisher{
 		Member: m.ID, Store: m.Store, Log: log,
 		Read: func(ctx context.Context) (places.Nodes, error) {

@@ -34,7 +34,7 @@ func TestRulesOfNamesReachTheServers(t *testing.T) {
 		}
 		s := load(defines...)
 		for port, names := range map[string]interface{ Short(string) (string, error) }{
-			"RPC": RPCLimits(s).Names, "web": webSettings(s).Names,
+			"RPC": RPCLimits(s).Names, "web": webSettings(s, settings.RM).Names,
 		} {
 			if got, err := names.Short(step.name); got != step.want || (err == nil) != (step.want != "") {
 				t.Errorf("%s, rules %q: %s is %q, %v", port, step.rules, step.name, got, err)

@@ -36,7 +36,7 @@ func NodesSettings(s *settings.Settings) (NodesConfig, error) {
 	c := NodesConfig{
 		Web:       s.Address("creel.health.address"),
 		Scheduler: s.Address("yarn.resourcemanager.scheduler.address"),
-		WebServer: webSettings(s),
+		WebServer: webSettings(s, settings.NM),
 		Farm: nmrpc.Config{
 			Tracker:     s.Address("yarn.resourcemanager.resource-tracker.address"),
 			Nodes:       s.Int("creel.nm.simulate"),

@@ -37,12 +37,17 @@ func secretFiles(s *settings.Settings) (paths []string) {
 	if file := s.String(rmKeytab); secure(s) && file != "" {
 		paths = append(paths, file)
 	}
+	for _, key := range []string{routerKeytab, nmKeytab} {
+		if file := s.String(key); secure(s) && origin(s, key) != "default" && !slices.Contains(paths, file) {
+			paths = append(paths, file)
+		}
+	}
 	for _, key := range []string{pemKey, webKeystore} {
 		if file := s.String(key); httpsOnly(s) && file != "" {
 			paths = append(paths, file)
 		}
 	}
-	for _, key := range []string{webKeytab, webSecretFile} {
+	for _, key := range []string{rmWebKeytab, webKeytab, webSecretFile} {
 		if file := s.String(key); webByTicket(s) && file != "" && !slices.Contains(paths, file) {
 			paths = append(paths, file)
 		}

@@ -32,14 +32,15 @@ import (
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/watch"
+	"github.com/creelrm/creel/subcluster/login"
 	resolver "github.com/creelrm/creel/subcluster/resolver/server"
 )
 
 // ProxyConfig is the configuration of an AM-RM proxy, apart from its store.
 type ProxyConfig struct {
-	Name         string // in the store; of two proxies with the same name, one is rejected
-	Address, Web string // to listen on
-	User         string // submits and kills UAMs for their owners; "" acts as the owner
+	Name         string      // in the store; of two proxies with the same name, one is rejected
+	Address, Web string      // to listen on
+	Login        login.Login // submits and kills UAMs for their owners
 	Session      amrmproxy.Config
 	Policy       policies.Policy // for queues without a document
 	CallTime     time.Duration
@@ -87,7 +88,13 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 	if acls != nil {
 		limits.Authorize = acls.authorize
 	}
+	as, err := proxyLogin(s)
+	if err != nil {
+		return ProxyConfig{}, err
+	}
+	limits.Protections = as.Accepts()
 	return ProxyConfig{
+		Login:      as.Login,
 		Machines:   machines,
 		HadoopKeys: hadoopKeys,
 		Name:       fmt.Sprintf("%s/%d", host, os.Getpid()),
@@ -109,10 +116,10 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 			AMExpiry:     s.Duration("yarn.am.liveness-monitor.expiry-interval-ms"),
 		},
 		Poll:         s.Duration("creel.store.poll-interval"),
-		SecretFile:   s.String("creel.cluster.secret-file"),
+		SecretFile:   s.String(clusterSecretFile),
 		Secrets:      secretFiles(s),
 		RPC:          limits,
-		WebServer:    webSettings(s),
+		WebServer:    webSettings(s, settings.Proxy),
 		Interceptors: tracing.ClientInterceptors(s),
 		Traces:       tracing.Provider(s),
 		Log:          slog.Default(),
@@ -143,13 +150,12 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	if err != nil {
 		return nil, err
 	}
-	members := members(&p.Service, store, signer, c.Log)
-	p.Watcher = watch.New(members, watch.Config{
+	p.Watcher = watch.New(members(&p.Service, store, signer, c.Log), watch.Config{
 		Poll: c.Poll, Plan: store, Validate: ValidPolicy, Log: c.Log, Clock: clock,
 		Queues: func() []string { return p.Proxy.Queues() },
 	})
 	view := p.Watcher.View
-	calls := remote.New(view, c.User, clock, hrpc.ClientConfig{Logger: c.Log, Interceptors: c.Interceptors})
+	calls := remote.New(view, c.Login, clock, hrpc.ClientConfig{Logger: c.Log, Interceptors: c.Interceptors})
 	p.OnClose(calls.Close)
 	records := &stored.Records{Records: store, Secrets: secret, Random: rand.Reader}
 	hosts := addResolver(&p.Service, store, view, c.Machines, c.Log)
@@ -181,7 +187,10 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 		return nil, err
 	}
 	c.RPC.Interceptors = append(slices.Clone(c.RPC.Interceptors), telemetry.Audit(c.Log, yarnrpc.Audited))
-	relay := &proxyrpc.Relay{Homes: store, Foreign: amrmKeys.Foreign, Login: calls.Login}
+	var relay *proxyrpc.Relay // with Kerberos none: it cannot wrap packets with the keys of home and the AM
+	if c.Login.Ticket == nil {
+		relay = &proxyrpc.Relay{Homes: store, Foreign: amrmKeys.Foreign, Login: calls.Login}
+	}
 	handler, err := proxyrpc.NewServer(p.Proxy, amrmKeys, relay, c.RPC)
 	if err != nil {
 		return nil, err

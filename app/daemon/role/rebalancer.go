@@ -53,7 +53,7 @@ func RebalancerSettings(s *settings.Settings) (RebalancerConfig, error) {
 	if err != nil {
 		return RebalancerConfig{}, err
 	}
-	signer, err := signerOf(s.String("creel.cluster.secret-file"))
+	signer, err := signerOf(s.String(clusterSecretFile))
 	if err != nil {
 		return RebalancerConfig{}, err
 	}
@@ -73,7 +73,7 @@ func RebalancerSettings(s *settings.Settings) (RebalancerConfig, error) {
 		},
 		Escrow:    EscrowSettings(s).Terms,
 		Web:       s.Address("creel.health.address"),
-		WebServer: webSettings(s),
+		WebServer: webSettings(s, settings.Rebalancer),
 		Log:       slog.Default(),
 	}, nil
 }

@@ -35,10 +35,11 @@ const distributedScheduling = "yarn.nodemanager.distributed-scheduling.enabled"
 var (
 	onRM      = []settings.Role{settings.RM}
 	onNM      = []settings.Role{settings.NM}
-	notRM     = []settings.Role{settings.NM, settings.Router, settings.Proxy, settings.Rebalancer, settings.Agent}
 	onServers = []settings.Role{settings.RM, settings.Router, settings.Proxy}
 	onWeb     = append(slices.Clone(onServers), settings.Rebalancer) // with a web port and no other
-	notRMWeb  = []settings.Role{settings.Router, settings.Proxy, settings.Rebalancer}
+
+	inFederation = []settings.Role{settings.RM, settings.Proxy, settings.Router, settings.Rebalancer, settings.Agent}
+	notRMWeb     = []settings.Role{settings.Router, settings.Proxy, settings.Rebalancer}
 )
 
 // is reports whether a setting of type enumeration or boolean has a value.
@@ -67,50 +68,105 @@ func unreadable(key string) func(*settings.Settings) (bool, string) {
 	}
 }
 
-// incompleteKerberos reports what a secure ResourceManager lacks.
-func incompleteKerberos(s *settings.Settings) (bool, string) {
-	if !secure(s) {
+// refusedIf returns the refusal of settings that a function cannot read.
+func refusedIf(read func(s *settings.Settings) error) func(*settings.Settings) (bool, string) {
+	return func(s *settings.Settings) (bool, string) {
+		if err := read(s); err != nil {
+			return true, err.Error()
+		}
 		return false, ""
 	}
-	if _, err := secureSettings(s); err != nil {
-		return true, err.Error()
-	}
-	return false, ""
 }
 
-// incompleteWebLogin reports a daemon whose web clients shall log in by Kerberos, and what it lacks for that.
-func incompleteWebLogin(s *settings.Settings) (bool, string) {
-	switch {
-	case !webByTicket(s):
-		return false, ""
-	case !secure(s):
-		return true, authentication + " is simple"
-	}
-	if _, err := webLogin(s); err != nil {
-		return true, err.Error()
-	}
-	return false, ""
+// incompleteKerberos reports what a secure daemon lacks.
+func incompleteKerberos(role settings.Role) func(*settings.Settings) (bool, string) {
+	return refusedIf(func(s *settings.Settings) error {
+		if !secure(s) {
+			return nil
+		}
+		c, err := secureSettings(s, role)
+		switch {
+		case err != nil:
+			return err
+		case role == settings.RM:
+			_, err = c.nodes(s)
+		default:
+			_, err = c.ticket(s)
+		}
+		return err
+	})
 }
+
+// incompleteWebLogin reports what a daemon lacks whose web clients shall log in by Kerberos.
+func incompleteWebLogin(role settings.Role) func(*settings.Settings) (bool, string) {
+	return refusedIf(func(s *settings.Settings) error {
+		if !webByTicket(s) {
+			return nil
+		}
+		if !secure(s) {
+			return errors.New(authentication + " is simple")
+		}
+		_, err := webLogin(s, role)
+		return err
+	})
+}
+
+// secureFederation reports whether a daemon is a part of a federation with Kerberos.
+func secureFederation(s *settings.Settings) bool { return secure(s) && Member(s) }
+
+// Texts of several refusals.
+const (
+	incomplete     = "the settings of Kerberos are incomplete"
+	incompleteWeb  = "the settings of the web port's login by Kerberos are incomplete"
+	byKerberosPage = "set the missing keys, by docs/operations/kerberos.md"
+)
+
+// clusterSecretFile is the setting with the cluster's secret.
+const clusterSecretFile = "creel.cluster.secret-file"
 
 // refusals are all refusals, in the order of the page in docs.
 var refusals = []refusal{
 	{
-		key: "creel.store.url", roles: onRM, example: "redis://r:6379", with: []string{authentication + "=kerberos"},
-		why:     "routers and proxies cannot log in to a member of a federation by Kerberos",
-		try:     "remove it, and let clients use the ResourceManager itself",
-		refused: func(s *settings.Settings) (bool, string) { return secure(s) && Member(s), "" },
+		key: webAuthentication, roles: []settings.Role{settings.RM, settings.Router}, example: "simple",
+		with:    []string{authentication + "=kerberos", "creel.store.url=redis://r:6379"},
+		why:     "in a federation with Kerberos, routers and clients must log in at the web port",
+		try:     "set kerberos, by docs/operations/kerberos.md",
+		refused: func(s *settings.Settings) (bool, string) { return secureFederation(s) && !webByTicket(s), "" },
 	},
 	{
-		key: authentication, roles: notRM, example: "kerberos",
-		why:     "only creel's ResourceManager supports Kerberos: this daemon would send or accept bare user names",
+		key: clusterSecretFile, roles: inFederation, example: "",
+		with: []string{
+			authentication + "=kerberos", webAuthentication + "=kerberos", "creel.store.url=redis://r:6379",
+		},
+		why: "in a federation with Kerberos, a secret in the store would let its readers forge tokens and members",
+		try: "name a file of at least 16 random bytes, the same for all daemons (one that does not exist is made)",
+		refused: func(s *settings.Settings) (bool, string) {
+			return secureFederation(s) && s.String(clusterSecretFile) == "", ""
+		},
+	},
+	{
+		key: authentication, roles: []settings.Role{settings.NM, settings.Agent}, example: "kerberos",
+		why:     "this daemon does not support Kerberos: it would send bare user names",
 		try:     "set simple, on a network that you trust",
 		refused: is(authentication, "kerberos"),
 	},
 	{
 		key: authentication, roles: onRM, example: "kerberos",
-		why:     "the settings of Kerberos are incomplete",
-		try:     "set the missing keys, by docs/operations/kerberos.md",
-		refused: incompleteKerberos,
+		why:     incomplete,
+		try:     byKerberosPage,
+		refused: incompleteKerberos(settings.RM),
+	},
+	{
+		key: authentication, roles: []settings.Role{settings.Router}, example: "kerberos",
+		why:     incomplete,
+		try:     byKerberosPage,
+		refused: incompleteKerberos(settings.Router),
+	},
+	{
+		key: authentication, roles: []settings.Role{settings.Proxy}, example: "kerberos",
+		why:     incomplete,
+		try:     byKerberosPage,
+		refused: incompleteKerberos(settings.Proxy),
 	},
 	{
 		key: authToLocal, roles: onWeb, example: "RULE:[1:$1",
@@ -186,10 +242,22 @@ var refusals = []refusal{
 		refused: withoutTLS(pemKey),
 	},
 	{
-		key: webAuthentication, roles: onWeb, example: "kerberos",
-		why:     "only a ResourceManager with Kerberos and a keytab of its web port accepts web clients' tickets",
-		try:     "set the missing keys, by docs/operations/kerberos.md; for other daemons set simple, on a network that you trust",
-		refused: incompleteWebLogin,
+		key: webAuthentication, roles: onRM, example: "kerberos",
+		why:     incompleteWeb,
+		try:     byKerberosPage,
+		refused: incompleteWebLogin(settings.RM),
+	},
+	{
+		key: webAuthentication, roles: []settings.Role{settings.Router}, example: "kerberos",
+		why:     incompleteWeb,
+		try:     byKerberosPage,
+		refused: incompleteWebLogin(settings.Router),
+	},
+	{
+		key: webAuthentication, roles: []settings.Role{settings.Proxy, settings.Rebalancer}, example: "kerberos",
+		why:     incompleteWeb,
+		try:     byKerberosPage,
+		refused: incompleteWebLogin(settings.Rebalancer), // a proxy's port is the same: its health
 	},
 	{
 		key: csrfBrowsers, roles: onRM, example: "(",
@@ -353,13 +421,13 @@ var refusals = []refusal{
 		},
 	},
 	{
-		key:     "creel.cluster.secret-file",
-		roles:   []settings.Role{settings.RM, settings.Proxy, settings.Router, settings.Rebalancer, settings.Agent},
+		key:     clusterSecretFile,
+		roles:   inFederation,
 		example: "/nowhere/secret",
 		why:     "the secret that encrypts tokens and signs members in the store is unusable",
 		try:     "name a file of at least 16 random bytes, the same for all daemons (one that does not exist is made), or leave the setting out",
 		refused: func(s *settings.Settings) (bool, string) {
-			file := s.String("creel.cluster.secret-file")
+			file := s.String(clusterSecretFile)
 			if file == "" {
 				return false, ""
 			}

@@ -96,7 +96,7 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 
 			NoSubmissions: !s.Bool("yarn.webapp.enable-rest-app-submissions"),
 		},
-		WebServer: demandHeader(s, webSettings(s, "yarn.resourcemanager.webapp.cross-origin.enabled")),
+		WebServer: demandHeader(s, webSettings(s, settings.RM, "yarn.resourcemanager.webapp.cross-origin.enabled")),
 		Secrets:   secretFiles(s),
 		Log:       slog.Default(),
 	}

@@ -8,14 +8,14 @@ import (
 	"sync"
 
 	"github.com/creelrm/creel/internal/groups"
+	"github.com/creelrm/creel/internal/impersonation"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // proxyRules reads hadoop.proxyuser.USER.{hosts,users,groups}.
-func proxyRules(s *settings.Settings) map[string]server.ProxyRule {
-	rules := map[string]server.ProxyRule{}
+func proxyRules(s *settings.Settings) impersonation.Rules {
+	rules := impersonation.Rules{}
 	for _, kind := range []string{"hosts", "users", "groups"} {
 		for _, v := range s.Matching("hadoop.proxyuser.*." + kind) {
 			name := strings.TrimSuffix(strings.TrimPrefix(v.Key, "hadoop.proxyuser."), "."+kind)

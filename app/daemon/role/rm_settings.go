@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/impersonation"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/opportunistic"
@@ -92,7 +93,7 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		}
 		return queues.ParseACL(fresh.ACL("yarn.admin.acl")), nil
 	}
-	c.ReloadProxies = func() (map[string]server.ProxyRule, error) {
+	c.ReloadProxies = func() (impersonation.Rules, error) {
 		fresh, err := again()
 		if err != nil {
 			return nil, err
@@ -106,14 +107,26 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		warnOfUnusedPrincipals(s)
 		return c, ports, nil
 	}
-	k, err := secureSettings(s)
-	if err != nil {
+	if err := secureRM(s, &c, &ports); err != nil {
 		return c, ports, s.Problem(authentication, err.Error(), "")
 	}
-	ports.RPC.Kerberos, ports.RPC.Protections, ports.RPC.Names = k.kerberos, k.protections, k.names
-	ports.Node = k.nodes.authorize
-	c.Secure = &server.Secure{Protections: k.protections, Names: k.names}
 	return c, ports, nil
+}
+
+// secureRM makes the ports of a ResourceManager accept tickets and tokens alone.
+func secureRM(s *settings.Settings, c *server.Config, ports *rmrpc.Config) error {
+	k, err := secureSettings(s, settings.RM)
+	if err != nil {
+		return err
+	}
+	nodes, err := k.nodes(s)
+	if err != nil {
+		return err
+	}
+	ports.RPC.Kerberos, ports.RPC.Protections, ports.RPC.Names = k.kerberos, k.protections, k.names
+	ports.Node = nodes.authorize
+	c.Secure = &server.Secure{Protections: k.protections, Names: k.names}
+	return nil
 }
 
 // machineConfig reads the scheduler's part of the settings.

@@ -31,6 +31,7 @@ import (
 	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/spnego"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/policies/rebalancer"
@@ -55,6 +56,8 @@ import (
 // settings say; NewRouter adds the objects that connect the parts.
 type RouterConfig struct {
 	Client, Admin, Web string // addresses to listen on
+	// WebHost is the name of the web port in this router's record, for which tickets are; "" without Kerberos.
+	WebHost string
 
 	Server   server.Config
 	REST     rest.Config
@@ -75,6 +78,7 @@ type RouterConfig struct {
 	SecretFile   string          // of the cluster's secret, which seals the token keys; "": the secret is in the store
 	Secrets      []string        // files that others should not read
 	TokenLives   token.Lifetimes // of delegation tokens
+	TokenNames   tokens.Names    // with Kerberos, which they need then; nil: simple authentication
 	// Refreshes are the router's own reloads at refresh calls, by name.
 	Refreshes map[string]func() error
 	Log       *slog.Logger
@@ -98,7 +102,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 	if err != nil {
 		return RouterConfig{}, err
 	}
-	signer, err := signerOf(s.String("creel.cluster.secret-file"))
+	signer, err := signerOf(s.String(clusterSecretFile))
 	if err != nil {
 		return RouterConfig{}, err
 	}
@@ -108,6 +112,10 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 	}
 	known := groupsOf(s)
 	acls, err := newServiceACLs(s, routerProtocols, known)
+	if err != nil {
+		return RouterConfig{}, err
+	}
+	as, err := routerLogin(s)
 	if err != nil {
 		return RouterConfig{}, err
 	}
@@ -135,7 +143,8 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		REST:     routerPages(s, known),
 		Operator: routerOperator(s, known),
 		Remote: remote.Config{
-			User:         s.String("creel.router.proxy-user"),
+			User:         as.User,
+			Ticket:       as.Ticket,
 			KindOf:       yarnrpc.KindOf,
 			Interceptors: tracing.ClientInterceptors(s),
 			Transport:    tracing.Transport(s),
@@ -143,7 +152,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 			Trips:        uint32(s.Int("creel.router.breaker.failures")),
 		},
 		RPC:          RPCLimits(s, "yarn.resourcemanager.client.thread-count"),
-		Site:         webSettings(s, "yarn.router.webapp.cross-origin.enabled"),
+		Site:         webSettings(s, settings.Router, "yarn.router.webapp.cross-origin.enabled"),
 		Signer:       signer,
 		Machines:     machines,
 		Poll:         s.Duration("creel.store.poll-interval"),
@@ -152,7 +161,7 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 		Mend:         s.Bool("creel.rebalancer.mend"),
 		Dashboard:    Dashboard{On: s.Bool("creel.router.dashboard"), Grafana: grafana},
 		AllowedHosts: s.List("creel.http.allowed-hosts"),
-		SecretFile:   s.String("creel.cluster.secret-file"),
+		SecretFile:   s.String(clusterSecretFile),
 		Secrets:      secretFiles(s),
 		TokenLives: token.Lifetimes{
 			KeyUpdate: s.Duration("yarn.resourcemanager.delegation.key.update-interval"),
@@ -168,6 +177,9 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 	}
 	if acls != nil {
 		c.RPC.Authorize, c.Refreshes["refreshServiceAcls"] = acls.authorize, acls.refresh
+	}
+	if err := as.configure(&c, s, known); err != nil {
+		return RouterConfig{}, err
 	}
 	if c.RPC.MaxCalls == 0 { // Hadoop's keys are not set
 		c.RPC.MaxCalls = s.Int("creel.router.client.max-calls")
@@ -253,6 +265,9 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	p := &routerParts{
 		conf: c, store: store,
 		tokens: tokens.New(store, secret, c.TokenLives, crand.Reader), recorder: events.NewRecorder(store, c.Log),
+	}
+	if c.TokenNames != nil {
+		p.tokens.ByTicket(c.TokenNames)
 	}
 	watchSecrets(&r.Service, c.Secrets, nil, c.Log)
 	r.addServer(p)
@@ -390,6 +405,9 @@ func (r *Router) addWeb(p *routerParts, addresses map[string]string) (err error)
 	byToken.NotFound(webserver.DisallowAnonymous)
 	documents.Mount(byToken)
 	c.Site.Login = webserver.Login{Shown: rest.ShowsToken, Handler: byToken}
+	if login, ok := c.Site.Tickets.(*spnego.Login); ok {
+		login.Tokens = tokenLogin(p.tokens)
+	}
 	r.addApplications(documents)
 	var site *pages.Site
 	if c.Dashboard.On {
@@ -397,7 +415,10 @@ func (r *Router) addWeb(p *routerParts, addresses map[string]string) (err error)
 		documents.Mount(api)
 		site = dash.New(api, documents.Patient, c.Dashboard.Grafana)
 	}
-	addresses["web"], err = addSite(&r.Service, "yarn.router.webapp.address", c.Web, mux, site, c.Site)
+	addresses["web"], err = addSite(&r.Service, routerWeb, c.Web, mux, site, c.Site)
+	if c.WebHost != "" {
+		addresses["web"] = named(c.WebHost, addresses["web"])
+	}
 	if err == nil {
 		r.addHistoryCopier(p, addresses["web"])
 	}
@@ -472,9 +493,11 @@ func (r *Router) addRPC(
 	name, setting, address string, c RouterConfig, s hrpc.Service, login hrpc.TokenFunc,
 ) (bound string, err error) {
 	conf := c.RPC
-	conf.Tokens = login
+	if conf.Tokens = login; login == nil {
+		conf.Protections = nil
+	}
 	conf.Services = []hrpc.Service{s}
-	conf.Simple, conf.ErrorOf, conf.Logger = true, yarnrpc.ErrorOf, c.Log
+	conf.Simple, conf.ErrorOf, conf.Logger = conf.Kerberos == nil, yarnrpc.ErrorOf, c.Log
 	listening, err := watchedServer(name, conf, r.Health)
 	if err != nil {
 		return "", err

@@ -111,6 +111,10 @@ func readBy(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 
+	if _, err := RouterSettings(load(routerDefines(t)...)); err != nil {
+		t.Fatal(err)
+	}
+
 	_, _, keystore := certificate(t, time.Now().Add(time.Hour))
 	if _, err := RMSettings(load(httpPolicy+"=HTTPS_ONLY", "creel.store.url=memory", webKeystore+"="+keystore,
 		webKeystoreWord+"=changeit"), nil); err != nil {

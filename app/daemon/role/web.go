@@ -22,9 +22,9 @@ import (
 // csrfBrowsers has regular expressions of browsers.
 const csrfBrowsers = "yarn.resourcemanager.webapp.rest-csrf.browser-useragents-regex"
 
-// webSettings reads the settings of all web ports. crossOrigin are the daemon's own settings that permit access by
-// pages of other origins.
-func webSettings(s *settings.Settings, crossOrigin ...string) webserver.Config {
+// webSettings reads the settings of a daemon's web port. crossOrigin are its own settings that permit access by pages
+// of other origins.
+func webSettings(s *settings.Settings, role settings.Role, crossOrigin ...string) webserver.Config {
 	names, _ := nameRules(s) // an error prevents the start
 	c := webserver.Config{
 		Names:             names,
@@ -40,7 +40,7 @@ func webSettings(s *settings.Settings, crossOrigin ...string) webserver.Config {
 	case !webByTicket(s):
 		warnOfUnusedSecret(s)
 	case secure(s):
-		c.Tickets, _ = webLogin(s) // an error prevents the start
+		c.Tickets, _ = webLogin(s, role) // an error prevents the start
 		c.Open = s.List(webOpen)
 	}
 	return c

@@ -4,7 +4,6 @@ package webserver
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/creelrm/creel/internal/query"
@@ -40,19 +39,4 @@ func setsLogLevel(r *http.Request) bool {
 }
 
 // nameless returns a query without user.name and doAs.
-func nameless(raw string) string { return without(raw, "user.name", "doas") }
-
-// without returns a query without the parameters of these names, which are in lower case.
-func without(raw string, names ...string) string {
-	var pairs []string
-	for pair := range strings.SplitSeq(raw, "&") {
-		named := false
-		for name := range query.Pairs(pair) {
-			named = named || slices.Contains(names, strings.ToLower(name))
-		}
-		if !named && pair != "" {
-			pairs = append(pairs, pair)
-		}
-	}
-	return strings.Join(pairs, "&")
-}
+func nameless(raw string) string { return query.Without(raw, "user.name", "doas") }

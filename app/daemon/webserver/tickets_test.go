@@ -3,9 +3,12 @@
 package webserver
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -92,4 +95,47 @@ func TestTokenIsHiddenBehindLogin(t *testing.T) {
 	if r := httptest.NewRequest(http.MethodGet, "/ws", nil); httpguard.LoginOf(r.Context()) != (httpguard.Login{}) {
 		t.Error("a request without a login has one")
 	}
+}
+
+func TestPortDecidesOnDoAs(t *testing.T) {
+	asked := ""
+	may := func(real, effective string, from netip.Addr) error {
+		asked = real + " for " + effective + " from " + from.String()
+		if effective == "root" {
+			return errors.New("not for root")
+		}
+		return nil
+	}
+	for _, c := range []struct {
+		query, asked, want string
+		ticket             bool
+	}{
+		{"a=1", "", "200 a=1&user.name=alice {alice  true}", true},
+		{"doAs=bob&a=1", "alice for bob from 10.0.0.7", "200 a=1&user.name=bob {bob alice true}", true},
+		{"DOAS=bob", "alice for bob from 10.0.0.7", "200 user.name=bob {bob alice true}", true},
+		{"doAs=bob/h@R", "alice for bob from 10.0.0.7", "200 user.name=bob {bob alice true}", true},
+		{"doAs=alice", "", "200 user.name=alice {alice  true}", true},
+		{"doAs=", "", "200 user.name=alice {alice  true}", true},
+		{"doAs=root", "alice for root from 10.0.0.7", "403 not for root\n", true},
+		{"doAs=root&doAs=bob", "alice for root from 10.0.0.7", "403 not for root\n", true},
+		{"doAs=root", "", "200 user.name=alice {alice  false}", false},
+	} {
+		asked = ""
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/ws?"+c.query, nil)
+		r.RemoteAddr = "[::ffff:10.0.0.7]:1234"
+		byTicket(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, r.URL.RawQuery, " ", httpguard.LoginOf(r.Context()))
+		}), Config{Tickets: proves{httpguard.Login{User: "alice", Ticket: c.ticket}}, ActFor: may}).ServeHTTP(w, r)
+		if got := fmt.Sprint(w.Code, " ", w.Body); got != c.want || asked != c.asked {
+			t.Errorf("%s: %q after %q, want %q after %q", c.query, got, asked, c.want, c.asked)
+		}
+	}
+}
+
+// proves is a login that every request has.
+type proves struct{ login httpguard.Login }
+
+func (p proves) User(http.ResponseWriter, *http.Request) (httpguard.Login, bool) {
+	return p.login, true
 }

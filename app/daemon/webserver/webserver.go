@@ -11,6 +11,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/creelrm/creel/internal/username"
@@ -26,6 +27,7 @@ type Config struct {
 	Login             Login                           // beside user.name, if RefuseAnonymous is set [none]
 	Tickets           Tickets                         // the only logins, if it is set [user.name]
 	Open              []string                        // paths that are read without a ticket
+	ActFor            ActFor                          // decides on doAs beside a ticket [the handler decides]
 	Names             *username.Rules                 // from login names to users [Hadoop's default]
 	MaxConnections    int                             // 503 above [20,000]
 	MaxPerAddress     int                             // of one remote address, 503 above [half of MaxConnections]
@@ -34,6 +36,9 @@ type Config struct {
 	TLS               *tls.Config                     // TLS alone is accepted [HTTP]
 	StrictTransport   time.Duration                   // for which browsers shall use TLS only, with TLS [no demand]
 }
+
+// ActFor returns an error unless real may act for effective from an address.
+type ActFor func(real, effective string, remote netip.Addr) error
 
 // Login is an identification other than user.name, such as a delegation token.
 type Login struct {

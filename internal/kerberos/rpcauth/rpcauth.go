@@ -62,25 +62,51 @@ const ticketTime = 15 * time.Second
 // Client logs in to the services with one of the principals. accepts are the protections, the preferred one first. A
 // server that names itself otherwise is rejected before it gets a ticket.
 func Client(l *kerberos.Login, services []gssapi.Principal, accepts []gssapi.Protection) *hrpc.KerberosLogin {
+	return ClientOf(l, fmt.Sprint(services), accepts, func(protocol, serverID string) (gssapi.Principal, error) {
+		for _, p := range services {
+			if slices.Equal(p.Names, []string{protocol, serverID}) {
+				return p, nil
+			}
+		}
+		return gssapi.Principal{}, fmt.Errorf("the server is %.80q/%.80q, expected is %s", protocol, serverID, services)
+	})
+}
+
+// ClientOf is Client for a service that the server's two names for itself select. key differs for logins with other
+// rules.
+func ClientOf(
+	l *kerberos.Login, key string, accepts []gssapi.Protection,
+	service func(protocol, serverID string) (gssapi.Principal, error),
+) *hrpc.KerberosLogin {
 	return &hrpc.KerberosLogin{
 		Principal: l.Principal.String(),
-		Key:       fmt.Sprint(services, accepts),
+		Key:       fmt.Sprint(key, accepts),
 		Begin: func(protocol, serverID string) (hrpc.Exchange, error) {
-			i := slices.IndexFunc(services, func(p gssapi.Principal) bool {
-				return slices.Equal(p.Names, []string{protocol, serverID})
-			})
-			if i < 0 {
-				return nil, fmt.Errorf("the server is %.80q/%.80q, expected is %s", protocol, serverID, services)
+			to, err := service(protocol, serverID)
+			if err != nil {
+				return nil, err
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), ticketTime)
 			defer cancel()
-			ticket, err := l.Ticket(ctx, services[i])
+			ticket, err := l.Ticket(ctx, to)
 			if err != nil {
 				return nil, err
 			}
 			return WithTicket(ticket, accepts)(protocol, serverID)
 		},
 	}
+}
+
+// Digest returns protections by the names of DIGEST-MD5, for connections that log in by a token.
+func Digest(list []gssapi.Protection) []hrpc.Protection {
+	names := map[gssapi.Protection]hrpc.Protection{
+		gssapi.Authentication: hrpc.Authentication, gssapi.Integrity: hrpc.Integrity, gssapi.Privacy: hrpc.Privacy,
+	}
+	out := make([]hrpc.Protection, len(list))
+	for i, p := range list {
+		out[i] = names[p]
+	}
+	return out
 }
 
 // WithTicket begins exchanges by one ticket, with whichever server.

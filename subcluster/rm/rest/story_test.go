@@ -22,6 +22,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/impersonation"
 	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
@@ -86,7 +87,7 @@ func start(t *testing.T, change func(*server.Config)) *cluster {
 		HeartbeatInterval: 50 * time.Millisecond,
 		AdminACL:          queues.ACL{Users: []string{"root"}},
 		Groups:            groups.New(func(user string) []string { return []string{user} }, time.Minute),
-		Proxies:           map[string]server.ProxyRule{"gate": {Hosts: []string{"*"}, Users: []string{"alice"}}},
+		Proxies:           impersonation.Rules{"gate": {Hosts: []string{"*"}, Users: []string{"alice"}}},
 	}
 	if change != nil {
 		change(&cfg)

@@ -11,10 +11,10 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/impersonation"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // auditor keeps the audit lines of a daemon's log.
@@ -67,7 +67,7 @@ func TestEveryChangeLeavesALineOfAudit(t *testing.T) {
 	cfg.ACLs = true
 	cfg.Machine.Queues.Root.Admin = queues.ACL{}
 	cfg.Machine.Queues.Root.Children[0].Admin = queues.ACL{}
-	cfg.Proxies = map[string]server.ProxyRule{"oozie": {Hosts: []string{"*"}, Users: []string{"bob"}}}
+	cfg.Proxies = impersonation.Rules{"oozie": {Hosts: []string{"*"}, Users: []string{"bob"}}}
 	c := start(t, cfg)
 	c.nodes(1, nil)
 	ctx, bob := t.Context(), c.as("bob")

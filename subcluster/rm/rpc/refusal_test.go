@@ -10,12 +10,12 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/impersonation"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // nodesHook adds nodes; the test plays their AMs.
@@ -273,7 +273,7 @@ func TestPermissions(t *testing.T) {
 	cfg.Machine.Queues.Root.Submit, cfg.Machine.Queues.Root.Admin = queues.ACL{}, queues.ACL{}
 	cfg.Machine.Queues.Root.Children[0].Submit = queues.ACL{Users: []string{"bob", "carol"}}
 	cfg.Machine.Queues.Root.Children[0].Admin = queues.ACL{Users: []string{"queen"}}
-	cfg.Proxies = map[string]server.ProxyRule{"oozie": {Hosts: []string{"127.0.0.0/8"}, Users: []string{"bob"}}}
+	cfg.Proxies = impersonation.Rules{"oozie": {Hosts: []string{"127.0.0.0/8"}, Users: []string{"bob"}}}
 	c := start(t, cfg)
 	ctx := t.Context()
 	id := c.submission("bob", func(s *pb.ApplicationSubmissionContextProto) {

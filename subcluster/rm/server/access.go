@@ -5,58 +5,29 @@ package server
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/groups"
-	"github.com/creelrm/creel/internal/httpguard"
+	"github.com/creelrm/creel/internal/impersonation"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
 
-// ProxyRule lists the users that a proxy user may act for, and the hosts it may call from: hadoop.proxyuser.U.*. "*"
-// among users or groups stands for all.
-type ProxyRule struct {
-	Hosts  httpguard.Machines
-	Users  []string
-	Groups []string
-}
-
 // impersonate returns an error unless real may act for effective from remote.
 func (a *access) impersonate(real, effective string, remote netip.Addr) error {
 	a.mu.RLock()
-	rule, ok := a.proxies[real]
+	rules := a.proxies
 	a.mu.RUnlock()
-	if !ok ||
-		(!listed(rule.Users, effective) && !slices.ContainsFunc(
-			a.groups.Of(effective),
-			func(g string) bool { return listed(rule.Groups, g) },
-		) && !listed(rule.Groups, "*")) {
-		return &creel.Error{
-			Kind: creel.ErrNotPermitted,
-			What: fmt.Sprintf("User: %s is not allowed to impersonate %s", real, effective),
-		}
-	}
-	if rule.Hosts.Includes(remote) {
-		return nil
-	}
-	return &creel.Error{
-		Kind: creel.ErrNotPermitted,
-		What: fmt.Sprintf("Unauthorized connection for super-user: %s from IP %s", real, remote),
-	}
-}
-
-func listed(list []string, name string) bool {
-	return slices.Contains(list, name) || slices.Contains(list, "*")
+	return rules.Check(a.groups.Of, real, effective, remote)
 }
 
 // access checks permissions. Its rules may be replaced at any time.
 type access struct {
 	mu       sync.RWMutex
-	proxies  map[string]ProxyRule
+	proxies  impersonation.Rules
 	adminACL queues.ACL
 	acls     bool // yarn.acl.enable
 	groups   *groups.Groups
@@ -77,7 +48,7 @@ func (a *access) setAdmin(acl queues.ACL) {
 	a.adminACL = acl
 }
 
-func (a *access) setProxies(p map[string]ProxyRule) {
+func (a *access) setProxies(p impersonation.Rules) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.proxies = p

@@ -13,6 +13,7 @@ import (
 
 	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/impersonation"
 	"github.com/creelrm/creel/internal/username"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
@@ -58,14 +59,14 @@ type Config struct {
 	// HideApps omits applications from the lists of users without view access,
 	// yarn.webapp.filter-entity-list-by-user.
 	HideApps bool
-	AdminACL queues.ACL           // yarn.admin.acl
-	Proxies  map[string]ProxyRule // hadoop.proxyuser.*
-	Groups   *groups.Groups       // nil: this machine's groups, cached for five minutes
+	AdminACL queues.ACL          // yarn.admin.acl
+	Proxies  impersonation.Rules // hadoop.proxyuser.*
+	Groups   *groups.Groups      // nil: this machine's groups, cached for five minutes
 
 	// Administrators' refresh calls call the Reload functions. A nil function reloads nothing.
 	ReloadQueues  func() (Queues, error)
 	ReloadAdmin   func() (queues.ACL, error)
-	ReloadProxies func() (map[string]ProxyRule, error)
+	ReloadProxies func() (impersonation.Rules, error)
 	// ReloadServiceACLs reads the service ACLs of the protocols; nil if hadoop.security.authorization is off.
 	ReloadServiceACLs func() error
 	// Mutable lets calls change the queues; nil: the queues come from files.
