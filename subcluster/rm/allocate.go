@@ -3,7 +3,6 @@
 package rm
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -20,10 +19,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 		return nil, err
 	}
 	if !t.registered || t.state != tRunning {
-		return nil, &creel.Error{
-			Kind: creel.ErrNotRegistered,
-			What: "AM is not registered for known application attempt: " + id.String() + " or RM had restarted after AM registered. AM should re-register.",
-		}
+		return nil, refusal(creel.ErrNotRegistered, amNotRegistered, id)
 	}
 	m.attempts.alive(t)
 	switch {
@@ -33,15 +29,7 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 		t.answer.Duplicate = true
 		return t.answer, nil
 	default:
-		return nil, &creel.Error{
-			Kind: ErrOutOfStep,
-			What: fmt.Sprintf(
-				"Invalid responseId in AllocateRequest from application attempt: %s, expect responseId to be %d but get %d",
-				id,
-				t.responseID,
-				r.ResponseID,
-			),
-		}
+		return nil, refusal(ErrOutOfStep, wrongResponseID, id, t.responseID, r.ResponseID)
 	}
 	sizes, err := m.checkAllocate(t, r)
 	if err != nil {
@@ -150,13 +138,7 @@ func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]amounts.Vec, 
 	for i := range r.Asks {
 		q := &r.Asks[i]
 		if q.Count < 0 {
-			return nil, &creel.Error{
-				Kind: creel.ErrInvalidResource,
-				What: fmt.Sprintf(
-					"Invalid resource request, requested number of containers < 0, numContainers=%d",
-					q.Count,
-				),
-			}
+			return nil, refusal(creel.ErrInvalidResource, negativeCount, q.Count)
 		}
 		var v amounts.Vec
 		if q.ResourceName == sched.AnyPlace || q.ResourceName == "" || q.Resource.MemoryMB < 0 ||
@@ -176,20 +158,13 @@ func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]amounts.Vec, 
 	m.normalized = sizes
 	for _, name := range r.BlacklistAdd {
 		if name == sched.AnyPlace {
-			return nil, &creel.Error{Kind: ErrInvalidBlacklist, What: "Cannot add * to the blacklist!"}
+			return nil, refusal(ErrInvalidBlacklist, blacklistOfAll)
 		}
 	}
 	for i := range r.Release {
 		if cid := &r.Release[i]; cid.Attempt != t.id {
 			if !t.app.sub.KeepContainers {
-				return nil, &creel.Error{
-					Kind: ErrInvalidRelease,
-					What: fmt.Sprintf(
-						"Cannot release container : %s not belonging to this application attempt : %s",
-						cid,
-						t.id,
-					),
-				}
+				return nil, refusal(ErrInvalidRelease, foreignRelease, cid, t.id)
 			}
 		}
 	}

@@ -22,17 +22,14 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, erro
 	if len(r.Constraints) > 0 && m.cfg.Constraints == ConstraintsOff {
 		return AMRegistration{}, &creel.Error{
 			Kind: creel.ErrNotEnabled,
-			What: "Found non empty placement constraints in register request",
+			What: constraintsUnhandled,
 			Why:  "yarn.resourcemanager.placement-constraints.handler is disabled",
 			Try:  "set it to scheduler or placement-processor",
 		}
 	}
 	again := a.sub.Unmanaged && a.sub.KeepContainers
 	if t.registered && !again {
-		return AMRegistration{}, &creel.Error{
-			Kind: ErrAlreadyRegistered,
-			What: "Application Master is already registered : " + a.id.String(),
-		}
+		return AMRegistration{}, refusal(ErrAlreadyRegistered, amRegisteredTwice, a.id)
 	}
 	switch t.state {
 	case tLaunched, tRunning:
@@ -41,7 +38,7 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, erro
 	default:
 		return AMRegistration{}, &creel.Error{
 			Kind: ErrOutOfStep,
-			What: fmt.Sprintf("Application Master of %s must register after it is LAUNCHED", t.id),
+			What: fmt.Sprintf(amNotLaunched, t.id),
 			Why:  "the attempt is " + t.state.String(),
 			Try:  "wait for the state LAUNCHED in its report",
 		}
@@ -120,10 +117,7 @@ func (m *Machine) FinishAM(now time.Time, r *FinishAM) (bool, error) {
 	}
 	a := t.app
 	if !t.registered {
-		return false, &creel.Error{
-			Kind: creel.ErrNotRegistered,
-			What: "Application Master is trying to unregister before registering for: " + a.id.String(),
-		}
+		return false, refusal(creel.ErrNotRegistered, amUnregistersEarly, a.id)
 	}
 	if t.state == tRunning {
 		m.attempts.alive(t)

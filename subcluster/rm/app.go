@@ -166,10 +166,7 @@ func (a *app) mayGet() bool {
 func (l *appLife) stateChanged(a *app) { l.m.sched.SetOpen(&a.App, a.mayGet()) }
 
 func noApp(id creel.ApplicationID) error {
-	return &creel.Error{
-		Kind: creel.ErrApplicationNotFound,
-		What: "Application with id '" + id.String() + "' doesn't exist in RM. Please check that the job submission was successful.",
-	}
+	return refusal(creel.ErrApplicationNotFound, appUnknown, id)
 }
 
 // addDiag appends to an application's diagnostics while they are shorter than the limit of an attempt's diagnostics.

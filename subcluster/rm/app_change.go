@@ -21,9 +21,8 @@ func (r Reader) MayHavePriority(id creel.ApplicationID, path creel.QueuePath, us
 	}
 	return &creel.Error{
 		Kind: creel.ErrNotPermitted,
-		What: fmt.Sprintf("User %s (auth:SIMPLE) does not have permission to submit/update %s for %d",
-			user, id, m.sched.Policy().CapPriority(priority)),
-		Why: "acl_application_max_priority of queue " + string(path) + " allows less",
+		What: fmt.Sprintf(priorityForbidden, user, id, m.sched.Policy().CapPriority(priority)),
+		Why:  "acl_application_max_priority of queue " + string(path) + " allows less",
 	}
 }
 
@@ -63,7 +62,7 @@ func (m *Machine) SetLifetime(now time.Time, id creel.ApplicationID, deadline ti
 	at := int64(0)
 	if !deadline.IsZero() {
 		if at = deadline.UnixNano(); at <= m.now {
-			return invalid("Expire time is not valid", "it is in the past", "give a later time")
+			return invalid(expireInvalid, "it is in the past", "give a later time")
 		}
 	}
 	if q := a.Queue(); q != nil && q.Spec().MaxLifetime > 0 {
@@ -117,12 +116,6 @@ func (l *appLife) armLifetime(a *app, at int64) {
 		if a.hold.Claim > 0 {
 			return // ReleaseHold, or its next home, ends it
 		}
-		l.kill(
-			a,
-			fmt.Sprintf(
-				"Application killed due to exceeding its lifetime period %d milliseconds",
-				(at-a.submitted)/int64(time.Millisecond),
-			),
-		)
+		l.kill(a, fmt.Sprintf(lifetimeExceeded, (at-a.submitted)/int64(time.Millisecond)))
 	})
 }

@@ -184,10 +184,7 @@ func (d *admission) place(m *Machine) error {
 func (d *admission) checkQueue(m *Machine) error {
 	s, q := d.s, d.queue
 	if !m.MaySubmit(string(d.path), s.User, s.Groups) {
-		return &creel.Error{
-			Kind: creel.ErrNotPermitted,
-			What: fmt.Sprintf("User %s does not have permission to submit %s to queue %s", s.User, s.ID, d.path),
-		}
+		return refusal(creel.ErrNotPermitted, submissionForbidden, s.User, s.ID, d.path)
 	}
 	if !s.HasPriority {
 		d.priority = q.Spec().DefaultPriorityOf(s.User, s.Groups, m.cfg.ACLs)
@@ -268,10 +265,9 @@ func (l *appLife) accept(a *app) {
 func (l *appLife) refusal(a *app, q *sched.Queue) string {
 	switch {
 	case a.unmapped:
-		return fmt.Sprintf("Application %s submission by user %s to specified queue : %s is prohibited. "+
-			"Verify automatic queue mapping for user exists in yarn.scheduler.capacity.queue-mappings", a.id, a.sub.User, a.path)
+		return fmt.Sprintf(submissionUnmapped, a.id, a.sub.User, a.path)
 	case q == nil:
-		return fmt.Sprintf("Application %s submitted by user %s to unknown queue: %s", a.id, a.sub.User, a.path)
+		return fmt.Sprintf(submittedNowhere, a.id, a.sub.User, a.path)
 	}
 	return q.Refuses(a.id, a.sub.User)
 }

@@ -169,10 +169,7 @@ func (l *appLife) attempt(id creel.AttemptID) *attempt {
 }
 
 func noAttempt(id creel.AttemptID) error {
-	return &creel.Error{
-		Kind: creel.ErrAttemptNotFound,
-		What: "Application attempt " + id.String() + " doesn't exist in ApplicationMasterService cache.",
-	}
+	return refusal(creel.ErrAttemptNotFound, attemptUncached, id)
 }
 
 // start starts the next attempt of an application.

@@ -78,7 +78,7 @@ func (m *Machine) AMLaunchFailed(now time.Time, id creel.AttemptID, diagnostics 
 			t,
 			tFailed,
 			creel.FinalFailed,
-			"Error launching "+id.String()+". Got exception: "+diagnostics,
+			fmt.Sprintf(launchFailed, id, diagnostics),
 			creel.ExitInvalid,
 		)
 	}
@@ -114,7 +114,7 @@ func (l *attemptLife) silent(t *attempt) {
 		t,
 		tFailed,
 		creel.FinalFailed,
-		fmt.Sprintf("ApplicationMaster for attempt %s timed out", t.id),
+		fmt.Sprintf(amTimedOut, t.id),
 		creel.ExitInvalid,
 	)
 }
@@ -134,7 +134,7 @@ func (l *attemptLife) amEnded(t *attempt, exit int32, diag string) {
 			t,
 			tFailed,
 			creel.FinalFailed,
-			fmt.Sprintf("AM Container for %s exited with  exitCode: %d\n%s", t.id, exit, diag),
+			fmt.Sprintf(amExited, t.id, exit, diag),
 			exit,
 		)
 	}

@@ -20,16 +20,13 @@ func (m *Machine) FailAttempt(now time.Time, id creel.AttemptID) error {
 	}
 	t := m.apps.attempt(id)
 	if t == nil {
-		return &creel.Error{
-			Kind: creel.ErrAttemptNotFound,
-			What: "ApplicationAttempt with id '" + id.String() + "' doesn't exist in RM.",
-		}
+		return refusal(creel.ErrAttemptNotFound, attemptUnknown, id)
 	}
 	if err := a.changing("failed"); err != nil {
 		return err
 	}
 	if !t.over() && t.state != tFinishing {
-		m.attempts.end(t, tFailed, creel.FinalFailed, "Attempt failed by user.", creel.ExitInvalid)
+		m.attempts.end(t, tFailed, creel.FinalFailed, failedByUser, creel.ExitInvalid)
 	}
 	m.settle()
 	return nil
@@ -160,8 +157,7 @@ func (l *appLife) attemptOver(a *app, t *attempt, s attemptState, again bool) {
 				a,
 				appFailed,
 				creel.FinalFailed,
-				fmt.Sprintf("Application %s failed %d times due to %s. Failing the application.",
-					a.id, len(a.attempts), strings.TrimSpace(t.diag.String())),
+				fmt.Sprintf(tooManyFailures, a.id, len(a.attempts), strings.TrimSpace(t.diag.String())),
 			)
 		}
 	}

@@ -24,20 +24,17 @@ func checkAttribute(a *Attribute) error {
 	a.Prefix, a.Name, a.Value = strings.TrimSpace(a.Prefix), strings.TrimSpace(a.Name), strings.TrimSpace(a.Value)
 	switch {
 	case a.Name == "" || len(a.Name) > longestAttribute:
-		return badLabel("attribute name added is empty or exceeds %d character(s)", longestAttribute)
+		return refusal(creel.ErrInvalidRequest, attributeNameLength, longestAttribute)
 	case !attributeName.MatchString(a.Name):
-		return badLabel("attribute name should only contains {0-9, a-z, A-Z, -, _} and should not started with "+
-			"{-,_}, now it is= %s", a.Name)
+		return refusal(creel.ErrInvalidRequest, attributeNameCharacters, a.Name)
 	case len(a.Prefix) > longestAttribute:
-		return badLabel("Attribute value added exceeds %d character(s)", longestAttribute)
+		return refusal(creel.ErrInvalidRequest, attributeValueLength, longestAttribute)
 	case !attributePrefix.MatchString(a.Prefix):
-		return badLabel("attribute value should only contains {0-9, a-z, A-Z, -, _,.} and should not started with "+
-			"{-,_}, now it is= %s", a.Prefix)
+		return refusal(creel.ErrInvalidRequest, attributePrefixCharacters, a.Prefix)
 	case len(a.Value) > longestAttribute:
-		return badLabel("Attribute value added exceeds %d character(s)", longestAttribute)
+		return refusal(creel.ErrInvalidRequest, attributeValueLength, longestAttribute)
 	case a.Value != "" && !attributeValue.MatchString(a.Value):
-		return badLabel("attribute value should only contains {0-9, a-z, A-Z, -, _} and should not started with "+
-			"{-,_}, now it is= %s", a.Value)
+		return refusal(creel.ErrInvalidRequest, attributeValueCharacters, a.Value)
 	}
 	return nil
 }
@@ -47,7 +44,7 @@ func checkAttribute(a *Attribute) error {
 func (m *Machine) MapAttributes(now time.Time, op AttributeOp, list []HostAttributes, strict bool) error {
 	m.at(now)
 	if op < ReplaceAttributes || op > RemoveAttributes {
-		return badLabel("Invalid operation %d specified in the mapAttributesToNodes request ", op)
+		return refusal(creel.ErrInvalidRequest, attributeOperation, op)
 	}
 	var unknown []string
 	for i := range list {
@@ -58,12 +55,12 @@ func (m *Machine) MapAttributes(now time.Time, op AttributeOp, list []HostAttrib
 		}
 		for k := range h.Attributes {
 			if p := h.Attributes[k].Prefix; p != AttributesByCall {
-				return badLabel("Invalid Attribute Mapping for the node %s. Prefix should be %s", h.Host, AttributesByCall)
+				return refusal(creel.ErrInvalidRequest, attributePrefixForbidden, h.Host, AttributesByCall)
 			}
 		}
 	}
 	if len(unknown) > 0 {
-		return badLabel(" Following nodes does not exist : [%s]", strings.Join(unknown, ", "))
+		return refusal(creel.ErrInvalidRequest, attributeHostsUnknown, strings.Join(unknown, ", "))
 	}
 	// A host without attributes in the call stays unchanged, even by Hadoop's replace.
 	list = slices.DeleteFunc(slices.Clone(list), func(h HostAttributes) bool { return len(h.Attributes) == 0 })
@@ -94,7 +91,7 @@ func (x *nodeAttributes) check(op AttributeOp, host string, a *Attribute) error 
 	}
 	has := func(b Attribute) bool { return b.AttributeKey == a.AttributeKey }
 	if op == RemoveAttributes && !slices.ContainsFunc(x.set.hosts[host], has) {
-		return badLabel("Node attribute [Prefix-%s :Name-%s] doesn't exist on node %s", a.Prefix, a.Name, host)
+		return refusal(creel.ErrInvalidRequest, attributeUnknown, a.Prefix, a.Name, host)
 	}
 	return nil
 }
@@ -103,7 +100,7 @@ func (x *nodeAttributes) check(op AttributeOp, host string, a *Attribute) error 
 func (x *nodeAttributes) reported(id creel.NodeID, list []Attribute) error {
 	for i := range list {
 		if list[i].Prefix != AttributesByNode {
-			return badLabel("Reject invalid node attributes from host: %s, attributes in HB must have prefix %s",
+			return refusal(creel.ErrInvalidRequest, reportedPrefixForbidden,
 				id, AttributesByNode)
 		}
 		if err := checkAttribute(&list[i]); err != nil {

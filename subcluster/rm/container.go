@@ -391,13 +391,13 @@ func (l *appLife) container(id creel.ContainerID) *container {
 // expired ends a container that was never seen running.
 func (l *containerLife) expired(c *container) {
 	id, n := c.id(), c.node
-	l.complete(c, cExpired, creel.ExitAborted, "Container expired since it was unused", nil)
+	l.complete(c, cExpired, creel.ExitAborted, containerUnused, nil)
 	l.m.nodes.commands.Kill(n.Serial(), id)
 }
 
 // release ends a container at its AM's request.
 func (l *containerLife) release(c *container) {
 	id, n := c.id(), c.node
-	l.complete(c, cReleased, creel.ExitAborted, "Container released by application", nil)
+	l.complete(c, cReleased, creel.ExitAborted, containerReleased, nil)
 	l.m.nodes.commands.Kill(n.Serial(), id)
 }

@@ -38,7 +38,7 @@ func (d *diagnostics) add(s string, limit int) {
 
 func (d *diagnostics) String() string {
 	if kept := utf8.RuneCountInString(d.text); kept < d.total {
-		return fmt.Sprintf("Diagnostic messages truncated, showing last %d chars out of %d:\n...%s", kept, d.total, d.text)
+		return fmt.Sprintf(diagnosticsTruncated, kept, d.total, d.text)
 	}
 	return d.text
 }

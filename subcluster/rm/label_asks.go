@@ -3,7 +3,6 @@
 package rm
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/creelrm/creel"
@@ -48,29 +47,22 @@ func (c *labelChecker) label(place string, say LabelExpression, defaults ...Labe
 	case label == "":
 		return "", nil
 	case !anywhere:
-		return "", invalidLabel("Invalid resource request, queue=%s specified node label expression in a "+
-			"resource request has resource name = %s", c.queue.Leaf(), place)
+		return "", refusal(creel.ErrInvalidLabel, labelAtPlace, c.queue.Leaf(), place)
 	case strings.Contains(label, "&&"):
-		return "", invalidLabel("Invalid resource request, queue=%s specified more than one node label in a node "+
-			"label expression, node label expression = %s", c.queue.Leaf(), label)
+		return "", refusal(creel.ErrInvalidLabel, severalLabels, c.queue.Leaf(), label)
 	case !queues.Accesses(c.accessible, label):
-		return "", invalidLabel("Invalid resource request, queue=%s doesn't have permission to access all labels in "+
-			"resource request. labelExpression of resource request=%s. Queue labels=%s",
+		return "", refusal(creel.ErrInvalidLabel, labelInaccessible,
 			c.queue.Leaf(), label, strings.Join(c.accessible, ","))
 	}
 	if _, known := c.m.labels.inForce.cluster[label]; !known {
-		return label, invalidLabel("Invalid label resource request, cluster do not contain , label= %s", label)
+		return label, refusal(creel.ErrInvalidLabel, labelUnknown, label)
 	}
 	return label, nil
 }
 
-func invalidLabel(format string, args ...any) error {
-	return &creel.Error{Kind: creel.ErrInvalidLabel, What: fmt.Sprintf(format, args...)}
-}
-
 // errLabelsUnused is the error of asks with a label while labels are off.
 func errLabelsUnused() error {
-	return invalidLabel("Invalid resource request, node label not enabled but request contains label expression")
+	return refusal(creel.ErrInvalidLabel, labelsUnused)
 }
 
 // ofAM is the label of an application's AM in its queue.

@@ -3,7 +3,6 @@
 package rm
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -14,19 +13,12 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
 
-// errLabelsOff and the errors below use Hadoop's words.
+// enabled rejects calls about labels while labels are off.
 func (x *nodeLabels) enabled() error {
 	if x.m.cfg.Labels == LabelsOff {
-		return &creel.Error{
-			Kind: creel.ErrNotEnabled,
-			What: "Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled",
-		}
+		return refusal(creel.ErrNotEnabled, labelsDisabled)
 	}
 	return nil
-}
-
-func badLabel(format string, args ...any) error {
-	return &creel.Error{Kind: creel.ErrInvalidRequest, What: fmt.Sprintf(format, args...)}
 }
 
 const longestLabel = 255
@@ -43,16 +35,16 @@ func (m *Machine) AddLabels(now time.Time, list []Label) error {
 		l := &list[i]
 		l.Name = strings.TrimSpace(l.Name)
 		if l.Name == "" || len(l.Name) > longestLabel {
-			return badLabel("label added is empty or exceeds %d character(s)", longestLabel)
+			return refusal(creel.ErrInvalidRequest, labelLength, longestLabel)
 		}
 		if !labelForm.MatchString(l.Name) {
-			return badLabel(
-				"label name should only contains {0-9, a-z, A-Z, -, _} and should not started with {-,_}, now it is= %s",
+			return refusal(creel.ErrInvalidRequest,
+				labelCharacters,
 				l.Name,
 			)
 		}
 		if exclusive, known := m.labels.set.cluster[l.Name]; known && exclusive != l.Exclusive {
-			return badLabel("Exclusivity cannot be modified for an existing label with : <%s:exclusivity=%v>",
+			return refusal(creel.ErrInvalidRequest, labelExclusivity,
 				l.Name, l.Exclusive)
 		}
 	}
@@ -72,15 +64,14 @@ func (m *Machine) RemoveLabels(now time.Time, names []string) error {
 	for i, name := range names {
 		names[i] = strings.TrimSpace(name)
 		if name = names[i]; name == "" {
-			return badLabel("Label to be removed is null or empty")
+			return refusal(creel.ErrInvalidRequest, removedLabelEmpty)
 		}
 		if _, known := m.labels.set.cluster[name]; !known {
-			return badLabel(
-				"Node label=%s to be removed doesn't existed in cluster node labels collection.", name)
+			return refusal(creel.ErrInvalidRequest,
+				removedLabelUnknown, name)
 		}
 		if q := m.sched.Tree().UserOf(name); q != "" {
-			return badLabel("Cannot remove label=%s, because queue=%s is using this label. "+
-				"Please remove label on queue before remove the label", name, q)
+			return refusal(creel.ErrInvalidRequest, removedLabelInUse, name, q)
 		}
 	}
 	for _, name := range names {
@@ -111,8 +102,8 @@ func (m *Machine) ReplaceLabels(now time.Time, list []NodeLabels, strict bool) e
 		return err
 	}
 	if m.cfg.Labels == LabelsByNode {
-		return badLabel(
-			"Error when invoke method=%s because of distributed node label configuration enabled.", "replaceLabelsOnNode")
+		return refusal(creel.ErrInvalidRequest,
+			labelsAreReported, "replaceLabelsOnNode")
 	}
 	if strict {
 		var unknown []string
@@ -122,7 +113,7 @@ func (m *Machine) ReplaceLabels(now time.Time, list []NodeLabels, strict bool) e
 			}
 		}
 		if len(unknown) > 0 {
-			return badLabel("Replace labels on node failed. Unknown Nodes:[%s]", strings.Join(unknown, ", "))
+			return refusal(creel.ErrInvalidRequest, labelledNodesUnknown, strings.Join(unknown, ", "))
 		}
 	}
 	for i := range list {
@@ -166,13 +157,11 @@ func (x *nodeLabels) check(n *NodeLabels) error {
 	}
 	n.Labels = labels
 	if len(labels) > 1 {
-		return badLabel("%d labels specified on host=%s, please note that we do not support specifying multiple "+
-			"labels on a single host for now.", len(labels), n.Node.Host)
+		return refusal(creel.ErrInvalidRequest, severalNodeLabels, len(labels), n.Node.Host)
 	}
 	for _, l := range labels {
 		if _, known := x.set.cluster[l]; !known {
-			return badLabel("Not all labels being replaced contained by known label collections, please check"+
-				", new labels=[%s]", strings.Join(labels, ","))
+			return refusal(creel.ErrInvalidRequest, nodeLabelUnknown, strings.Join(labels, ","))
 		}
 	}
 	return nil

@@ -205,7 +205,7 @@ func (l *nodeLife) lost(n *node) { l.gone(n, nodeState(creel.NodeLost)) }
 func (l *nodeLife) gone(n *node, s nodeState) {
 	l.heartbeats.Remove(n)
 	l.set(n, s)
-	l.endAll(n, "Container released on a *lost* node")
+	l.endAll(n, onLostNode)
 	n.ended, n.updates, n.signals = nil, nil, nil
 }
 

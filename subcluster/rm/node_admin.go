@@ -12,7 +12,7 @@ import (
 )
 
 func noNode(id creel.NodeID) error {
-	return &creel.Error{Kind: creel.ErrNodeNotFound, What: "nodeId, " + id.String() + ", is not found"}
+	return refusal(creel.ErrNodeNotFound, nodeUnknown, id)
 }
 
 // SetNodeResource changes a node's size. If it shrinks below the used resources, no container is ended: the node gets

@@ -16,16 +16,16 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 	m.at(now)
 	n := m.nodes.byID[r.ID]
 	if n == nil {
-		return &NodeAnswer{Action: NodeResync, Diagnostics: "Node not found resyncing " + r.ID.String()}
+		return &NodeAnswer{Action: NodeResync, Diagnostics: fmt.Sprintf(nodeResyncs, r.ID)}
 	}
 	switch {
 	case n.state == nodeState(creel.NodeDecommissioned), n.untracked && n.state.gone():
 		return &NodeAnswer{
 			Action:      NodeStop,
-			Diagnostics: "Disallowed NodeManager nodeId: " + r.ID.String() + " hostname:" + r.ID.Host,
+			Diagnostics: fmt.Sprintf(nodeDisallowed, r.ID, r.ID.Host),
 		}
 	case n.state.gone():
-		return &NodeAnswer{Action: NodeResync, Diagnostics: "Node not found resyncing " + r.ID.String()}
+		return &NodeAnswer{Action: NodeResync, Diagnostics: fmt.Sprintf(nodeResyncs, r.ID)}
 	}
 	m.nodes.alive(n)
 	switch {
@@ -35,7 +35,7 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 		n.answer.Duplicate = true
 		return n.answer
 	default:
-		why := fmt.Sprintf("Too far behind rm response id:%d nm response id:%d", n.responseID, r.ResponseID)
+		why := fmt.Sprintf(nodeTooFarBehind, n.responseID, r.ResponseID)
 		m.nodes.gone(n, nodeState(creel.NodeRebooted))
 		m.settle()
 		return &NodeAnswer{Action: NodeResync, Diagnostics: why}
@@ -61,7 +61,7 @@ func (m *Machine) NodeHeartbeat(now time.Time, r *NodeReport) *NodeAnswer {
 		m.settle()
 		return &NodeAnswer{
 			Action:      NodeStop,
-			Diagnostics: "DECOMMISSIONING " + r.ID.String() + " is ready to be decommissioned",
+			Diagnostics: fmt.Sprintf(nodeMayLeave, r.ID),
 		}
 	}
 	m.sched.Heartbeat(&n.Node)
@@ -135,7 +135,7 @@ func (l *nodeLife) health(n *node, r *NodeReport) {
 	switch {
 	case r.Unhealthy && n.state.runs():
 		l.set(n, nodeState(creel.NodeUnhealthy))
-		l.endAll(n, "Container released on an *unhealthy* node")
+		l.endAll(n, onUnhealthyNode)
 	case !r.Unhealthy && n.state == nodeState(creel.NodeUnhealthy):
 		l.set(n, nodeRunning)
 	}

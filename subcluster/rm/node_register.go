@@ -22,9 +22,8 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistration
 	}
 	if least := m.cfg.MinNodeVersion; least != "" && olderVersion(r.Version, least) {
 		return NodeRegistration{
-			Action: NodeStop,
-			Diagnostics: fmt.Sprintf("Disallowed NodeManager Version %s, is less than the minimum version %s"+
-				" sending SHUTDOWN signal to NodeManager.", r.Version, least),
+			Action:      NodeStop,
+			Diagnostics: fmt.Sprintf(versionDisallowed, r.Version, least),
 		}, nil
 	}
 	v := m.sizes.Vec(r.Resource)
@@ -35,7 +34,7 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistration
 	if n != nil && n.state == nodeState(creel.NodeDecommissioned) {
 		return NodeRegistration{
 			Action:      NodeStop,
-			Diagnostics: "Disallowed NodeManager from  " + r.ID.Host + ", Sending SHUTDOWN signal to the NodeManager.",
+			Diagnostics: fmt.Sprintf(hostDisallowed, r.ID.Host),
 		}, nil
 	}
 	if n == nil {
@@ -97,21 +96,12 @@ func (m *Machine) RegisterNode(now time.Time, r *RegisterNode) (NodeRegistration
 func (l *nodeLife) refuses(r *RegisterNode, v *amounts.Vec) string {
 	m := l.m
 	if name, most := l.impossible(v); name != "" {
-		return fmt.Sprintf(
-			"NodeManager %s cannot serve: it offers %s, more %s than a node can have (%d);"+
-				" correct yarn.nodemanager.resource.* on that host and start it again",
-			r.ID, r.Resource, name, most,
-		)
+		return fmt.Sprintf(nodeTooLarge, r.ID, r.Resource, name, most)
 	}
 	for i := 0; i < m.sizes.N; i++ {
 		// As in Hadoop, other types have no minimum here: most nodes have none of them.
 		if v.At(i) < 0 || i < 2 && v.At(i) < m.sizes.Least.At(i) {
-			return fmt.Sprintf(
-				"NodeManager from  %s doesn't satisfy minimum allocations, Sending SHUTDOWN signal to the NodeManager. Node capabilities are %s; minimums are %s",
-				r.ID.Host,
-				r.Resource,
-				m.cfg.MinAllocation,
-			)
+			return fmt.Sprintf(nodeTooSmall, r.ID.Host, r.Resource, m.cfg.MinAllocation)
 		}
 	}
 	return ""
@@ -153,7 +143,7 @@ func (l *nodeLife) compare(n *node, r *RegisterNode) {
 	}
 	for _, c := range n.live { // one end may cause others of the same attempt, which leave holes
 		if c != nil && c.node == n && !reported[c.id()] && c.state >= cAcquired {
-			m.containers.complete(c, cKilled, creel.ExitAborted, "Container released on a *lost* node", nil)
+			m.containers.complete(c, cKilled, creel.ExitAborted, onLostNode, nil)
 		}
 	}
 	for i := range r.Containers {

@@ -119,16 +119,14 @@ func (m *Machine) checkScheduling(t *attempt, list []SchedulingAsk, sizes []amou
 	if m.cfg.Constraints == ConstraintsOff {
 		return nil, &creel.Error{
 			Kind: creel.ErrNotEnabled,
-			What: "Found non empty SchedulingRequest in AllocateRequest",
+			What: schedulingUnhandled,
 			Why:  "yarn.resourcemanager.placement-constraints.handler is disabled",
 			Try:  "use resource requests, or set it to scheduler or placement-processor",
 		}
 	}
 	if m.cfg.Constraints == ConstraintsKept && !m.sched.Policy().KeepsConstraints() {
 		return nil, invalid(
-			"Found non empty SchedulingRequest of AllocateRequest for application="+t.id.String()+
-				", however the configured scheduler=FairScheduler cannot handle placement constraints, "+
-				"rejecting this allocate operation",
+			fmt.Sprintf(schedulingUnderFair, t.id),
 			"yarn.resourcemanager.placement-constraints.handler is scheduler, which Hadoop has for CapacityScheduler",
 			"set it to placement-processor",
 		)
@@ -136,7 +134,7 @@ func (m *Machine) checkScheduling(t *attempt, list []SchedulingAsk, sizes []amou
 	if n := t.app.Wants(); n+len(list) > mostScheduling {
 		return nil, &creel.Error{
 			Kind: creel.ErrInvalidResource,
-			What: fmt.Sprintf("Too many scheduling requests: %d in one call, %d outstanding", len(list), n),
+			What: fmt.Sprintf(tooMuchScheduling, len(list), n),
 			Why:  fmt.Sprintf("an attempt may have %d", mostScheduling),
 			Try:  "ask for several containers by one request, or for the rest when some are placed",
 		}
@@ -144,13 +142,10 @@ func (m *Machine) checkScheduling(t *attempt, list []SchedulingAsk, sizes []amou
 	for i := range list {
 		k := &list[i]
 		if k.Count < 0 {
-			return nil, &creel.Error{Kind: creel.ErrInvalidResource, What: fmt.Sprintf(
-				"Invalid resource request, requested number of containers < 0, numContainers=%d", k.Count)}
+			return nil, refusal(creel.ErrInvalidResource, negativeCount, k.Count)
 		}
 		if k.ExecutionType == creel.Opportunistic {
-			return nil, &creel.Error{
-				Kind: creel.ErrInvalidResource, What: "Only GUARANTEED execution type is supported.",
-			}
+			return nil, refusal(creel.ErrInvalidResource, onlyGuaranteed)
 		}
 		if k.Label != "" {
 			if m.cfg.Labels == LabelsOff {

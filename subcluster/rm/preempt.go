@@ -115,7 +115,7 @@ func (l *victimLife) takeBack(c *container) {
 	a.lastLoss = fmt.Sprintf("Queue %s had less than its %s: container %s of %s was taken back for %s.",
 		what.ForQueue, what.Rule, what.Container, what.Resource, what.For)
 	id, n := c.id(), c.node
-	m.containers.complete(c, cKilled, creel.ExitPreempted, "Container preempted by scheduler", nil)
+	m.containers.complete(c, cKilled, creel.ExitPreempted, containerPreempted, nil)
 	m.nodes.commands.Kill(n.Serial(), id)
 }
 

@@ -43,7 +43,7 @@ func (m *Machine) SetQueueState(now time.Time, path creel.QueuePath, s creel.Que
 }
 
 func noQueue(path string) error {
-	return &creel.Error{Kind: creel.ErrQueueNotFound, What: "Unknown queue: " + path}
+	return refusal(creel.ErrQueueNotFound, queueUnknown, path)
 }
 
 // Move moves an application, with its containers and asks, to another leaf.
@@ -56,7 +56,7 @@ func (m *Machine) Move(now time.Time, id creel.ApplicationID, to string) error {
 	case q == nil:
 		return noQueue(to)
 	case !a.InQueue() || a.state == appKilling || a.state == appFinalSaving || a.state == appFinishing:
-		return invalid("App in "+a.state.public(a.before).String()+" state cannot be moved.", "", "")
+		return refusal(creel.ErrInvalidRequest, moveTooLate, a.state.public(a.before))
 	case q == a.Queue():
 		return nil
 	}

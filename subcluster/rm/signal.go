@@ -20,10 +20,7 @@ func (m *Machine) Signal(now time.Time, s Signal) error {
 	m.at(now)
 	id := s.Container.Attempt.Application
 	if m.apps.container(s.Container) == nil && !m.recovery.mayComeBack(s.Container) {
-		return &creel.Error{
-			Kind: creel.ErrContainerNotFound,
-			What: "Container: " + s.Container.String() + " doesn't exist",
-		}
+		return refusal(creel.ErrContainerNotFound, signalledUnknown, s.Container)
 	}
 	switch waiting := m.signals.waiting[id]; {
 	case slices.Contains(waiting, s):

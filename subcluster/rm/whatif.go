@@ -3,8 +3,6 @@
 package rm
 
 import (
-	"fmt"
-
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 )
@@ -26,10 +24,7 @@ func (s *Sketch) Undo() { s.k.Undo() }
 func (s *Sketch) Remove(id creel.ContainerID) error {
 	c := s.m.apps.container(id)
 	if c == nil {
-		return &creel.Error{
-			Kind: creel.ErrContainerNotFound,
-			What: fmt.Sprintf("Container with id '%s' doesn't exist", id),
-		}
+		return refusal(creel.ErrContainerNotFound, containerUnknown, id)
 	}
 	if !c.uncharged() {
 		s.k.Shift(&c.owner().app.App, &c.node.Node, s.m.sizeOf(c).V, -1)
