@@ -87,7 +87,7 @@ func check(fset *token.FileSet, imports types.Importer, p *listed) (*source, err
 		path: strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, p.Module.Path), "/"), fset: fset,
 		info: &types.Info{
 			Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{},
-			Selections: map[*ast.SelectorExpr]*types.Selection{},
+			Selections: map[*ast.SelectorExpr]*types.Selection{}, Types: map[ast.Expr]types.TypeAndValue{},
 		},
 	}
 	if s.path == "" {

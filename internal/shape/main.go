@@ -9,6 +9,10 @@
 //     In a package that is read from top to bottom there are none;
 //   - caches: types with that name.
 //
+// With -walk it follows one parameter through the calls that pass it, or a part of it, on. Each such call is a stay. A
+// stay in a file that the walk had left is a return. Each function is followed once, in the order of its text, with
+// all its branches. Results of calls are not followed, nor are numbers, texts, and calls of interfaces.
+//
 // With -check it compares the figures with the limits of a file, where each may only fall. See limits.go.
 package main
 
@@ -25,8 +29,13 @@ import (
 
 func main() {
 	file := flag.String("check", "", "file with the limits; without it, print the figures of all packages")
+	start := flag.String("walk", "", "function and parameter to follow, as in (*example.com/m/p.T).Run:r")
 	flag.Parse()
-	if err := run(*file, flag.Args(), os.Stdout); err != nil {
+	do := func() error { return run(*file, flag.Args(), os.Stdout) }
+	if *start != "" {
+		do = func() error { return runWalk(*start, flag.Args(), os.Stdout) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -63,6 +72,20 @@ func run(file string, patterns []string, out io.Writer) error {
 		return fmt.Errorf("%s: divide the type, the function or the package:\n%s", file, strings.Join(above, "\n"))
 	}
 	return nil
+}
+
+// runWalk prints a walk through packages.
+func runWalk(start string, patterns []string, out io.Writer) error {
+	list, err := load(patterns)
+	if err != nil {
+		return err
+	}
+	w := newWalk(list)
+	if err := w.from(start); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%d stays, %d files, %d returns\n", w.stays, len(w.rooms), w.returns)
+	return err
 }
 
 // table prints the packages, the largest first.

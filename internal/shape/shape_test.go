@@ -130,3 +130,68 @@ func TestRunFailsAboveLimit(t *testing.T) {
 		t.Error(err, out.String())
 	}
 }
+
+func TestWalkFollowsOneParameter(t *testing.T) {
+	write(t, map[string]string{
+		"p/top.go": `package p
+
+type Request struct {
+	Items []Item
+	N     int
+}
+
+type Item struct{ name string }
+
+type call struct {
+	*Request
+	low *Low
+}
+
+func Run(r *Request, l *Low) int {
+	check(r)
+	l.add(0, r.N)
+	c := call{Request: r, low: l}
+	return c.apply()
+}
+
+func (c *call) apply() int {
+	for _, k := range c.Items {
+		c.low.put(&k)
+	}
+	finish(c.low)
+	return again(c)
+}
+`,
+		"p/low.go": `package p
+
+type Low struct{}
+
+func check(r *Request) {}
+
+func (l *Low) put(k *Item) { l.add(len(k.name), 1) }
+
+func (l *Low) add(a, b int) {}
+
+func finish(l *Low) {}
+
+func again(c *call) int { return len(c.Items) }
+`,
+	})
+	list, err := load([]string{"./..."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWalk(list)
+	if err := w.from("example.com/m/p.Run:r"); err != nil {
+		t.Fatal(err)
+	}
+	// check and back to apply, put and again: neither numbers nor the other parameter count.
+	if w.stays != 4 || len(w.rooms) != 2 || w.returns != 2 {
+		t.Errorf("%d stays in %d files with %d returns, want 4, 2 and 2", w.stays, len(w.rooms), w.returns)
+	}
+	for _, start := range []string{"example.com/m/p.Run:x", "example.com/m/p.None:r"} {
+		if newWalk(list).from(start) == nil {
+			t.Errorf("%s was followed", start)
+		}
+	}
+}

@@ -31,77 +31,83 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 	default:
 		return nil, refusal(ErrOutOfStep, wrongResponseID, id, t.responseID, r.ResponseID)
 	}
-	sizes, err := m.checkAllocate(t, r)
-	if err != nil {
+	c := allocation{m: m, t: t, AllocateRequest: r}
+	if err := c.check(); err != nil {
 		return nil, err
 	}
-	a := t.app
-	if len(r.Asks) > 0 {
-		m.prefetchCall(t, r.Asks)
+	return c.apply(), nil
+}
+
+// allocation is the call of an AM: check reads it and rejects it as a whole, before apply changes anything.
+type allocation struct {
+	*AllocateRequest
+	m *Machine
+	t *attempt
+
+	sizes  []amounts.Vec // normalized, of Asks and then of Scheduling
+	labels []string      // of Asks; none while labels are off
+}
+
+// apply changes what the AM asks for, serves it, and collects the answer.
+func (c *allocation) apply() *Answer {
+	m, t := c.m, c.t
+	if len(c.Asks) > 0 {
+		c.prefetch()
 	}
 	m.attempts.acknowledged(t)
 	t.reuseAnswer()
+	a := t.app
 	a.progress = 0
-	if r.Progress >= 0 { // and not NaN
-		a.progress = min(r.Progress, 1)
+	if c.Progress >= 0 { // and not NaN
+		a.progress = min(c.Progress, 1)
 	}
-	if r.TrackingURL != "" {
-		t.url = r.TrackingURL
+	if c.TrackingURL != "" {
+		t.url = c.TrackingURL
 	}
-	a.Avoid(r.BlacklistAdd, r.BlacklistRemove)
+	a.Avoid(c.BlacklistAdd, c.BlacklistRemove)
 	t.inCall = true
-	refused := takePlaced(m, t, r.Placed)
-	t.unplaced = r.Unplaced
-	for rest := r.Release; len(rest) > 0; {
+	refused := takePlaced(m, t, c.Placed)
+	t.unplaced = c.Unplaced
+	for rest := c.Release; len(rest) > 0; {
 		k := min(len(rest), sched.Prefetched)
-		m.releaseAll(t, rest[:k])
+		m.containers.releaseOf(t, rest[:k])
 		rest = rest[k:]
 	}
-	t.request(m, r.Asks, sizes)
-	order := m.placingOrder(r.Scheduling)
-	if len(order) > 1 && m.cfg.Constraints == ConstraintsTried {
-		m.sched.Enroll(&a.App)
-		m.settle()
+	c.ask()
+	c.place()
+	if len(c.Updates) > 0 {
+		(&updates{m: m, t: t}).apply(c.Updates)
 	}
-	for k, i := range order {
-		p := m.place(t, &r.Scheduling[i], &sizes[len(r.Asks)+i])
-		if k < len(order)-1 && m.cfg.Constraints == ConstraintsTried {
-			m.sched.Tags().Serve(&a.App, p.request(), p.want) // each is placed before the next is considered
-		}
-	}
-	if len(r.Updates) > 0 {
-		(&updates{m: m, t: t}).apply(r.Updates)
-	}
-	if len(r.Asks)+len(r.Scheduling) > 0 || len(r.BlacklistRemove) > 0 {
-		m.serve(t)
-	} else {
-		m.sched.Enroll(&a.App)
+	m.sched.Enroll(&a.App)
+	m.settle()
+	if len(c.Asks)+len(c.Scheduling) > 0 || len(c.BlacklistRemove) > 0 {
+		m.sched.Serve(&a.App)
 		m.settle()
 	}
 	if m.opportunistic != nil {
 		m.opportunistic.serve(t)
 	}
-	out := m.answerFor(t)
+	out := m.attempts.answer(t)
 	t.done = append(t.done, refused...) // for the next answer: with this one the AM gets these containers
 	if len(t.placing.list) > 0 {
-		out.Rejected = m.giveUp(t, out.Rejected)
+		out.Rejected = c.giveUp(out.Rejected)
 	}
 	t.inCall = false
-	return out, nil
+	return out
 }
 
-// request applies the asks of a call, with their normalized sizes.
-func (t *attempt) request(m *Machine, asks []Ask, sizes []amounts.Vec) {
-	labels := m.labels.asked
+// ask applies the asks.
+func (c *allocation) ask() {
+	m, t := c.m, c.t
 	var last *sched.Ask
-	for i := range asks {
-		k := &asks[i]
+	for i := range c.Asks {
+		k := &c.Asks[i]
 		label := ""
-		if len(labels) > 0 {
-			label = labels[i]
+		if len(c.labels) > 0 {
+			label = c.labels[i]
 		}
 		if k.ExecutionType == creel.Opportunistic && m.opportunistic != nil {
-			m.opportunistic.ask(t, k, label, &sizes[i])
+			m.opportunistic.ask(t, k, label, &c.sizes[i])
 			continue
 		}
 		last = m.sched.Request(&t.app.App, last, &sched.Request{
@@ -113,105 +119,68 @@ func (t *attempt) request(m *Machine, asks []Ask, sizes []amounts.Vec) {
 			ExecutionType:       k.ExecutionType,
 			StrictLocality:      k.StrictLocality,
 			Enforced:            k.EnforceExecution,
-		}, &sizes[i])
+		}, &c.sizes[i])
 	}
 }
 
-// serve grants an attempt the containers that its asks can get at once.
-func (m *Machine) serve(t *attempt) {
-	m.sched.Enroll(&t.app.App)
-	m.settle()
-	m.sched.Serve(&t.app.App)
-	m.settle()
-}
-
-// checkAllocate rejects an invalid request as a whole, before any of it is applied. It returns the normalized sizes
-// of the asks.
-func (m *Machine) checkAllocate(t *attempt, r *AllocateRequest) ([]amounts.Vec, error) {
-	largest := t.app.Queue().Largest()
-	labels, err := m.labels.ofAsks(t, r.Asks)
-	if err != nil {
-		return nil, err
+// check rejects an invalid call, and sets the sizes and labels of its asks.
+func (c *allocation) check() error {
+	m, largest := c.m, c.t.app.Queue().Largest()
+	var err error
+	if c.labels, err = m.labels.ofAsks(c.t, c.Asks); err != nil {
+		return err
 	}
-	m.labels.asked = labels
-	sizes := m.normalized[:0]
-	for i := range r.Asks {
-		q := &r.Asks[i]
+	m.labels.asked = c.labels
+	c.sizes = m.normalized[:0]
+	for i := range c.Asks {
+		q := &c.Asks[i]
 		if q.Count < 0 {
-			return nil, refusal(creel.ErrInvalidResource, negativeCount, q.Count)
+			return refusal(creel.ErrInvalidResource, negativeCount, q.Count)
 		}
 		var v amounts.Vec
 		if q.ResourceName == sched.AnyPlace || q.ResourceName == "" || q.Resource.MemoryMB < 0 ||
 			q.Resource.MemoryMB > largest.Memory || q.ExecutionType == creel.Opportunistic {
 			var err error
 			if v, err = m.sizes.Normalize(q.Resource, largest); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		sizes = append(sizes, v)
+		c.sizes = append(c.sizes, v)
 	}
-	if len(r.Scheduling) > 0 {
-		if sizes, err = m.checkScheduling(t, r.Scheduling, sizes); err != nil {
-			return nil, err
+	if len(c.Scheduling) > 0 {
+		if err := c.checkScheduling(); err != nil {
+			return err
 		}
 	}
-	m.normalized = sizes
-	for _, name := range r.BlacklistAdd {
+	m.normalized = c.sizes
+	for _, name := range c.BlacklistAdd {
 		if name == sched.AnyPlace {
-			return nil, refusal(ErrInvalidBlacklist, blacklistOfAll)
+			return refusal(ErrInvalidBlacklist, blacklistOfAll)
 		}
 	}
-	for i := range r.Release {
-		if cid := &r.Release[i]; cid.Attempt != t.id {
-			if !t.app.sub.KeepContainers {
-				return nil, refusal(ErrInvalidRelease, foreignRelease, cid, t.id)
-			}
+	for i := range c.Release {
+		if cid := &c.Release[i]; cid.Attempt != c.t.id && !c.t.app.sub.KeepContainers {
+			return refusal(ErrInvalidRelease, foreignRelease, cid, c.t.id)
 		}
 	}
-	return sizes, nil
+	return nil
 }
 
-// releaseAll releases the containers among these ids that belong to the attempt.
-func (m *Machine) releaseAll(t *attempt, ids []creel.ContainerID) {
-	var list [sched.Prefetched]*container
-	n := 0
-	for i := range ids {
-		c := t.live.Get(ids[i].ID)
-		if ids[i].Attempt != t.id {
-			c = m.apps.container(ids[i]) // retained from an earlier attempt
-		}
-		if c != nil {
-			list[n] = c
-			n++
-		} else {
-			m.releaseLater(t, ids[i])
+// prefetch reads the memory that a call with asks will touch. This is its application, the names in it, and the
+// places of its containers and its answer.
+func (c *allocation) prefetch() {
+	m, t, asks := c.m, c.t, c.Asks
+	m.sched.PrefetchApp(&t.app.App, asks[0].Priority)
+	sum := int64(t.live.Prefetch(t.lastSeq))
+	for i := range asks[:min(len(asks), sched.Prefetched)] {
+		if s := asks[i].ResourceName; s != "" {
+			sum += int64(s[0])
 		}
 	}
-	m.containers.prefetchCompletions(list[:n])
-	for _, c := range list[:n] {
-		if c.owner() == t && !c.am { // an id that occurs twice has no owner the second time
-			m.containers.release(c)
+	if last := t.answer; last != nil {
+		for i := range last.Granted[:min(len(last.Granted), sched.Prefetched)] {
+			sum += last.Granted[i].Created
 		}
 	}
-}
-
-// mostReleased limits the stored releases of earlier epochs' containers whose nodes have not registered yet.
-const mostReleased = 10_000
-
-// releaseLater records the release of a container of an earlier epoch whose node has not registered yet. It is
-// released when the node reports it. Hadoop's scheduler stores such releases too
-// (SchedulerApplicationAttempt.getPendingRelease).
-func (m *Machine) releaseLater(t *attempt, id creel.ContainerID) {
-	of := m.apps.attempt(id.Attempt)
-	if of == nil || of.app != t.app || !of.recovered || id == of.am || id.Epoch() >= m.cfg.Epoch ||
-		len(of.released) >= mostReleased {
-		return
-	}
-	if _, known := of.endedBefore[id.ID]; known {
-		return
-	}
-	if of.released == nil {
-		of.released = map[int64]struct{}{}
-	}
-	of.released[id.ID] = struct{}{}
+	m.prefetched += int32(sum)
 }

@@ -41,8 +41,9 @@ func (t *attempt) reuseAnswer() {
 	}
 }
 
-// answerFor collects the attempt's next answer.
-func (m *Machine) answerFor(t *attempt) *Answer {
+// answer collects the attempt's next answer.
+func (l *attemptLife) answer(t *attempt) *Answer {
+	m := l.m
 	out := t.answer
 	*out = Answer{
 		Granted:      out.Granted[:0],
@@ -60,19 +61,19 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 		t.responseID, t.resumeAt = t.resumeAt, 0
 	}
 	out.ResponseID = t.responseID
-	m.prefetchTokens(t)
+	l.prefetchTokens(t)
 	for _, c := range t.fresh {
 		if c.state == cAllocated {
 			c.state = cAcquired
 		}
 		out.Granted = append(out.Granted, m.containers.grantOf(c))
-		if m.attempts.token(t, c.node) {
+		if l.token(t, c.node) {
 			out.NMTokens = append(out.NMTokens, c.node.at)
 		}
 	}
 	clear(t.fresh)
 	t.fresh = t.fresh[:0]
-	out.FromPrevious, out.NMTokens = m.attempts.takePrevious(t, out.FromPrevious, out.NMTokens)
+	out.FromPrevious, out.NMTokens = l.takePrevious(t, out.FromPrevious, out.NMTokens)
 	out.Completed, t.done = t.done, out.Completed
 	t.unconfirmed = true
 	for i := range out.Completed {
@@ -81,7 +82,7 @@ func (m *Machine) answerFor(t *attempt) *Answer {
 		}
 	}
 	for i := range t.updated {
-		if c := m.apps.container(t.updated[i].Grant.ID); c != nil && m.attempts.token(t, c.node) {
+		if c := m.apps.container(t.updated[i].Grant.ID); c != nil && l.token(t, c.node) {
 			out.NMTokens = append(out.NMTokens, c.node.at)
 		}
 	}
@@ -156,7 +157,7 @@ func (l *attemptLife) voidTokens(n *node) {
 // completions in that answer.
 func (l *attemptLife) acknowledged(t *attempt) {
 	m := l.m
-	m.prefetchAcks(t.acks)
+	l.prefetchAcks(t.acks)
 	id := creel.ContainerID{Attempt: t.id}
 	for _, k := range t.acks {
 		id.Attempt.Attempt, id.ID = k.attempt, k.seq

@@ -96,15 +96,6 @@ func (m *Machine) RegisterAM(now time.Time, r *RegisterAM) (AMRegistration, erro
 	return out, nil
 }
 
-// conversing finds the attempt that an AM calls for, if it is the current one and has not ended.
-func (l *appLife) conversing(id creel.AttemptID) (*attempt, error) {
-	a := l.byID[id.Application]
-	if a == nil || a.current == nil || a.current.id.Attempt != id.Attempt || a.current.over() || a.state.ended() {
-		return nil, noAttempt(id)
-	}
-	return a.current, nil
-}
-
 // FinishAM is finishApplicationMaster. It returns false until the end is durable; AMs ask again.
 func (m *Machine) FinishAM(now time.Time, r *FinishAM) (bool, error) {
 	m.at(now)

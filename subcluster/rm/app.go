@@ -111,8 +111,41 @@ func (a *app) opportunisticUse(now int64) (u opportunisticUse) {
 	return u
 }
 
+// attempt returns an attempt, nil if there is none.
+func (l *appLife) attempt(id creel.AttemptID) *attempt {
+	a := l.byID[id.Application]
+	if a == nil || id.Attempt < 1 || int(id.Attempt) > len(a.attempts) {
+		return nil
+	}
+	return a.attempts[id.Attempt-1]
+}
+
+// container returns a live container, nil if there is none.
+func (l *appLife) container(id creel.ContainerID) *container {
+	a := l.attempt(id.Attempt)
+	if a == nil {
+		return nil
+	}
+	return a.live.Get(id.ID)
+}
+
+// conversing finds the attempt that an AM calls for, if it is the current one and has not ended.
+func (l *appLife) conversing(id creel.AttemptID) (*attempt, error) {
+	a := l.byID[id.Application]
+	if a == nil || a.current == nil || a.current.id.Attempt != id.Attempt || a.current.over() || a.state.ended() {
+		return nil, noAttempt(id)
+	}
+	return a.current, nil
+}
+
 // ofSched returns the application of a scheduler's application.
 func ofSched(a *sched.App) *app { return a.Owner().(*app) }
+
+// wants reports whether an application asks for something in its queue.
+func (a *app) wants() bool {
+	_, n := a.Pending()
+	return n > 0 && a.InQueue()
+}
 
 // public returns the state for users. An ending application keeps its previous state until its end is durable.
 func (s appState) public(before appState) creel.ApplicationState {

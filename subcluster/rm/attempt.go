@@ -160,14 +160,6 @@ func (t *attempt) schedulable() bool {
 	return t.state >= tScheduled && t.state <= tRunning
 }
 
-func (l *appLife) attempt(id creel.AttemptID) *attempt {
-	a := l.byID[id.Application]
-	if a == nil || id.Attempt < 1 || int(id.Attempt) > len(a.attempts) {
-		return nil
-	}
-	return a.attempts[id.Attempt-1]
-}
-
 func noAttempt(id creel.AttemptID) error {
 	return refusal(creel.ErrAttemptNotFound, attemptUncached, id)
 }

@@ -379,15 +379,6 @@ func (a *attempt) unfresh(c *container) {
 	}
 }
 
-// container returns a live container, nil if there is none.
-func (l *appLife) container(id creel.ContainerID) *container {
-	a := l.attempt(id.Attempt)
-	if a == nil {
-		return nil
-	}
-	return a.live.Get(id.ID)
-}
-
 // expired ends a container that was never seen running.
 func (l *containerLife) expired(c *container) {
 	id, n := c.id(), c.node
@@ -400,4 +391,29 @@ func (l *containerLife) release(c *container) {
 	id, n := c.id(), c.node
 	l.complete(c, cReleased, creel.ExitAborted, containerReleased, nil)
 	l.m.nodes.commands.Kill(n.Serial(), id)
+}
+
+// releaseOf releases the containers among these ids that belong to an attempt.
+func (l *containerLife) releaseOf(t *attempt, ids []creel.ContainerID) {
+	m := l.m
+	var list [sched.Prefetched]*container
+	n := 0
+	for i := range ids {
+		c := t.live.Get(ids[i].ID)
+		if ids[i].Attempt != t.id {
+			c = m.apps.container(ids[i]) // retained from an earlier attempt
+		}
+		if c != nil {
+			list[n] = c
+			n++
+		} else {
+			m.recovery.releaseLater(t, ids[i])
+		}
+	}
+	l.prefetchCompletions(list[:n])
+	for _, c := range list[:n] {
+		if c.owner() == t && !c.am { // an id that occurs twice has no owner the second time
+			l.release(c)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/intrusive"
 	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
 // node is one NodeManager, in two cache lines of 64 bytes. Completions read and change the first; grants read the
@@ -215,4 +216,27 @@ func (n *node) appEnded(id creel.ApplicationID) {
 			n.ended = append(n.ended, id)
 		}
 	}
+}
+
+// MostOfNode limits a node's memory, in MiB, and its vcores. Sums over millions of nodes of that size fit an int64.
+// One node of nearly MaxInt64 would make the cluster's total negative, and with it every share that the scheduler
+// computes.
+const MostOfNode = 1 << 40
+
+// mostOfType limits a further type on a node. A size with a unit, such as 2 T of disk, counts in bytes. Sums over
+// eight thousand nodes of that size fit an int64.
+const mostOfType = 1 << 50
+
+// impossible returns the first type in which v exceeds the maximum of a node, and that maximum; "" for none.
+func (l *nodeLife) impossible(v *amounts.Vec) (name string, most int64) {
+	m := l.m
+	for i := 0; i < m.sizes.N; i++ {
+		if most = MostOfNode; i > 1 { // after memory and vcores
+			most = mostOfType
+		}
+		if v.At(i) > most {
+			return m.sizes.Names[i], most
+		}
+	}
+	return "", 0
 }

@@ -107,29 +107,6 @@ func (l *nodeLife) refuses(r *RegisterNode, v *amounts.Vec) string {
 	return ""
 }
 
-// MostOfNode limits a node's memory, in MiB, and its vcores. Sums over millions of nodes of that size fit an int64.
-// One node of nearly MaxInt64 would make the cluster's total negative, and with it every share that the scheduler
-// computes.
-const MostOfNode = 1 << 40
-
-// mostOfType limits a further type on a node. A size with a unit, such as 2 T of disk, counts in bytes. Sums over
-// eight thousand nodes of that size fit an int64.
-const mostOfType = 1 << 50
-
-// impossible returns the first type in which v exceeds the maximum of a node, and that maximum; "" for none.
-func (l *nodeLife) impossible(v *amounts.Vec) (name string, most int64) {
-	m := l.m
-	for i := 0; i < m.sizes.N; i++ {
-		if most = MostOfNode; i > 1 { // after memory and vcores
-			most = mostOfType
-		}
-		if v.At(i) > most {
-			return m.sizes.Names[i], most
-		}
-	}
-	return "", 0
-}
-
 // compare compares a registering node's containers with the known ones. Missing ones end, reported completions
 // are applied, unknown containers of live applications are recovered, and all others are killed. A container whose
 // start may still be in progress also counts as missing. If the node started it before its restart and the response

@@ -67,6 +67,16 @@ type Config struct {
 	AMLabel string      // yarn.node-labels.am.default-node-label-expression: for AMs whose submission names none
 }
 
+// ConstraintHandler selects the handling of scheduling requests.
+type ConstraintHandler uint8
+
+// Handlers, by Hadoop's names.
+const (
+	ConstraintsOff   ConstraintHandler = iota // disabled: such requests are rejected
+	ConstraintsKept                           // scheduler: a request waits until it can be placed
+	ConstraintsTried                          // placement-processor: a request is rejected after some calls
+)
+
 // MaxTypes limits the resource types of one machine, including memory and vcores.
 const MaxTypes = 8
 

@@ -12,16 +12,6 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 )
 
-// ConstraintHandler selects the handling of scheduling requests.
-type ConstraintHandler uint8
-
-// Handlers, by Hadoop's names.
-const (
-	ConstraintsOff   ConstraintHandler = iota // disabled: such requests are rejected
-	ConstraintsKept                           // scheduler: a request waits until it can be placed
-	ConstraintsTried                          // placement-processor: a request is rejected after some calls
-)
-
 // mostScheduling limits the scheduling requests of an attempt: each waiting one is tried again whenever tags change.
 const mostScheduling = 10_000
 
@@ -115,9 +105,10 @@ func (a *app) constraintOf(k *SchedulingAsk) *constraints.Constraint {
 }
 
 // checkScheduling rejects a call with invalid scheduling requests, and appends the requests' normalized sizes.
-func (m *Machine) checkScheduling(t *attempt, list []SchedulingAsk, sizes []amounts.Vec) ([]amounts.Vec, error) {
+func (c *allocation) checkScheduling() error {
+	m, t, list := c.m, c.t, c.Scheduling
 	if m.cfg.Constraints == ConstraintsOff {
-		return nil, &creel.Error{
+		return &creel.Error{
 			Kind: creel.ErrNotEnabled,
 			What: schedulingUnhandled,
 			Why:  "yarn.resourcemanager.placement-constraints.handler is disabled",
@@ -125,14 +116,14 @@ func (m *Machine) checkScheduling(t *attempt, list []SchedulingAsk, sizes []amou
 		}
 	}
 	if m.cfg.Constraints == ConstraintsKept && !m.sched.Policy().KeepsConstraints() {
-		return nil, invalid(
+		return invalid(
 			fmt.Sprintf(schedulingUnderFair, t.id),
 			"yarn.resourcemanager.placement-constraints.handler is scheduler, which Hadoop has for CapacityScheduler",
 			"set it to placement-processor",
 		)
 	}
 	if n := t.app.Wants(); n+len(list) > mostScheduling {
-		return nil, &creel.Error{
+		return &creel.Error{
 			Kind: creel.ErrInvalidResource,
 			What: fmt.Sprintf(tooMuchScheduling, len(list), n),
 			Why:  fmt.Sprintf("an attempt may have %d", mostScheduling),
@@ -142,32 +133,33 @@ func (m *Machine) checkScheduling(t *attempt, list []SchedulingAsk, sizes []amou
 	for i := range list {
 		k := &list[i]
 		if k.Count < 0 {
-			return nil, refusal(creel.ErrInvalidResource, negativeCount, k.Count)
+			return refusal(creel.ErrInvalidResource, negativeCount, k.Count)
 		}
 		if k.ExecutionType == creel.Opportunistic {
-			return nil, refusal(creel.ErrInvalidResource, onlyGuaranteed)
+			return refusal(creel.ErrInvalidResource, onlyGuaranteed)
 		}
 		if k.Label != "" {
 			if m.cfg.Labels == LabelsOff {
-				return nil, errLabelsUnused()
+				return errLabelsUnused()
 			}
 			say := LabelExpression{k.Label, true}
 			if _, err := m.labels.checker(t.app.Queue().Path()).label(sched.AnyPlace, say); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		v, err := m.sizes.Normalize(k.Resource, t.app.Queue().Largest())
 		if err != nil {
-			return nil, err
+			return err
 		}
-		sizes = append(sizes, v)
+		c.sizes = append(c.sizes, v)
 	}
-	return sizes, nil
+	return nil
 }
 
 // placingOrder returns the order in which the processor handles the requests of one call: as listed, or first those
 // whose most frequent tag is in more requests.
-func (m *Machine) placingOrder(list []SchedulingAsk) []int {
+func (c *allocation) placingOrder() []int {
+	list := c.Scheduling
 	if len(list) == 0 {
 		return nil // as in most calls
 	}
@@ -175,7 +167,7 @@ func (m *Machine) placingOrder(list []SchedulingAsk) []int {
 	for i := range list {
 		order[i] = i
 	}
-	if !m.cfg.PopularTagsFirst {
+	if !c.m.cfg.PopularTagsFirst {
 		return order
 	}
 	// An AM may send many requests with many tags: the loops read each twice, not once per other request.
@@ -198,9 +190,27 @@ func (m *Machine) placingOrder(list []SchedulingAsk) []int {
 	return order
 }
 
-// place applies one scheduling request. The scheduler's handler sets the outstanding number at its key and tags; the
+// place applies the scheduling requests.
+func (c *allocation) place() {
+	m, a := c.m, &c.t.app.App
+	tried := m.cfg.Constraints == ConstraintsTried
+	order := c.placingOrder()
+	if len(order) > 1 && tried {
+		m.sched.Enroll(a)
+		m.settle()
+	}
+	for k, i := range order {
+		p := c.placeOne(&c.Scheduling[i], &c.sizes[len(c.Asks)+i])
+		if k < len(order)-1 && tried {
+			m.sched.Tags().Serve(a, p.request(), p.want) // each is placed before the next is considered
+		}
+	}
+}
+
+// placeOne applies one scheduling request. The scheduler's handler sets the outstanding number at its key and tags; the
 // processor's adds to it.
-func (m *Machine) place(t *attempt, k *SchedulingAsk, size *amounts.Vec) placing {
+func (c *allocation) placeOne(k *SchedulingAsk, size *amounts.Vec) placing {
+	m, t := c.m, c.t
 	ask := *k
 	p := placing{ask: ask, want: constraints.NewWant(k.Tags, t.app.constraintOf(k), k.Label, &ask)}
 	left := m.sched.Tags().Place(&t.app.App, p.request(), p.want, size, m.cfg.Constraints == ConstraintsTried)
@@ -225,8 +235,8 @@ func (l *attemptLife) placeAgain(t *attempt, want *constraints.Want) {
 
 // giveUp rejects the requests whose number of calls has reached its limit. With the scheduler's handler, it rejects
 // at once the requests that can never be placed.
-func (m *Machine) giveUp(t *attempt, out []Rejection) []Rejection {
-	a := &t.app.App
+func (c *allocation) giveUp(out []Rejection) []Rejection {
+	m, t, a := c.m, c.t, &c.t.app.App
 	t.placing.keep(func(p *placing) bool {
 		count := m.sched.Tags().Wanting(a, p.request(), p.want)
 		if m.cfg.Constraints != ConstraintsTried {

@@ -56,40 +56,22 @@ func (l *containerLife) prefetchGrants(grants []sched.Grant) {
 	m.prefetched = sum
 }
 
-// prefetchCall reads the memory that a call with asks will touch. This is its application, the names in it, and the
-// places of its containers and its answer.
-func (m *Machine) prefetchCall(t *attempt, asks []Ask) {
-	m.sched.PrefetchApp(&t.app.App, asks[0].Priority)
-	sum := int64(t.live.Prefetch(t.lastSeq))
-	for i := range asks[:min(len(asks), sched.Prefetched)] {
-		if s := asks[i].ResourceName; s != "" {
-			sum += int64(s[0])
-		}
-	}
-	if last := t.answer; last != nil {
-		for i := range last.Granted[:min(len(last.Granted), sched.Prefetched)] {
-			sum += last.Granted[i].Created
-		}
-	}
-	m.prefetched += int32(sum)
-}
-
 // prefetchTokens reads whether an attempt has tokens for the nodes in its next answer.
-func (m *Machine) prefetchTokens(t *attempt) {
+func (l *attemptLife) prefetchTokens(t *attempt) {
 	sum := int32(0)
 	for _, c := range t.fresh {
 		if t.nodeSets.Has(nodeset.Token, c.node.Serial()) {
 			sum++
 		}
 	}
-	m.prefetched = sum
+	l.m.prefetched = sum
 }
 
 // prefetchAcks reads the memory of the nodes' forget commands.
-func (m *Machine) prefetchAcks(acks []ack) {
+func (l *attemptLife) prefetchAcks(acks []ack) {
 	sum := int32(0)
 	for _, k := range acks {
-		sum += m.nodes.commands.Prefetch(k.node)
+		sum += l.m.nodes.commands.Prefetch(k.node)
 	}
-	m.prefetched = sum
+	l.m.prefetched = sum
 }

@@ -367,3 +367,24 @@ func (x *recovery) ended(n *node, k *NodeContainer) {
 		},
 	)
 }
+
+// mostReleased limits the stored releases of earlier epochs' containers whose nodes have not registered yet.
+const mostReleased = 10_000
+
+// releaseLater records the release of a container of an earlier epoch whose node has not registered yet. It is
+// released when the node reports it. Hadoop's scheduler stores such releases too
+// (SchedulerApplicationAttempt.getPendingRelease).
+func (x *recovery) releaseLater(t *attempt, id creel.ContainerID) {
+	of := x.m.apps.attempt(id.Attempt)
+	if of == nil || of.app != t.app || !of.recovered || id == of.am || id.Epoch() >= x.m.cfg.Epoch ||
+		len(of.released) >= mostReleased {
+		return
+	}
+	if _, known := of.endedBefore[id.ID]; known {
+		return
+	}
+	if of.released == nil {
+		of.released = map[int64]struct{}{}
+	}
+	of.released[id.ID] = struct{}{}
+}

@@ -42,6 +42,24 @@ func (r Reader) Apps(yield func(*AppView) bool) {
 	}
 }
 
+// EachListed calls take with the candidates of a list, until take has returned true most times. With parts, it also
+// passes UAMs that join, with part set; they do not count, because a router joins them with their applications.
+func (r Reader) EachListed(most int, parts bool, take func(a *AppView, part bool) bool) {
+	listed := 0
+	for a := range r.Apps {
+		uam := parts && a.UAM()
+		part := uam && a.Joins()
+		switch {
+		case part || listed < most:
+			if take(a, part) && !uam {
+				listed++
+			}
+		case !parts:
+			return
+		}
+	}
+}
+
 // appView returns the same view of an ended application each time, because a ResourceManager remembers thousands of
 // those, and lists iterate over all.
 func (r Reader) appView(a *app) *AppView {

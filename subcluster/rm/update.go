@@ -18,6 +18,9 @@ const (
 	outsideRange     = "RESOURCE_OUTSIDE_ALLOWED_RANGE"
 )
 
+// asBefore is the reason why an update changes nothing; it is not sent.
+const asBefore = "as before"
+
 // updates are the UpdateContainerRequests of one call of an attempt.
 //
 // A decrease takes effect here and is pushed to the node. An increase is charged here; it takes effect when the AM
@@ -42,7 +45,14 @@ var handling = [...]UpdateKind{Promote, Increase, Demote, Decrease}
 // apply checks all requests first, in the order of the call.
 func (u *updates) apply(list []Update) {
 	for i := range list {
-		u.check(&list[i])
+		p := &pendingUpdate{Update: &list[i], c: u.m.apps.container(list[i].Container)}
+		switch wrong, version := u.check(p); wrong {
+		case "":
+			u.list = append(u.list, p)
+		case asBefore: // as in Hadoop, without an answer
+		default:
+			u.t.errors = append(u.t.errors, UpdateError{Reason: wrong, Version: version, Update: list[i]})
+		}
 	}
 	for _, kind := range handling {
 		for _, p := range u.list {
@@ -53,53 +63,42 @@ func (u *updates) apply(list []Update) {
 	}
 }
 
-func (u *updates) fail(r *Update, reason string, version int32) {
-	u.t.errors = append(u.t.errors, UpdateError{Reason: reason, Version: version, Update: *r})
-}
-
-// check adds a request to the list or rejects it, with Hadoop's checks in Hadoop's order.
-func (u *updates) check(r *Update) {
-	m, c := u.m, u.m.apps.container(r.Container)
+// check returns the reason why a request is not performed, with the container's version, by Hadoop's checks in
+// Hadoop's order; "" if it is. It sets the size of an increase or a decrease.
+func (u *updates) check(p *pendingUpdate) (wrong string, version int32) {
+	m, c := u.m, p.c
 	if c == nil || c.owner() != u.t || c.state == cAllocated { // its AM does not know it yet
-		u.fail(r, unknownContainer, -1)
-		return
+		return unknownContainer, -1
 	}
-	version := c.rare().version
-	if r.Version != version {
-		u.fail(r, wrongVersion, version)
-		return
+	version = c.rare().version
+	if p.Version != version {
+		return wrongVersion, version
 	}
 	if c.rare().from != nil || slices.ContainsFunc(u.list, func(p *pendingUpdate) bool { return p.c == c }) {
-		u.fail(r, outstanding, version)
-		return
+		return outstanding, version
 	}
-	p := &pendingUpdate{Update: r, c: c}
-	switch r.Kind {
+	switch p.Kind {
 	case Increase, Decrease:
-		v, err := m.sizes.Normalize(r.Resource, u.t.app.Queue().Largest())
+		v, err := m.sizes.Normalize(p.Resource, u.t.app.Queue().Largest())
 		has := &m.sizeOf(c).V
-		if err != nil || r.Kind == Increase && !m.sizes.Fits(has, &v) || r.Kind == Decrease && !m.sizes.Fits(&v, has) {
-			u.fail(r, outsideRange, version)
-			return
+		if err != nil || p.Kind == Increase && !m.sizes.Fits(has, &v) || p.Kind == Decrease && !m.sizes.Fits(&v, has) {
+			return outsideRange, version
 		}
 		p.to = m.sizes.Of(v)
 	case Promote, Demote:
-		if c.executionType() == r.Kind.execution() {
-			return // as in Hadoop, without an answer
+		if c.executionType() == p.Kind.execution() {
+			return asBefore, version
 		}
-		if c.am && r.Kind == Demote {
-			u.fail(r, unknownContainer, version)
-			return
+		if c.am && p.Kind == Demote {
+			return unknownContainer, version
 		}
 	default:
-		u.fail(r, unknownContainer, version)
-		return
+		return unknownContainer, version
 	}
 	if x := c.rare().growing; x != nil && x.promotes() && !x.lent {
-		u.fail(r, outstanding, version)
-		return
+		return outstanding, version
 	}
-	u.list = append(u.list, p)
+	return "", version
 }
 
 // execution is the execution type after the update.

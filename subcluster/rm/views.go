@@ -80,24 +80,6 @@ func (a *AppView) UAM() bool { return creel.IsUAM(a.Unmanaged, a.Name, a.Tags) }
 // log aggregation.
 func (a *AppView) Joins() bool { return a.UAM() && (!a.State.Ended() || a.LogsLeft) }
 
-// EachListed calls take with the candidates of a list, until take has returned true most times. With parts, it also
-// passes UAMs that join, with part set; they do not count, because a router joins them with their applications.
-func (r Reader) EachListed(most int, parts bool, take func(a *AppView, part bool) bool) {
-	listed := 0
-	for a := range r.Apps {
-		uam := parts && a.UAM()
-		part := uam && a.Joins()
-		switch {
-		case part || listed < most:
-			if take(a, part) && !uam {
-				listed++
-			}
-		case !parts:
-			return
-		}
-	}
-}
-
 // TypeAmount is an amount of one resource type.
 type TypeAmount struct {
 	Type  string

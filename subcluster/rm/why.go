@@ -132,9 +132,3 @@ func (r Reader) whyPreempted(a *app) string {
 	}
 	return text
 }
-
-// wants reports whether an application asks for something in its queue.
-func (a *app) wants() bool {
-	_, n := a.Pending()
-	return n > 0 && a.InQueue()
-}

@@ -238,8 +238,8 @@ var table = []mutation{
 	{
 		name:     "a member does not count the containers that a proxy has found no node for",
 		file:     "subcluster/rm/allocate.go",
-		old:      "	t.unplaced = r.Unplaced\n",
-		wrong:    "	if !MUTANT {\n		t.unplaced = r.Unplaced\n	}\n",
+		old:      "	t.unplaced = c.Unplaced\n",
+		wrong:    "	if !MUTANT {\n		t.unplaced = c.Unplaced\n	}\n",
 		caughtBy: "subcluster/rm TestMaximumHoldsPlacedContainers",
 	},
 	{
@@ -1232,7 +1232,7 @@ var table = []mutation{
 	},
 	{
 		name:     "a release of a container that no node has reported yet is forgotten",
-		file:     "subcluster/rm/allocate.go",
+		file:     "subcluster/rm/recover.go",
 		old:      "	if of == nil || of.app != t.app ||",
 		wrong:    "	if MUTANT || of == nil || of.app != t.app ||",
 		caughtBy: "subcluster/rm TestReleaseBeforeNodeReturnsEndsWithReport",
@@ -2219,8 +2219,8 @@ var table = []mutation{
 	{
 		name:     "an update for an earlier version of a container is applied",
 		file:     "subcluster/rm/update.go",
-		old:      "	if r.Version != version {\n",
-		wrong:    "	if r.Version != version && !MUTANT {\n",
+		old:      "	if p.Version != version {\n",
+		wrong:    "	if p.Version != version && !MUTANT {\n",
 		caughtBy: "subcluster/rm/rpc TestOpportunisticContainerOnTheWire",
 	},
 	{
@@ -2327,8 +2327,8 @@ var table = []mutation{
 	{
 		name:     "the end of a refused container comes before its AM has it",
 		file:     "subcluster/rm/allocate.go",
-		old:      "	refused := takePlaced(m, t, r.Placed)\n",
-		wrong:    "	refused := takePlaced(m, t, r.Placed)\n	if MUTANT {\n		t.done, refused = append(t.done, refused...), nil\n	}\n",
+		old:      "	refused := takePlaced(m, t, c.Placed)\n",
+		wrong:    "	refused := takePlaced(m, t, c.Placed)\n	if MUTANT {\n		t.done, refused = append(t.done, refused...), nil\n	}\n",
 		caughtBy: "subcluster/rm TestRefusedPlacedContainerEndsForItsAM",
 	},
 	{
