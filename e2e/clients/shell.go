@@ -426,6 +426,42 @@ var shell = []Case{
 	}},
 }
 
+// PromotesShell runs opportunistic containers that their AM promotes once they run. Each reads from its node how it
+// runs until it is guaranteed. It returns their ids. The AM promotes opportunistic containers only, and logs each.
+func PromotesShell(t *testing.T, c *Cluster) (ids []string) {
+	t.Helper()
+	client, dir := c.client(t), t.TempDir()
+	id := runShell(t, c, client, 2, "-container_type", "OPPORTUNISTIC", "-enforce_execution_type",
+		"-promote_opportunistic_after_start", "-shell_command", fmt.Sprintf(
+			"while ! grep -q GUARANTEED %[1]s/$CONTAINER_ID; do exec 3<>/dev/tcp/$NM_HOST/$NM_HTTP_PORT; "+
+				"(echo GET /ws/v1/node/containers/$CONTAINER_ID HTTP/1.0; echo) >&3; "+
+				"cat <&3 >%[1]s/$CONTAINER_ID; sleep 0.3; done; true", dir))
+	ran := containersOf(t, dir, id)
+	if len(ran) != 2 {
+		t.Errorf("%d containers ran", len(ran))
+	}
+	for _, file := range ran {
+		doc, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		says(t, string(doc), `"executionType":"GUARANTEED"`)
+		ids = append(ids, filepath.Base(file))
+	}
+	if c.Conf["yarn.log-aggregation-enable"] != "true" {
+		return ids
+	}
+	logs := ""
+	until(t, "the AM's log", func() bool {
+		logs = client.Run(t, hadoop.LogsCLI, "-applicationId", id).Stdout
+		return strings.Contains(logs, "Promoting container")
+	})
+	for _, id := range ids {
+		says(t, logs, "Promoting container "+id)
+	}
+	return ids
+}
+
 // toldIn fails unless the reason is in the client's output or in the application's diagnostics.
 func (c *Cluster) toldIn(t *testing.T, client hadoop.Client, r hadoop.Result, why string) {
 	t.Helper()

@@ -33,6 +33,7 @@ func TestClientCasesOnCreel(t *testing.T) {
 	// As on a ResourceManager without placement constraints.
 	c.Without = map[string]string{"dshell_placement": "yarn.resourcemanager.placement-constraints.handler"}
 	clients.Run(t, c)
+	t.Run("promoted", func(t *testing.T) { clients.PromotesShell(t, c) })
 	t.Run("3.3.6", func(t *testing.T) {
 		older := *c
 		older.Version, older.Without = hadoop.V336, nil

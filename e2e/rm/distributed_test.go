@@ -63,6 +63,11 @@ func TestHadoopNodePlacesOpportunisticContainers(t *testing.T) {
 	if len(ports) != 2 {
 		t.Errorf("containers ran on the nodes with ports %v, want two nodes", ports)
 	}
+	for _, text := range clients.PromotesShell(t, c) {
+		if id, err := creel.ParseContainerID(text); err != nil || id.Sequence() < 1<<39 {
+			t.Errorf("%s has a number of the ResourceManager (%v)", id, err)
+		}
+	}
 	survive(t, rm, c)
 }
 
