@@ -101,6 +101,19 @@ func (m *am) die() {
 	m.dead = true
 	m.w.audit.amEnds(m)
 	clear(m.asked)
+	if !m.keeps {
+		m.drop()
+	}
+}
+
+// drop forgets what only a living AM or its successor needs. The names of its containers remain: a user may send a
+// signal to one of them.
+func (m *am) drop() {
+	m.play, m.mix, m.nmTokens, m.told, m.asked, m.lastSaid = nil, nil, nil, nil, nil, nil
+	m.started, m.kept = nil, nil
+	for id := range m.held {
+		m.held[id] = nil
+	}
 }
 
 func (m *am) later(d time.Duration, do func()) {

@@ -23,18 +23,13 @@ type auditor struct {
 	w   *World
 	ams workload.AMConfig
 
-	apps       map[creel.ApplicationID]*appRecord
-	containers map[creel.ContainerID]history
-	running    map[creel.ContainerID]struct{} // processes
-	awaited    int                            // unfinished jobs
-	open       int                            // of them, jobs that users have submitted
-	living     int                            // AMs with a running process
-	moved      time.Time                      // last progress of anything
-
-	granted  int64                        // to AMs, by ResourceManagers
-	told     int64                        // of them, received by AMs
-	onWay    map[creel.ContainerID]grant  // the others, without those lost
-	lost     map[creel.ContainerID]string // the cause
+	running map[creel.ContainerID]struct{} // processes
+	awaited int                            // unfinished jobs
+	open    int                            // of them, jobs that users have submitted
+	living  int                            // AMs with a running process
+	moved   time.Time                      // last progress of anything
+	applications
+	transit
 	checked  int64
 	breaches []string
 	faults   map[string]int64
@@ -42,7 +37,6 @@ type auditor struct {
 	spent    map[interval]creel.Resource     // resources preempted for queues with a budget
 	budgeted int                             // checks of budgets
 	followed int64                           // rounds in which a plan's capacities were in force
-	granters map[creel.ContainerID]*cluster  // the process of the ResourceManager that granted it
 	unproven map[creel.ApplicationID]bool    // whose acceptance a router failed to record
 	dropped  map[creel.AttemptID]bool        // attempts whose UAM record was dropped
 	did      map[intentKey]time.Time         // last time at which a member carried out an intent
@@ -50,7 +44,6 @@ type auditor struct {
 	wants    map[string]time.Time            // last write of each stored intent, by its record's name
 	epochs   map[creel.SubclusterID]int64    // highest epoch issued by the store
 	used     map[memberEpoch]int64           // the process that used an epoch
-	vanished map[creel.ContainerID]bool      // retained containers whose completion may never be reported
 	signals  map[signalCommand]*signalRecord // accepted by ResourceManagers, for processes that ran then
 	grants   []grantRecord
 	tally    invariants.Tally // of the federation's queues
@@ -58,12 +51,30 @@ type auditor struct {
 	limited  []limitUse       // queues with federation-wide limits
 	submits  []time.Duration
 	short    []float64
-	samples  map[creel.QueuePath][]Sample // one per entitlementEvery
-	filled   [][]float64                  // of each member, at the same times
-	sampled  int                          // number of samples
-	ids      []creel.ApplicationID        // in order of naming
+	usage
+	ids []creel.ApplicationID // in order of naming
+}
 
-	promoted map[creel.ContainerID]bool // promotions that reached their AMs
+// transit has the grants of ResourceManagers that no AM has received.
+type transit struct {
+	granted   int64                        // to AMs, by ResourceManagers
+	told      int64                        // of them, received by AMs
+	onWay     map[creel.ContainerID]grant  // the others, without those lost
+	lost      map[creel.ContainerID]string // the cause
+	forgotten map[string]int64             // lost grants of forgotten applications, by cause
+}
+
+func newTransit() transit {
+	return transit{
+		onWay: map[creel.ContainerID]grant{}, lost: map[creel.ContainerID]string{}, forgotten: map[string]int64{},
+	}
+}
+
+// usage has the use of queues and members, one sample per entitlementEvery.
+type usage struct {
+	samples map[creel.QueuePath][]Sample
+	filled  [][]float64 // of each member
+	sampled int         // number of samples
 }
 
 // appRecord is the world's knowledge of one application.
@@ -85,6 +96,9 @@ type appRecord struct {
 	told    map[int]int64  // by member: epoch of the last container reported to its AM
 	// registered is the latest attempt registered by a process of a ResourceManager.
 	registered map[*cluster]int32
+	// containers are those of which anything is known, until the application is forgotten.
+	containers map[creel.ContainerID]containerRecord
+	forgotten  bool
 }
 
 // interval is one interval of a queue's preemption budget.
@@ -102,34 +116,147 @@ const (
 	hasEnded                        // and ended
 	wasTold                         // its completion was reported to its AM
 	wasReleased                     // its AM released it
+	hasVanished                     // it was retained, and its completion may never be reported
+	wasPromoted                     // its promotion reached its AM
 )
+
+// containerRecord is the auditor's knowledge of one container.
+type containerRecord struct {
+	events  history
+	granter *cluster // the process of the ResourceManager that granted it, nil if not recorded
+}
+
+// applications are those of a world. Of one whose end was checked only its appRecord remains, without containers
+// and AMs, so that a day of any length needs the memory of its unfinished work.
+type applications struct {
+	apps   map[creel.ApplicationID]*appRecord
+	ending []ending  // applications whose end was checked
+	next   time.Time // of forget
+}
+
+// ending is an application that is forgotten at a time.
+type ending struct {
+	app creel.ApplicationID
+	due time.Time
+}
+
+// record returns a container's record, which is empty for a container of which nothing is known.
+func (m *applications) record(id creel.ContainerID) containerRecord {
+	if app := m.apps[id.Attempt.Application]; app != nil {
+		return app.containers[id]
+	}
+	return containerRecord{}
+}
+
+// happened reports whether a container had an event.
+func (m *applications) happened(id creel.ContainerID, what history) bool {
+	return m.record(id).events&what != 0
+}
+
+// keep stores a container's record. Nothing may happen to a container of a forgotten application, except that a store
+// that lost writes lets one run again.
+func (a *auditor) keep(id creel.ContainerID, k containerRecord) {
+	app := a.apps[id.Attempt.Application]
+	if app == nil || app.forgotten && !a.forgetful() {
+		a.breach("container %s is used, and its application ended long ago or never existed", id)
+		return
+	}
+	if app.containers == nil {
+		app.containers = map[creel.ContainerID]containerRecord{}
+	}
+	app.containers[id] = k
+}
+
+// happens records an event of a container.
+func (a *auditor) happens(id creel.ContainerID, what history) {
+	k := a.record(id)
+	k.events |= what
+	a.keep(id, k)
+}
+
+// forgetLater forgets an application after a time. Until then a late copy of a call may start one of its containers.
+// All tokens of its containers expire within it.
+func (m *applications) forgetLater(id creel.ApplicationID, due time.Time) {
+	m.ending = append(m.ending, ending{id, due})
+}
+
+// due takes out the applications that can be forgotten: their time has come, and they have no process.
+func (m *applications) due(now time.Time, running map[creel.ContainerID]struct{}) map[creel.ApplicationID]bool {
+	over := map[creel.ApplicationID]bool{}
+	m.ending = slices.DeleteFunc(m.ending, func(e ending) bool {
+		if now.Before(e.due) || !m.apps[e.app].idle(running) {
+			return false
+		}
+		over[e.app] = true
+		return true
+	})
+	return over
+}
+
+// forgetEvery is the time between two rounds of forget.
+const forgetEvery = time.Minute
+
+// forget drops what is known of ended applications, and arrivals of messages that have arrived.
+func (a *auditor) forget() {
+	w := a.w
+	if w.now.Before(a.next) {
+		return
+	}
+	a.next = w.now.Add(forgetEvery)
+	maps.DeleteFunc(w.lanes, func(_ lane, at int64) bool { return at <= w.now.UnixNano() })
+	over := a.applications.due(w.now, a.running)
+	if len(over) == 0 {
+		return
+	}
+	for id := range over {
+		a.apps[id].forget()
+	}
+	a.transit.forget(over)
+	w.opportune.Forget(over)
+	for _, c := range w.clusters {
+		c.forget(over)
+	}
+}
+
+// idle reports whether an application has no process.
+func (r *appRecord) idle(running map[creel.ContainerID]struct{}) bool {
+	for id := range r.containers {
+		if _, runs := running[id]; runs {
+			return false
+		}
+	}
+	return r.ams == 0
+}
+
+// forget drops the application's containers and AMs.
+func (r *appRecord) forget() {
+	r.forgotten, r.containers, r.latest, r.registered = true, nil, nil, nil
+	if r.am != nil {
+		r.am.drop()
+		r.am.held, r.am.before = nil, nil
+	}
+}
 
 func (a *auditor) init(w *World) {
 	*a = auditor{
-		w:          w,
-		ams:        workload.DefaultAMConfig(),
-		apps:       map[creel.ApplicationID]*appRecord{},
-		containers: map[creel.ContainerID]history{},
-		running:    map[creel.ContainerID]struct{}{},
-		awaited:    len(w.cfg.Jobs),
-		moved:      w.now,
-		faults:     map[string]int64{},
-		granters:   map[creel.ContainerID]*cluster{},
-		onWay:      map[creel.ContainerID]grant{},
-		lost:       map[creel.ContainerID]string{},
-		unproven:   map[creel.ApplicationID]bool{},
-		dropped:    map[creel.AttemptID]bool{},
-		did:        map[intentKey]time.Time{},
-		set:        map[intentSubject]time.Time{},
-		epochs:     map[creel.SubclusterID]int64{},
-		used:       map[memberEpoch]int64{},
-		wants:      map[string]time.Time{},
-		signals:    map[signalCommand]*signalRecord{},
-		vanished:   map[creel.ContainerID]bool{},
-		samples:    map[creel.QueuePath][]Sample{},
-		spent:      map[interval]creel.Resource{},
-		filled:     make([][]float64, len(w.cfg.Members)),
-		promoted:   map[creel.ContainerID]bool{},
+		w:            w,
+		ams:          workload.DefaultAMConfig(),
+		running:      map[creel.ContainerID]struct{}{},
+		awaited:      len(w.cfg.Jobs),
+		moved:        w.now,
+		faults:       map[string]int64{},
+		applications: applications{apps: map[creel.ApplicationID]*appRecord{}},
+		transit:      newTransit(),
+		unproven:     map[creel.ApplicationID]bool{},
+		dropped:      map[creel.AttemptID]bool{},
+		did:          map[intentKey]time.Time{},
+		set:          map[intentSubject]time.Time{},
+		epochs:       map[creel.SubclusterID]int64{},
+		used:         map[memberEpoch]int64{},
+		wants:        map[string]time.Time{},
+		signals:      map[signalCommand]*signalRecord{},
+		spent:        map[interval]creel.Resource{},
+		usage:        usage{samples: map[creel.QueuePath][]Sample{}, filled: make([][]float64, len(w.cfg.Members))},
 	}
 }
 
@@ -295,11 +422,13 @@ func (a *auditor) noUAMs(id creel.ApplicationID, ended time.Time) {
 		a.w.after(a.silence(), func() { a.noUAMs(id, now) })
 		return
 	}
+	over := true
 	for _, c := range a.w.clusters {
 		v, ok := c.m.App(id)
 		if !c.up || !ok || !v.Unmanaged || v.State.Ended() {
 			continue
 		}
+		over = false
 		since, patience := ended, a.silence()
 		if c.excused.After(since) {
 			since = c.excused
@@ -314,6 +443,9 @@ func (a *auditor) noUAMs(id creel.ApplicationID, ended time.Time) {
 		}
 	}
 	a.checked++
+	if over {
+		a.forgetLater(id, a.w.now.Add(2*a.silence()))
+	}
 }
 
 // runsAgain reports whether an application that has ended in a member runs in another. A store that lost writes permits
@@ -364,9 +496,8 @@ func (a *auditor) played(m *am) {
 // Containers.
 
 func (a *auditor) once(id creel.ContainerID, what history, text string) {
-	l := a.containers[id]
-	a.check(l&what == 0, "container %s was %s twice", id, text)
-	a.containers[id] = l | what
+	a.check(!a.happened(id, what), "container %s was %s twice", id, text)
+	a.happens(id, what)
 }
 
 // answered checks that no grant takes a node or a queue above its limit.
@@ -490,9 +621,10 @@ func (a *auditor) granting(c *cluster, r *rm.Answer) {
 	}
 	for i := range r.Granted {
 		id := r.Granted[i].ID
-		by, known := a.granters[id]
-		a.check(!known || by == c, "%s is granted by two epochs of %s", id, c.id)
-		a.granters[id] = c
+		k := a.record(id)
+		a.check(k.granter == nil || k.granter == c, "%s is granted by two epochs of %s", id, c.id)
+		k.granter = c
+		a.keep(id, k)
 	}
 }
 
@@ -563,7 +695,7 @@ func (a *auditor) givenBack(m *am, id creel.ContainerID) {
 	proxy, rm := m.proxy().epoch, c.process
 	a.w.after(releaseTime, func() {
 		c := a.w.clusters[c.index] // it may have been taken over
-		over := a.containers[id]&wasTold != 0
+		over := a.happened(id, wasTold)
 		if m.dead || m.proxy().epoch != proxy || !c.up || over && c.process != rm {
 			return
 		}
@@ -598,7 +730,7 @@ func (a *auditor) asked(s *session, c *cluster, then knownAsks, id int32) {
 	}
 }
 
-func (a *auditor) released(id creel.ContainerID) { a.containers[id] |= wasReleased }
+func (a *auditor) released(id creel.ContainerID) { a.happens(id, wasReleased) }
 
 // completionTold checks that each proxy reports a completion once. A restarted proxy cannot know which reports have
 // reached the AM, and repeats those that may not have.
@@ -606,7 +738,7 @@ func (a *auditor) completionTold(m *am, id creel.ContainerID, epoch int) {
 	before, told := m.told[id]
 	a.check(!told || epoch != before, "the completion of container %s was reported twice", id)
 	m.told[id] = epoch
-	a.containers[id] |= wasTold
+	a.happens(id, wasTold)
 }
 
 func (a *auditor) processStarted(id creel.ContainerID) {
@@ -779,9 +911,9 @@ func (a *auditor) waitsFor(m *am) string {
 	text := fmt.Sprintf("; its AM wants %d and counts %d running", wanted, running)
 	var held []string
 	for id := range m.held {
-		l, state := a.containers[id], ""
+		state := ""
 		for i, name := range []string{"granted", "started", "ended", "told", "released"} {
-			if l&(1<<i) != 0 {
+			if a.happened(id, 1<<i) {
 				state += " " + name
 			}
 		}
@@ -840,6 +972,7 @@ func (a *auditor) entitlements() {
 		return
 	}
 	a.w.after(entitlementEvery, a.entitlements)
+	a.forget()
 	uncharged(a.w)
 	type use struct{ guaranteed, used, demand creel.Resource }
 	var paths []creel.QueuePath
@@ -876,65 +1009,7 @@ func (a *auditor) entitlements() {
 			a.short = append(a.short, lacks/owed)
 		}
 	}
-	a.sampleMembers()
-}
-
-func (w *World) result() *Result {
-	a := &w.audit
-	r := &Result{
-		Hash:    w.hash,
-		Events:  w.count,
-		Fullest: a.fullest, Invariants: a.tally,
-		Virtual:    w.now.Sub(origin),
-		Submitted:  len(w.cfg.Jobs),
-		Granted:    a.granted,
-		Checked:    a.checked,
-		Broken:     a.breaches,
-		Faults:     a.faults,
-		Unreceived: a.unreceived(),
-		Submits:    a.submits,
-		Short:      a.short,
-
-		Opportunistic: a.w.opportune.Counts(),
-		Overcommit:    a.w.opportune.Lends().Counts(),
-	}
-	if w.planner != nil {
-		r.Reported = w.planner.reported()
-	}
-	slices.Sort(r.Submits)
-	slices.Sort(r.Short)
-	ended := 0
-	for _, id := range a.ids {
-		switch app := a.apps[id]; {
-		case app.played > 1 && !a.forgetful():
-			r.Doubled++
-			ended++
-		case app.refused:
-			r.Refused++
-			ended++
-		case app.ended.IsZero():
-		case app.state == creel.AppFinished:
-			r.Finished++
-			ended++
-		default:
-			r.Failed++
-			ended++
-		}
-	}
-	r.Lost = r.Submitted - ended
-	for _, c := range w.clusters {
-		s := SubclusterResult{ID: c.id, Nodes: len(c.nodes), Containers: c.m.Cluster().Granted,
-			Preempted: c.m.Cluster().Preempted}
-		for v := range c.m.Apps {
-			s.Records++
-			if !v.Unmanaged {
-				s.Applications++
-			}
-		}
-		r.Subclusters = append(r.Subclusters, s)
-	}
-	w.figures(r)
-	return r
+	a.sampleMembers(a.w.clusters)
 }
 
 // uncharged checks that opportunistic containers count against no queue: the use of a queue is the sum of its

@@ -492,3 +492,10 @@ func (c *cluster) wear(how disk, d time.Duration) {
 	c.w.say("the disk of %s is bad: %d", c.id, how)
 	c.w.after(d, func() { c.disk = quick; c.w.mark("disk", c.number, 0) })
 }
+
+// forget drops what the checks of its nodes know of applications that do nothing any more.
+func (c *cluster) forget(over map[creel.ApplicationID]bool) {
+	for _, n := range c.nodes {
+		n.queue.Forget(over)
+	}
+}

@@ -111,6 +111,8 @@
 //   - No UAM exists for longer after its application's end than a silent AM may live.
 //   - The state that the event changed in a ResourceManager is consistent, by rm.Auditor. At intervals, and at the
 //     end, each ResourceManager's Audit checks its whole state.
+//   - Nothing happens to a container long after its application's end. By then the world has checked that end and
+//     forgotten the application's containers and AMs (auditor.forget).
 //   - A ResourceManager's time passes while it runs, whatever happens to its clock.
 //   - With a queue tree, all ResourceManagers together never grant more than its maxima and user limits.
 //   - The headroom reported to an AM is available at that moment, in each queue of the member and within those

@@ -37,23 +37,82 @@ type grantRecord struct {
 	job, member int32
 }
 
-// sample records the current use of queues and members.
-func (a *auditor) sample(q creel.QueuePath, s Sample) {
-	of := a.samples[q]
+// sample records the current use of a queue.
+func (u *usage) sample(q creel.QueuePath, s Sample) {
+	of := u.samples[q]
 	// A queue created later had zero use before.
-	a.samples[q] = append(of, append(make([]Sample, a.sampled-len(of)), s)...)
+	u.samples[q] = append(of, append(make([]Sample, u.sampled-len(of)), s)...)
 }
 
 // sampleMembers ends a round of samples.
-func (a *auditor) sampleMembers() {
-	a.sampled++
-	for i, c := range a.w.clusters {
+func (u *usage) sampleMembers(members []*cluster) {
+	u.sampled++
+	for i, c := range members {
 		used := 0.0
 		if s := c.m.Cluster(); c.up && !s.Total.IsZero() {
 			used = c.counted(s.Used).Dominant(s.Total)
 		}
-		a.filled[i] = append(a.filled[i], used)
+		u.filled[i] = append(u.filled[i], used)
 	}
+}
+
+// result returns the outcome of a run that has ended.
+func (w *World) result() *Result {
+	a := &w.audit
+	r := &Result{
+		Hash:    w.hash,
+		Events:  w.count,
+		Fullest: a.fullest, Invariants: a.tally,
+		Virtual:    w.now.Sub(origin),
+		Submitted:  len(w.cfg.Jobs),
+		Granted:    a.granted,
+		Checked:    a.checked,
+		Broken:     a.breaches,
+		Faults:     a.faults,
+		Unreceived: a.unreceived(),
+		Submits:    a.submits,
+		Short:      a.short,
+
+		Opportunistic: a.w.opportune.Counts(),
+		Overcommit:    a.w.opportune.Lends().Counts(),
+	}
+	if w.planner != nil {
+		r.Reported = w.planner.reported()
+	}
+	slices.Sort(r.Submits)
+	slices.Sort(r.Short)
+	ended := 0
+	for _, id := range a.ids {
+		switch app := a.apps[id]; {
+		case app.played > 1 && !a.forgetful():
+			r.Doubled++
+			ended++
+		case app.refused:
+			r.Refused++
+			ended++
+		case app.ended.IsZero():
+		case app.state == creel.AppFinished:
+			r.Finished++
+			ended++
+		default:
+			r.Failed++
+			ended++
+		}
+	}
+	r.Lost = r.Submitted - ended
+	for _, c := range w.clusters {
+		s := SubclusterResult{ID: c.id, Nodes: len(c.nodes), Containers: c.m.Cluster().Granted,
+			Preempted: c.m.Cluster().Preempted}
+		for v := range c.m.Apps {
+			s.Records++
+			if !v.Unmanaged {
+				s.Applications++
+			}
+		}
+		r.Subclusters = append(r.Subclusters, s)
+	}
+	w.figures(r)
+	return r
 }
 
 // figures fills in the use of each queue and each member.

@@ -56,6 +56,7 @@ func (m *am) takeOver() {
 		return // its own state, which is empty, is the latest one
 	}
 	m.kept = map[creel.ContainerID]bool{}
+	m.before = nil
 	if from == m {
 		return
 	}
@@ -73,7 +74,7 @@ func (m *am) takeOver() {
 		m.started[id] = true
 		m.w.audit.fault("containers that the next attempt has kept")
 		m.w.audit.keptOn(m, id)
-		if m.w.audit.vanished[id] {
+		if m.w.audit.happened(id, hasVanished) {
 			m.unheard(id, m.w.clusters[id.Epoch()/epochStep-1], false)
 		}
 	}
@@ -141,7 +142,7 @@ func (a *auditor) keptOn(m *am, id creel.ContainerID) {
 	a.w.after(releaseTime, func() {
 		_, runs := a.running[id]
 		_, holds := m.held[id]
-		if m.dead || !runs || !holds || a.w.clusters[of].process != process || a.vanished[id] {
+		if m.dead || !runs || !holds || a.w.clusters[of].process != process || a.happened(id, hasVanished) {
 			return
 		}
 		a.check(m.kept[id], "%s runs since before %s, which received neither it nor its completion",
@@ -169,7 +170,7 @@ func (a *auditor) vanish(m *am, id creel.ContainerID, of *cluster, known bool) {
 		return
 	}
 	if m.keeps {
-		a.vanished[id] = true
+		a.happens(id, hasVanished)
 	}
 	if !m.dead {
 		m.unheard(id, of, known)

@@ -415,7 +415,7 @@ func (w *World) promote(m *am, id creel.ContainerID, c *pb.ContainerProto) {
 	at := pb.ToNodeID(c.GetNodeId())
 	n, visitor := w.nodes[at], m.nmTokens[at]
 	w.mark("promoted", id.ID, int64(c.GetVersion()))
-	w.audit.promoted[id] = true
+	w.audit.happens(id, wasPromoted)
 	call(w, m.at.host, n.host, 10*time.Second, func(reply func(bool, error)) {
 		reply(true, n.updateContainer(visitor, c.GetContainerToken()))
 	}, func(_ bool, err error) {
@@ -505,6 +505,6 @@ func endedByNode(w *World, id creel.ContainerID, at *host, of *cluster) {
 func promises(c *cluster, answer *rm.Answer) {
 	for i := range answer.Updated {
 		id := answer.Updated[i].Grant.ID
-		arrives(c.w, id, c, "was promoted", func(*am) bool { return c.w.audit.promoted[id] })
+		arrives(c.w, id, c, "was promoted", func(*am) bool { return c.w.audit.happened(id, wasPromoted) })
 	}
 }

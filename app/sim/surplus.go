@@ -43,16 +43,16 @@ func (a *auditor) leaves(c *cluster, r *rm.Answer) {
 }
 
 // arrives records a grant that an AM received.
-func (a *auditor) arrives(id creel.ContainerID) {
-	a.told++
-	delete(a.onWay, id)
-	delete(a.lost, id)
+func (t *transit) arrives(id creel.ContainerID) {
+	t.told++
+	delete(t.onWay, id)
+	delete(t.lost, id)
 }
 
 // loses records the cause that keeps grants on their way from their AMs. Some may arrive nevertheless.
-func (a *auditor) loses(cause string, which func(grant) bool) {
+func (t *transit) loses(cause string, which func(grant) bool) {
 	lost := map[*am][]creel.ContainerID{}
-	for id, g := range a.onWay {
+	for id, g := range t.onWay {
 		if which(g) {
 			lost[g.am] = append(lost[g.am], id)
 		}
@@ -60,8 +60,8 @@ func (a *auditor) loses(cause string, which func(grant) bool) {
 	for m, ids := range lost {
 		slices.SortFunc(ids, creel.ContainerID.Compare)
 		for _, id := range ids[:min(len(ids), m.asks())] {
-			a.lost[id] = cause
-			delete(a.onWay, id)
+			t.lost[id] = cause
+			delete(t.onWay, id)
 		}
 	}
 }
@@ -75,26 +75,30 @@ func (m *am) asks() (n int) {
 }
 
 // hostEnds records the end of a proxy or a ResourceManager, or its replacement by another process.
-func (a *auditor) hostEnds(h *host) {
-	a.loses(causeProxy, func(g grant) bool { return g.proxy == h })
-	a.loses(causeRM, func(g grant) bool { return g.rm == h })
+func (t *transit) hostEnds(h *host) {
+	t.loses(causeProxy, func(g grant) bool { return g.proxy == h })
+	t.loses(causeRM, func(g grant) bool { return g.rm == h })
 }
 
 // proxyReleases records grants that a proxy releases before its AM has received them.
-func (a *auditor) proxyReleases(req *pb.AllocateRequestProto) {
+func (t *transit) proxyReleases(req *pb.AllocateRequestProto) {
 	for _, p := range req.GetRelease() {
-		if id := pb.ToContainerID(p); a.onWay[id].am != nil {
-			a.lost[id] = causeSurplus
-			delete(a.onWay, id)
+		if id := pb.ToContainerID(p); t.onWay[id].am != nil {
+			t.lost[id] = causeSurplus
+			delete(t.onWay, id)
 		}
 	}
 }
 
 // unreceived counts the grants that no AM received, by cause.
-func (a *auditor) unreceived() map[string]int64 {
+func (t *transit) unreceived() map[string]int64 {
 	out := map[string]int64{}
-	all := a.granted - a.told
-	for _, cause := range a.lost {
+	all := t.granted - t.told
+	for cause, n := range t.forgotten {
+		out[cause] += n
+		all -= n
+	}
+	for _, cause := range t.lost {
 		out[cause]++
 		all--
 	}
@@ -102,6 +106,17 @@ func (a *auditor) unreceived() map[string]int64 {
 		out[causeNone] = all
 	}
 	return out
+}
+
+// forget drops the grants of applications that do nothing any more, and keeps their numbers.
+func (t *transit) forget(over map[creel.ApplicationID]bool) {
+	maps.DeleteFunc(t.onWay, func(_ creel.ContainerID, g grant) bool { return over[g.app] })
+	for id, cause := range t.lost {
+		if over[id.Attempt.Application] {
+			t.forgotten[cause]++
+			delete(t.lost, id)
+		}
+	}
 }
 
 // surplus checks that the grants of ResourceManagers reach AMs. A process that ends takes the grants on their way with

@@ -157,7 +157,7 @@ func (f *simFlags) define(fl *pflag.FlagSet) {
 		&f.audit,
 		"audit-every",
 		0,
-		"events between two full audits; 0 is 1,000,000 without faults and 20,000 with",
+		"events between two full audits; 0 is 1,000,000 without faults, with faults 20 for each node and at least 20,000",
 	)
 	fl.BoolVar(&f.repeat, "repeat", false, "run each seed twice and compare the hashes")
 	fl.StringVar(&f.log, "log", "", "write the event log as text to `FILE`")
@@ -290,7 +290,7 @@ func (f *simFlags) config(seed uint64, members ...sim.Member) (sim.Config, error
 		c.Places = sim.DrawPlaces(seed)
 		c.Faults = sim.DefaultFaults(seed, jobs[len(jobs)-1].Submit+time.Minute)
 		if f.audit == 0 {
-			c.AuditEvery = 20_000
+			c.AuditEvery = max(20_000, 20*f.subclusters*f.nodes) // the time of an audit grows with the nodes
 		}
 	}
 	return c, nil
@@ -431,11 +431,16 @@ func (f *simFlags) options(seed uint64) string {
 // searches reports whether the command draws its runs.
 func (f *simFlags) searches() bool { return f.search != 0 || f.runs != 0 }
 
+// manyNodes is the number of nodes above which a run has too many live objects to collect garbage seldom.
+const manyNodes = 1000
+
 func runSim(f *simFlags, out io.Writer) error {
 	if err := f.valid(); err != nil {
 		return err
 	}
-	debug.SetGCPercent(400) // few live objects, many allocations: trade memory for time
+	if debug.SetGCPercent(400); f.subclusters*f.nodes > manyNodes { // trade memory for time, while there is enough
+		debug.SetGCPercent(200)
+	}
 	if f.ways != "" {
 		return f.runWays(out)
 	}

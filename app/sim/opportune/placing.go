@@ -5,6 +5,7 @@ package opportune
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 
 	"github.com/creelrm/creel"
@@ -91,4 +92,13 @@ func (p Placements) Take(id creel.ContainerID) (first bool) {
 	}
 	k.taken = true
 	return true
+}
+
+// Forget drops the placements of applications that do nothing any more. p may be nil.
+func (p *Play) Forget(over map[creel.ApplicationID]bool) {
+	if p != nil {
+		maps.DeleteFunc(p.Placements, func(id creel.ContainerID, _ *placement) bool {
+			return over[id.Attempt.Application]
+		})
+	}
 }

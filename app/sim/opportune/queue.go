@@ -4,6 +4,7 @@ package opportune
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -97,4 +98,11 @@ func (q *Queue) Ends(m *nm.Node, id creel.ContainerID) (why opportunistic.Kill, 
 	exit := status.GetExitStatus()
 	killed = err == nil && (exit == nm.ExitKilledByScheduler || exit == nm.ExitPreempted)
 	return opportunistic.KillOf(status.GetDiagnostics()), killed
+}
+
+// Forget drops the ended containers of applications that do nothing any more. q may be nil.
+func (q *Queue) Forget(over map[creel.ApplicationID]bool) {
+	if q != nil {
+		maps.DeleteFunc(q.over, func(id creel.ContainerID, _ bool) bool { return over[id.Attempt.Application] })
+	}
 }
