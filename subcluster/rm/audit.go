@@ -49,6 +49,7 @@ func (r Reader) Audit() error {
 type auditor struct {
 	m     *Machine
 	sched *sched.Audit
+	near  *holdings // nil: sums are computed from all containers
 	errs  []error
 }
 
@@ -107,20 +108,6 @@ func (c *auditor) node(n *node) int32 {
 	return count - free.containers
 }
 
-// uncharged sums opportunistic containers.
-type uncharged struct {
-	placed             amounts.Vec
-	containers, unseen int32
-}
-
-func (u *uncharged) add(m *Machine, c *container) {
-	u.placed.Add(&m.sizeOf(c).V)
-	u.containers++
-	if c.state != cRunning {
-		u.unseen++
-	}
-}
-
 // opportunistic compares the booked opportunistic containers of a node with its containers.
 func (c *auditor) opportunistic(n *node, is *uncharged) {
 	o := c.m.opportunistic
@@ -142,12 +129,30 @@ func (c *auditor) app(a *app) {
 	if was := c.m.appView(a); was.Over && !reflect.DeepEqual(was, c.m.newAppView(a)) {
 		c.fail("%s was over and has changed: %+v, now %+v", a.id, was, c.m.newAppView(a))
 	}
-	holds := map[string]sched.Holding{}
-	var free uncharged
+	holds, free, current := c.near.sums(a)
+	if !current {
+		holds, free = c.held(a)
+	}
+	if may := a.mayGet(); may != a.Open() && a.InQueue() {
+		c.fail("%s is %s: the scheduler may give it containers %v, should be %v", a.id, a.state, a.Open(), may)
+	}
+	if u := a.opportunisticUse(0); u.containers != free.containers || !u.used.Is(&free.placed) {
+		c.fail("%s has %d opportunistic containers of %v, counted %d of %v",
+			a.id, free.containers, free.placed, u.containers, u.used)
+	}
+	c.sched.App(&a.App, holds)
+}
+
+// held sums an application's containers, by the label of their nodes, and its opportunistic ones.
+func (c *auditor) held(a *app) (holds map[string]sched.Holding, free uncharged) {
+	holds = map[string]sched.Holding{}
 	for _, t := range a.attempts {
 		owns := false
 		for k := range t.containers() {
 			owns = true
+			if c.near != nil && k.node != nil {
+				c.near.refresh(k.node)
+			}
 			if k.uncharged() {
 				free.add(c.m, k)
 				continue
@@ -167,14 +172,7 @@ func (c *auditor) app(a *app) {
 			c.fail("%s is %s and owns containers", t.id, t.state)
 		}
 	}
-	if may := a.mayGet(); may != a.Open() && a.InQueue() {
-		c.fail("%s is %s: the scheduler may give it containers %v, should be %v", a.id, a.state, a.Open(), may)
-	}
-	if u := a.opportunisticUse(0); u.containers != free.containers || !u.used.Is(&free.placed) {
-		c.fail("%s has %d opportunistic containers of %v, counted %d of %v",
-			a.id, free.containers, free.placed, u.containers, u.used)
-	}
-	c.sched.App(&a.App, holds)
+	return holds, free
 }
 
 // tallies checks the counts of queues' opportunistic containers.

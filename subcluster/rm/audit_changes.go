@@ -16,11 +16,12 @@ type Auditor struct {
 	every   int
 	n       int
 	changes *sched.Changes
+	near    holdings
 }
 
 // NewAuditor starts to watch a machine; every is the number of checks between two full audits, 0 for no full audits.
 func NewAuditor(m *Machine, every int) *Auditor {
-	return &Auditor{m: m, every: every, changes: m.sched.Watch()}
+	return &Auditor{m: m, every: every, changes: m.sched.Watch(), near: holdings{m: m, by: map[*attempt]*holding{}}}
 }
 
 // Checks is the number of calls of Check.
@@ -28,9 +29,11 @@ func (a *Auditor) Checks() int { return a.n }
 
 // Check audits the changes since its last call.
 func (a *Auditor) Check() error {
-	c := auditor{m: a.m, sched: a.m.sched.Audit()}
+	c := auditor{m: a.m, sched: a.m.sched.Audit(), near: &a.near}
 	for _, n := range a.changes.Nodes {
-		c.node(a.m.nodes.list[n.Serial()])
+		of := a.m.nodes.list[n.Serial()]
+		c.node(of)
+		a.near.refresh(of)
 	}
 	for _, x := range a.changes.Apps {
 		if of := ofSched(x); a.m.apps.byID[of.id] == of {

@@ -40,3 +40,32 @@ func TestAuditorFindsErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestAuditOfChangesReadsNodesAlone: the sums of an application's containers follow from the lists of changed nodes,
+// so that no check reads all containers of an application.
+func TestAuditOfChangesReadsNodesAlone(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("n", 8192, 8, "")
+	near := NewAuditor(w.m, 0)
+	id := w.unmanaged("u", "default")
+	a := w.m.apps.byID[id.Application]
+	check := func(what string, containers int) {
+		t.Helper()
+		if err := near.Check(); err != nil {
+			t.Fatal(err)
+		}
+		holds, _, current := near.near.sums(a)
+		if n := holds[""].Containers; !current || int(n) != containers {
+			t.Errorf("%s: sums of %d containers, current %v, want %d", what, n, current, containers)
+		}
+	}
+	check("none", 0)
+	got := w.asks(id, ask(1, "*", 1024, 1, 3))
+	check("granted", 3)
+	w.release(id, got.Granted[0].ID)
+	check("one released", 2)
+	w.m.sched.Charge(&a.App, &w.m.nodes.list[0].Node, w.m.sizes.At(0))
+	if _, _, current := near.near.sums(a); current {
+		t.Error("sums equal to books that have more")
+	}
+}

@@ -125,6 +125,28 @@ type Holding struct {
 	Containers int32
 }
 
+// Books reports whether an application is charged for exactly these containers, by the label of their nodes.
+func (a *App) Books(holds map[string]Holding) bool {
+	books := func(x *App, label string) bool {
+		h := holds[label]
+		return h.Containers == x.containers && h.Used.Is(&x.used)
+	}
+	known := 0
+	for _, x := range a.parts {
+		label := x.queue.part.label
+		if _, has := holds[label]; has {
+			known++
+		}
+		if !books(x, label) {
+			return false
+		}
+	}
+	if _, has := holds[""]; has {
+		known++
+	}
+	return known == len(holds) && books(a, "")
+}
+
 // App checks one application; holds has the sums of its containers by the label of their nodes, "" for none.
 func (c *Audit) App(a *App, holds map[string]Holding) {
 	known := 0
