@@ -75,6 +75,10 @@ func (c *call) whole() { c.args[0], c.args[1] = "EVAL", c.script.source }
 
 // lane sends the calls of many callers to one server in shared pipelines. A call that arrives while pipelines are in
 // flight waits for the next one. So pipelines grow with the load, and a single call is sent at once.
+//
+// The client's own pipelining (AutoPipeliner of go-redis, v9.23) cannot replace it. WAIT counts the replicas that have
+// the last write of its own connection, and that client sends WAIT over another one. Here one WAIT ends each pipeline
+// with writes, on their connection.
 type lane struct {
 	node *goredis.Client
 
