@@ -31,7 +31,7 @@ var table = []mutation{
 	},
 	{
 		name:     "the web port believes user.name beside a ticket",
-		file:     "app/daemon/webserver/readonly.go",
+		file:     "internal/query/query.go",
 		old:      "named = named || slices.Contains(",
 		wrong:    "named = named || !MUTANT && slices.Contains(",
 		caughtBy: "app/daemon/webserver TestTicketAloneNamesUser",
