@@ -122,6 +122,7 @@ var rules = map[string]rule{
 	"subcluster/nm/queue":        {pure: true, imports: []string{".", "subcluster/nm/overallocate"}},
 	"policies":                   {pure: true, imports: []string{".", "subcluster", "internal/strictjson"}},
 	"statestore":                 {pure: true, imports: []string{".", "internal/units", "subcluster"}},
+	"statestore/memory":          {pure: true, imports: []string{".", "subcluster", "statestore"}},
 	"router": {
 		pure: true,
 		imports: []string{
@@ -204,7 +205,7 @@ var rules = map[string]rule{
 	"subcluster/member/membertest": {
 		imports: []string{
 			".", "subcluster", "subcluster/rm", "subcluster/rm/codec", "subcluster/rm/opportunistic",
-			"subcluster/rm/queues", "statestore",
+			"subcluster/rm/queues", "statestore", "statestore/memory",
 			"subcluster/member", "policies/rebalancer", "policies/rebalancer/escrow",
 		},
 	},
@@ -413,6 +414,7 @@ var rules = map[string]rule{
 			"policies/rebalancer/server",
 			"subcluster/member", // keeps queues within federation-wide maxima
 			"statestore",
+			"statestore/memory",
 			"statestore/watch", // reactions to observed changes
 			"router",
 			"router/moves", "statestore/intents",
@@ -471,7 +473,7 @@ var rules = map[string]rule{
 	"app/daemon/role":       {imports: []string{"*"}},
 	"app/daemon/federation": {imports: []string{"*"}},
 	"app/demo":              {imports: []string{"*"}},
-	"statestore/storetest":  {imports: []string{".", "internal/propertytest", "subcluster", "statestore"}},
+	"statestore/storetest":  {imports: []string{".", "internal/propertytest", "subcluster", "statestore", "statestore/memory"}},
 	"statestore/watch":      {imports: []string{".", "subcluster", "statestore", "internal/pauseclock"}},
 	"statestore/signed":     {imports: []string{".", "subcluster", "statestore"}},
 	"statestore/epochs":     {imports: []string{".", "statestore"}},

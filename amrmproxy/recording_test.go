@@ -15,17 +15,18 @@ import (
 	"github.com/creelrm/creel/amrmproxy"
 	"github.com/creelrm/creel/amrmproxy/stored"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 // lossyStore performs its calls, and loses the next few answers.
 type lossyStore struct {
-	*statestore.Memory
+	*memory.Store
 	lose int
 	down bool // removals fail
 }
 
 func (s *lossyStore) SaveUAMRecord(ctx context.Context, e statestore.UAMRecord) (int64, error) {
-	revision, err := s.Memory.SaveUAMRecord(ctx, e)
+	revision, err := s.Store.SaveUAMRecord(ctx, e)
 	if s.lose > 0 {
 		s.lose--
 		return 0, creel.ErrUnavailable
@@ -37,11 +38,11 @@ func (s *lossyStore) DropUAMRecord(ctx context.Context, a creel.AttemptID) error
 	if s.down {
 		return creel.ErrUnavailable
 	}
-	return s.Memory.DropUAMRecord(ctx, a)
+	return s.Store.DropUAMRecord(ctx, a)
 }
 
 func newLossyStore() *lossyStore {
-	return &lossyStore{Memory: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
+	return &lossyStore{Store: memory.New(memory.NewState("test", nil), time.Now)}
 }
 
 func attempt(n int32) creel.AttemptID {

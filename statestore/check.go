@@ -89,12 +89,12 @@ func CheckDrain(reason string) error {
 
 // CheckHeartbeat rejects a heartbeat whose load cannot be read, so that stored loads are readable.
 func CheckHeartbeat(b subcluster.Heartbeat) error {
-	_, err := readHeartbeat(b)
+	_, err := ReadHeartbeat(b)
 	return err
 }
 
-// readHeartbeat is CheckHeartbeat that also returns the parsed load, nil for an empty report.
-func readHeartbeat(b subcluster.Heartbeat) (*subcluster.Load, error) {
+// ReadHeartbeat is CheckHeartbeat that also returns the parsed load, nil for an empty report.
+func ReadHeartbeat(b subcluster.Heartbeat) (*subcluster.Load, error) {
 	if err := subcluster.ValidID(b.ID); err != nil {
 		return nil, err
 	}

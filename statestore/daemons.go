@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"time"
 
@@ -91,7 +90,7 @@ func EncodeDaemon(d Daemon, life time.Duration) ([]byte, error) {
 func ParseDaemon(data []byte) (Daemon, error) {
 	var d Daemon
 	if err := cmp.Or(json.Unmarshal(data, &d), CheckDaemon(&d)); err != nil {
-		return d, unreadable("a daemon", err)
+		return d, Unreadable("a daemon", err)
 	}
 	return d, nil
 }
@@ -100,87 +99,4 @@ func ParseDaemon(data []byte) (Daemon, error) {
 func TooManyDaemons(d Daemon) error {
 	return failf(creel.ErrBusy, "only the list of daemons needs the record",
 		"the record of "+d.Kind+" "+d.Name+" was not stored", "%d daemons have one", MaxDaemons)
-}
-
-// keptDaemon is a record in memory.
-type keptDaemon struct {
-	record        []byte
-	kept, expires time.Time
-}
-
-// KeepDaemon: see Daemons.
-func (t *State) KeepDaemon(now time.Time, d Daemon, life time.Duration) error {
-	record, err := EncodeDaemon(d, life)
-	if err != nil {
-		return err
-	}
-	for id, k := range t.daemons {
-		if !now.Before(k.expires) {
-			delete(t.daemons, id)
-		}
-	}
-	if _, known := t.daemons[d.ID()]; !known && len(t.daemons) >= MaxDaemons {
-		return TooManyDaemons(d)
-	}
-	t.daemons[d.ID()] = keptDaemon{record, now, now.Add(life)}
-	return nil
-}
-
-// DropDaemon: see Daemons.
-func (t *State) DropDaemon(d Daemon) error {
-	if err := CheckDaemon(&d); err != nil {
-		return err
-	}
-	delete(t.daemons, d.ID())
-	return nil
-}
-
-// Daemons: see Daemons.
-func (t *State) Daemons(now time.Time, cursor string, limit int) (page []LiveDaemon, next string, err error) {
-	if err := CheckLimit(limit); err != nil {
-		return nil, "", err
-	}
-	var ids []string
-	for id, k := range t.daemons {
-		if id > cursor && now.Before(k.expires) {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	if len(ids) >= limit {
-		ids, next = ids[:limit], ids[limit-1]
-	}
-	for _, id := range ids {
-		k := t.daemons[id]
-		d, err := ParseDaemon(k.record)
-		if err != nil {
-			return nil, "", err
-		}
-		page = append(page, LiveDaemon{d, now.Sub(k.kept)})
-	}
-	return page, next, nil
-}
-
-// KeepDaemon implements Daemons. An invalid record is reported as invalid, as in every store, even if the caller has
-// lost the lease.
-func (m *Memory) KeepDaemon(ctx context.Context, d Daemon, life time.Duration) error {
-	if _, err := EncodeDaemon(d, life); err != nil {
-		return err
-	}
-	return m.write(ctx, func(t *State, now time.Time) error { return t.KeepDaemon(now, d, life) })
-}
-
-// DropDaemon implements Daemons.
-func (m *Memory) DropDaemon(ctx context.Context, d Daemon) error {
-	if err := CheckDaemon(&d); err != nil {
-		return err
-	}
-	return m.write(ctx, func(t *State, _ time.Time) error { return t.DropDaemon(d) })
-}
-
-// Daemons implements Daemons.
-func (m *Memory) Daemons(_ context.Context, cursor string, limit int) ([]LiveDaemon, string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.state.Daemons(m.clock(), cursor, limit)
 }

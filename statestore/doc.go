@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package statestore is the contract of the federation's shared truth: the members, the home of each application, the
-// policies, the lease holders. They make routers and proxies stateless. The package has the records, the promises, and
-// a store in memory: State, and Memory around it for concurrent callers. statestore/redis implements the same promises
-// between processes. statestore/storetest tests this page on both.
+// policies, the lease holders. They make routers and proxies stateless. The package has the records, the promises as
+// one type (Store), and the checks and errors that all stores share. statestore/memory implements the promises in one
+// process, statestore/redis between processes. statestore/storetest tests this page on both.
 //
 // # Promises
 //

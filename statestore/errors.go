@@ -5,6 +5,7 @@ package statestore
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/creelrm/creel"
@@ -192,4 +193,13 @@ func BadCursor(cursor string) error {
 		"cursor %.80q is not from an earlier page",
 		cursor,
 	)
+}
+
+// ReadableSchema rejects a stored schema version that this creel cannot read.
+func ReadableSchema(word string) error {
+	n, err := strconv.Atoi(word)
+	if err != nil || n < OldestSchema || n > SchemaVersion {
+		return OtherSchema(strconv.Quote(word))
+	}
+	return nil
 }

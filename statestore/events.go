@@ -137,11 +137,11 @@ func cut(text string, most int) string {
 func ParseEvent(id string, data []byte) (Event, error) {
 	var e Event
 	if err := json.Unmarshal(data, &e); err != nil {
-		return e, unreadable("an event", err)
+		return e, Unreadable("an event", err)
 	}
-	ms, _, ok := parseEventID(id)
+	ms, _, ok := ParseEventID(id)
 	if !ok {
-		return e, unreadable("an event", fmt.Errorf("its id is %q", id))
+		return e, Unreadable("an event", fmt.Errorf("its id is %q", id))
 	}
 	e.ID, e.Time = id, time.UnixMilli(ms).UTC()
 	return e, nil
@@ -149,7 +149,7 @@ func ParseEvent(id string, data []byte) (Event, error) {
 
 // CheckCursor rejects invalid cursors of Events.
 func CheckCursor(cursor string) error {
-	if _, _, ok := parseEventID(cursor); cursor != "" && !ok {
+	if _, _, ok := ParseEventID(cursor); cursor != "" && !ok {
 		return bad("invalid cursor of events", "%.40q is not the id of an event, such as 1764353628120-0", cursor)
 	}
 	return nil
@@ -157,87 +157,20 @@ func CheckCursor(cursor string) error {
 
 // CompareEventIDs orders valid ids of events; "" is the lowest.
 func CompareEventIDs(a, b string) int {
-	ms1, n1, _ := parseEventID(a)
-	ms2, n2, _ := parseEventID(b)
+	ms1, n1, _ := ParseEventID(a)
+	ms2, n2, _ := ParseEventID(b)
 	return cmp.Or(cmp.Compare(ms1, ms2), cmp.Compare(n1, n2))
 }
 
 // EventCursor is the cursor of the events from t on.
 func EventCursor(t time.Time) string { return fmt.Sprintf("%d-0", max(0, t.UnixMilli()-1)) }
 
-func parseEventID(id string) (ms, n int64, ok bool) {
+// ParseEventID returns the time and the number of an event id.
+func ParseEventID(id string) (ms, n int64, ok bool) {
 	head, tail, found := strings.Cut(id, "-")
 	ms, err := strconv.ParseInt(head, 10, 64)
 	n, err2 := strconv.ParseInt(tail, 10, 64)
 	return ms, n, found && err == nil && err2 == nil && ms >= 0 && n >= 0
-}
-
-// keptEvent is an event in memory.
-type keptEvent struct {
-	ID    string          `json:"id"`
-	Key   string          `json:"key"`
-	Event json.RawMessage `json:"event"`
-}
-
-// AppendEvent: see Events.
-func (t *State) AppendEvent(now time.Time, e Event) error {
-	data, err := EncodeEvent(e)
-	if err != nil {
-		return err
-	}
-	for i := max(0, len(t.events)-EventKeys); i < len(t.events); i++ {
-		if t.events[i].Key == e.Key {
-			return nil
-		}
-	}
-	ms, n := now.UnixMilli(), int64(0)
-	if len(t.events) > 0 {
-		if last, seq, _ := parseEventID(t.events[len(t.events)-1].ID); last >= ms {
-			ms, n = last, seq+1
-		}
-	}
-	t.events = append(t.events, keptEvent{fmt.Sprintf("%d-%d", ms, n), e.Key, data})
-	oldest := EventCursor(now.Add(-EventsFor))
-	first := max(0, len(t.events)-MaxEvents)
-	for first < len(t.events) && CompareEventIDs(t.events[first].ID, oldest) <= 0 {
-		first++
-	}
-	t.events = slices.Delete(t.events, 0, first)
-	return nil
-}
-
-// Events: see Events.
-func (t *State) Events(after string, limit int) (out []Event, err error) {
-	if err := cmp.Or(CheckCursor(after), CheckLimit(limit)); err != nil {
-		return nil, err
-	}
-	first, _ := slices.BinarySearchFunc(t.events, after, func(k keptEvent, id string) int {
-		if CompareEventIDs(k.ID, id) <= 0 && id != "" {
-			return -1
-		}
-		return 1
-	})
-	for _, k := range t.events[first:min(len(t.events), first+limit)] {
-		e, err := ParseEvent(k.ID, k.Event)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, e)
-	}
-	return out, nil
-}
-
-// AppendEvent implements Events.
-func (m *Memory) AppendEvent(ctx context.Context, e Event) error {
-	if _, err := EncodeEvent(e); err != nil {
-		return err
-	}
-	return m.write(ctx, func(t *State, now time.Time) error { return t.AppendEvent(now, e) })
-}
-
-// Events implements Events.
-func (m *Memory) Events(_ context.Context, after string, limit int) ([]Event, error) {
-	return read(m, func(t *State, _ time.Time) ([]Event, error) { return t.Events(after, limit) })
 }
 
 // CheckRecording rejects a write with an event that cannot be recorded.

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 // Two routers claim a home for the same application: both learn the same winner, and the claim's number shows which
 // came first. Only a move from the current home changes it.
 func Example() {
 	ctx := context.Background()
-	store := statestore.NewMemory(statestore.NewState("example", nil), time.Now)
+	store := memory.New(memory.NewState("example", nil), time.Now)
 	app := creel.ApplicationID{ClusterTimestamp: 1_700_000_000_000, ID: 1}
 
 	home, number, _ := store.Claim(ctx, app, "sc-1", nil)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -17,7 +18,7 @@ import (
 // name do not start.
 func TestFederationIsRenamedWithoutRunningDaemons(t *testing.T) {
 	ctx, now := t.Context(), time.Unix(1_000_000, 0)
-	store := statestore.NewMemory(statestore.NewState("test", nil), func() time.Time { return now })
+	store := memory.New(memory.NewState("test", nil), func() time.Time { return now })
 	rename := func(from, to string, accept bool) error {
 		return statestore.RenameFederation(ctx, store, statestore.Rename{From: from, To: to, Author: "ann", AcceptRunning: accept})
 	}

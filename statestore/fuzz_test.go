@@ -4,7 +4,6 @@ package statestore_test
 
 import (
 	"bytes"
-	"fmt"
 	"testing"
 
 	"github.com/creelrm/creel/internal/propertytest"
@@ -91,56 +90,6 @@ func FuzzParsePolicy(t *testing.F) {
 		); err != nil || again.Queue != p.Queue ||
 			!bytes.Equal(again.Document, p.Document) {
 			t.Fatalf("%+v became %+v, %v", p, again, err)
-		}
-	})
-}
-
-// A snapshot that Restore accepts is a store that works and is written the same
-// again.
-func FuzzRestore(t *testing.F) {
-	f := propertytest.Fuzz(t)
-	first, _ := fill(f, newClock()).Snapshot()
-	f.Add(first)
-	f.Add(
-		[]byte(
-			`{"schema":"1","homes":[{"application":{"ClusterTimestamp":1,"ID":1},"home":"a"},{"application":{"ClusterTimestamp":1,"ID":1},"home":"b"}]}`,
-		),
-	)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		state := statestore.NewState("x", nil)
-		if state.Restore(data) != nil {
-			return
-		}
-		text, err := state.Snapshot()
-		if err != nil {
-			return // a time that JSON cannot write
-		}
-		again := statestore.NewState("y", nil)
-		if err := again.Restore(text); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		if second, _ := again.Snapshot(); !bytes.Equal(text, second) {
-			t.Fatalf("%s became %s", text, second)
-		}
-		now := newClock().Now()
-		for _, m := range state.Records(now).Members {
-			seen := map[string]bool{}
-			for cursor := ""; ; {
-				page, next, err := state.HomesAt(now, m.ID, cursor, 3)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, h := range page {
-					if k := fmt.Sprint(h.Application); seen[k] {
-						t.Fatalf("%s is listed twice", k)
-					} else {
-						seen[k] = true
-					}
-				}
-				if cursor = next; next == "" {
-					break
-				}
-			}
 		}
 	})
 }

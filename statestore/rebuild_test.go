@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/statestore/storetest"
 )
 
@@ -87,7 +88,7 @@ func TestRebuiltHomeHasNewestReportedClaim(t *testing.T) {
 	if len(homes) != 1 || homes[0].Home != "sc-1" || homes[0].Newest != 7 {
 		t.Errorf("homes are %+v, want sc-1 with claim 7", homes)
 	}
-	m := statestore.NewMemory(statestore.NewState("m", nil), time.Now)
+	m := memory.New(memory.NewState("m", nil), time.Now)
 	homes[0].Newest = statestore.MostRaised + 1
 	if _, err := statestore.Reclaim(t.Context(), m, homes); err != nil {
 		t.Fatal(err)
@@ -98,7 +99,7 @@ func TestRebuiltHomeHasNewestReportedClaim(t *testing.T) {
 }
 
 func TestReclaimReplacesEarlierClaim(t *testing.T) {
-	m := statestore.NewMemory(statestore.NewState("m", nil), time.Now)
+	m := memory.New(memory.NewState("m", nil), time.Now)
 	if _, _, err := m.Claim(t.Context(), storetest.App(1), "sc-9", nil); err != nil {
 		t.Fatal(err)
 	}

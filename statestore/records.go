@@ -3,39 +3,18 @@
 package statestore
 
 import (
-	"bytes"
 	"encoding/json"
-	"slices"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
 )
 
-func (s *UAMRecord) clone() UAMRecord {
-	c := *s
-	c.State = slices.Clone(s.State)
-	c.Writers = slices.Clone(s.Writers)
-	c.UAMs = slices.Clone(s.UAMs)
-	for i := range c.UAMs {
-		c.UAMs[i].Token = slices.Clone(c.UAMs[i].Token)
-	}
-	return c
-}
-
-func (s *UAMRecord) equal(o *UAMRecord) bool {
-	return s.Attempt == o.Attempt && s.Revision == o.Revision && s.Home == o.Home && s.Proxy == o.Proxy &&
-		bytes.Equal(s.State, o.State) && slices.Equal(s.Writers, o.Writers) &&
-		slices.EqualFunc(s.UAMs, o.UAMs, func(a, b UAM) bool {
-			return a.Member == b.Member && a.OwnID == b.OwnID && a.Attempt == b.Attempt && a.Epoch == b.Epoch &&
-				a.Phase == b.Phase && bytes.Equal(a.Token, b.Token)
-		})
-}
-
 // Records that are stored as one text are JSON, so that redis-cli shows them; values that a script compares are stored
 // beside the text. Each parser rejects the same values as the matching check, so that a damaged record leads to an
 // error, not to a wrong decision.
 
-func unreadable(what string, err error) error {
+// Unreadable returns the error for stored text that cannot be read.
+func Unreadable(what string, err error) error {
 	return failf(
 		creel.ErrInvalidRequest,
 		"another program wrote the store; restore it or remove the record",
@@ -52,10 +31,10 @@ func EncodeMember(m subcluster.Member) ([]byte, error) { return json.Marshal(m) 
 func ParseMember(data []byte) (subcluster.Member, error) {
 	var m subcluster.Member
 	if err := json.Unmarshal(data, &m); err != nil {
-		return m, unreadable("a member", err)
+		return m, Unreadable("a member", err)
 	}
 	if err := m.Validate(); err != nil {
-		return m, unreadable("a member", err)
+		return m, Unreadable("a member", err)
 	}
 	return m, nil
 }
@@ -70,10 +49,10 @@ func EncodeUAMRecord(s UAMRecord) ([]byte, error) {
 func ParseUAMRecord(data []byte) (UAMRecord, error) {
 	var s UAMRecord
 	if err := json.Unmarshal(data, &s); err != nil {
-		return s, unreadable("a UAM record", err)
+		return s, Unreadable("a UAM record", err)
 	}
 	if err := CheckUAMRecord(&s); err != nil {
-		return s, unreadable("a UAM record", err)
+		return s, Unreadable("a UAM record", err)
 	}
 	return s, nil
 }
@@ -87,11 +66,11 @@ func EncodePolicy(w PolicyWrite) ([]byte, error) {
 func ParsePolicy(data []byte) (subcluster.Policy, error) {
 	var p subcluster.Policy
 	if err := json.Unmarshal(data, &p); err != nil {
-		return p, unreadable("a policy", err)
+		return p, Unreadable("a policy", err)
 	}
 	w := PolicyWrite{Queue: p.Queue, Document: p.Document, Author: p.Author, Comment: p.Comment}
 	if err := CheckPolicy(&w, nil); err != nil {
-		return p, unreadable("a policy", err)
+		return p, Unreadable("a policy", err)
 	}
 	return p, nil
 }

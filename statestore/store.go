@@ -161,6 +161,10 @@ type Reservations interface {
 	) (page []ReservationHome, next string, err error)
 }
 
+// MostOpenClaims limits the calls without a recorded outcome that are remembered one by one. Beyond it the wait starts
+// again.
+const MostOpenClaims = 8
+
 // MaxPlacement is the longest placement of an application, in bytes.
 const MaxPlacement = 2048
 

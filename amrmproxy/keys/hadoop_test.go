@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/amrmproxy/keys"
 	"github.com/creelrm/creel/internal/token"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -54,7 +54,7 @@ func TestTheKeyFilesOfHadoopAreFollowed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store := &illStore{Store: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
+		store := &illStore{Store: memory.New(memory.NewState("test", nil), time.Now)}
 		view := &subcluster.View{}
 		cache := keys.NewCache(store, secrets, func() *subcluster.View { return view }, files)
 		known := func(what string, key token.Key, want bool) {

@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel/amrmproxy/keys"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -54,7 +55,7 @@ func (s *illStore) Keys(ctx context.Context, ring string) ([]statestore.Key, err
 func TestATokenWaitsForItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		store := &illStore{Store: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
+		store := &illStore{Store: memory.New(memory.NewState("test", nil), time.Now)}
 		view := &subcluster.View{
 			Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}},
 		}
@@ -112,7 +113,7 @@ func TestATokenWaitsForItsKey(t *testing.T) {
 // A token is then not called invalid, which would be final.
 func TestTokenIsAcceptedWhileStoreIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &illStore{Store: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
+		store := &illStore{Store: memory.New(memory.NewState("test", nil), time.Now)}
 		view := &subcluster.View{
 			Members: []subcluster.Status{{Member: subcluster.Member{ID: "sc-1"}, State: subcluster.StateActive}},
 		}
@@ -149,7 +150,7 @@ func TestTokenIsAcceptedWhileStoreIsSilent(t *testing.T) {
 // proxy for each member each second.
 func TestKeysAreReadWhenTheyChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &counting{Store: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
+		store := &counting{Store: memory.New(memory.NewState("test", nil), time.Now)}
 		var view atomic.Pointer[subcluster.View]
 		see := func(members ...creel.SubclusterID) {
 			records, err := store.Records(t.Context())

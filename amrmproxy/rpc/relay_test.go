@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 // makeForeign has a member share no keys, as a Hadoop ResourceManager.
@@ -27,7 +27,7 @@ func (f *federation) makeForeign(id creel.SubclusterID) {
 	f.rms[id].foreign, f.rms[id].cfg.Dir = true, f.t.TempDir()
 	f.rms[id].stopRM()
 	f.startRM(id)
-	f.store = statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+	f.store = memory.New(memory.NewState("test", nil), time.Now)
 	for _, other := range f.ids {
 		if other != id {
 			f.rms[other].stopRM()

@@ -30,6 +30,7 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/login"
 	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
@@ -48,7 +49,7 @@ type federation struct {
 	t      testing.TB
 	ids    []creel.SubclusterID
 	rms    map[creel.SubclusterID]*cluster
-	store  *statestore.Memory
+	store  *memory.Store
 	client *hrpc.Client
 	mu     sync.Mutex
 	view   *subcluster.View
@@ -91,8 +92,8 @@ func foundWith(t testing.TB, places bool, policy string, nodes ...int) *federati
 		t:   t,
 		rms: map[creel.SubclusterID]*cluster{},
 		doc: policy,
-		store: statestore.NewMemory(
-			statestore.NewState("test", nil),
+		store: memory.New(
+			memory.NewState("test", nil),
 			time.Now,
 		),
 		client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),

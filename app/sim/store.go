@@ -10,6 +10,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
@@ -93,7 +94,7 @@ func (w *World) empty() {
 	w.emptied++
 	w.mark("emptied", int64(w.emptied), 0)
 	w.say("the store comes back empty")
-	*w.store = *statestore.NewState(w.identity(), validate)
+	*w.store = *memory.NewState(w.identity(), validate)
 	w.after(time.Second, func() { w.rebuild(w.putPolicies) })
 }
 

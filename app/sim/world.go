@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/policies/rebalancer/invariants"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 )
@@ -201,7 +202,7 @@ type World struct {
 	late       []time.Duration // delays of the same paths
 	lanes      map[lane]int64  // arrival of the latest message of a connection
 	hosts      []*host
-	store      *statestore.State
+	store      *memory.State
 	storeAt    *host
 	ill        illness // of the store
 	storeSkew  time.Duration
@@ -257,7 +258,7 @@ func New(cfg Config) (*World, error) {
 	if w.signer, err = subcluster.NewSigner(w.secret[0].Secret); err != nil {
 		return nil, err
 	}
-	w.store = statestore.NewState("sim", validate)
+	w.store = memory.NewState("sim", validate)
 	w.storeAt = w.host("store", outside)
 	w.user = w.host("clients", outside)
 	if err := w.putPolicies(); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/creelrm/creel/app/daemon"
 	"github.com/creelrm/creel/app/daemon/federation"
 	"github.com/creelrm/creel/app/daemon/role"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"go.uber.org/goleak"
 )
 
@@ -93,7 +93,7 @@ func smallWith(t *testing.T, defines []string, rebalancers ...int) *federation.F
 		NodeHeartbeat: 100 * time.Millisecond,
 		Eager:         10 * time.Millisecond,
 		Dir:           dir,
-		Store:         statestore.NewMemory(statestore.NewState("test", role.ValidPolicy), time.Now),
+		Store:         memory.New(memory.NewState("test", role.ValidPolicy), time.Now),
 		Settings:      conf,
 		Lease:         10 * time.Second,
 		Log:           slog.New(slog.DiscardHandler),

@@ -28,7 +28,7 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 // receiver takes spans by OTLP over HTTP, as a collector does.
@@ -121,7 +121,7 @@ func TestASubmissionIsOneTraceToItsEnd(t *testing.T) {
 	fed, err := federation.New(t.Context(), federation.Config{
 		Subclusters: 1, Nodes: 3, Routers: 1, NodeSize: creel.NewResource(4096, 4),
 		NodeHeartbeat: 50 * time.Millisecond, Eager: 10 * time.Millisecond, Dir: dir,
-		Store:    statestore.NewMemory(statestore.NewState("test", role.ValidPolicy), time.Now),
+		Store:    memory.New(memory.NewState("test", role.ValidPolicy), time.Now),
 		Settings: conf, Lease: 10 * time.Second, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

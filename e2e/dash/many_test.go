@@ -19,12 +19,12 @@ import (
 	"github.com/creelrm/creel/app/daemon/role"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/router/rest"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 )
 
 // lone starts a router over a store whose members are only records, and returns its web address.
-func lone(t *testing.T, store *statestore.Memory) string {
+func lone(t *testing.T, store *memory.Store) string {
 	t.Helper()
 	s, err := settings.Load(settings.Sources{Env: func(string) (string, bool) { return "", false }})
 	if err != nil {
@@ -50,13 +50,13 @@ func lone(t *testing.T, store *statestore.Memory) string {
 }
 
 // register writes a member that heartbeats once, with a load.
-func register(t *testing.T, store *statestore.Memory, id creel.SubclusterID, lease time.Duration) {
+func register(t *testing.T, store *memory.Store, id creel.SubclusterID, lease time.Duration) {
 	t.Helper()
 	registerAt(t, store, subcluster.Member{ID: id, Epoch: 1, Lease: lease})
 }
 
 // registerAt is register for a member with addresses.
-func registerAt(t *testing.T, store *statestore.Memory, m subcluster.Member) {
+func registerAt(t *testing.T, store *memory.Store, m subcluster.Member) {
 	t.Helper()
 	load := subcluster.Load{Metrics: subcluster.ClusterMetrics{
 		AppsRunning: 3, AppsPending: 1, ContainersAllocated: 40, ActiveNodes: 500, TotalMB: 1 << 20, AllocatedMB: 400 << 10,
@@ -75,8 +75,8 @@ func registerAt(t *testing.T, store *statestore.Memory, m subcluster.Member) {
 	}
 }
 
-func newStore() *statestore.Memory {
-	return statestore.NewMemory(statestore.NewState("test", role.ValidPolicy), time.Now)
+func newStore() *memory.Store {
+	return memory.New(memory.NewState("test", role.ValidPolicy), time.Now)
 }
 
 // firstPage loads the overview past the browser: how long it takes and how large it is.

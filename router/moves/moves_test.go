@@ -12,6 +12,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/statestore/redis"
 	"github.com/creelrm/creel/statestore/redis/redistest"
 	"github.com/creelrm/creel/subcluster"
@@ -20,7 +21,7 @@ import (
 // backends runs a test on each store that has moves.
 func backends(t *testing.T, tell func(t *testing.T, s statestore.Store)) {
 	t.Run("memory", func(t *testing.T) {
-		tell(t, statestore.NewMemory(statestore.NewState("test", nil), time.Now))
+		tell(t, memory.New(memory.NewState("test", nil), time.Now))
 	})
 	t.Run("Redis", func(t *testing.T) {
 		s, err := redis.Open(redis.Config{URL: redistest.Start(t).URL()})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router/operator"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -48,7 +48,7 @@ func TestADrainIsDoneWhenNothingIsLeft(t *testing.T) {
 // A removal is noted, so that applications with their home there are forgotten if the member does not return.
 func TestARemovedMemberIsNoted(t *testing.T) {
 	ctx := t.Context()
-	s := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+	s := memory.New(memory.NewState("test", nil), time.Now)
 	m := subcluster.Member{ID: "sc-1", Epoch: 1, Addresses: subcluster.Addresses{
 		Client: "h:1", Scheduler: "h:2", Admin: "h:3", Web: "http://h:4",
 	}}

@@ -14,12 +14,13 @@ import (
 	"github.com/creelrm/creel/router/moves"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 )
 
 // homes has the applications' homes, and is the store of their moves.
 type homes struct {
-	*statestore.Memory
+	*memory.Store
 	at       map[creel.ApplicationID]creel.SubclusterID
 	conflict string // the document of this name is written by others at the same time
 	away     string // at the document of this name the store fails
@@ -47,7 +48,7 @@ func (h *homes) PutDocument(ctx context.Context, w statestore.DocumentWrite) (st
 	if w.Name == h.away {
 		return statestore.Document{}, statestore.Unavailable("it fails over", 0)
 	}
-	return h.Memory.PutDocument(ctx, w)
+	return h.Store.PutDocument(ctx, w)
 }
 
 // round carries out the moves on record.
@@ -82,8 +83,8 @@ func TestMovesAreUndoneOnce(t *testing.T) {
 	}, nil)
 	now := func() *subcluster.View { return view }
 	h := &homes{
-		Memory: statestore.NewMemory(statestore.NewState("test", nil), time.Now),
-		at:     map[creel.ApplicationID]creel.SubclusterID{app(1): "a", app(2): "a"},
+		Store: memory.New(memory.NewState("test", nil), time.Now),
+		at:    map[creel.ApplicationID]creel.SubclusterID{app(1): "a", app(2): "a"},
 	}
 	o := operator.New(operator.Config{View: now, Store: h})
 	undo := func(step, one, two string, apps ...creel.ApplicationID) {
@@ -133,7 +134,7 @@ func TestMovesAreUndoneOnce(t *testing.T) {
 		t.Fatal(set, err)
 	}
 	old := set.Documents[0]
-	_, err = h.Memory.PutDocument(ctx, statestore.DocumentWrite{
+	_, err = h.Store.PutDocument(ctx, statestore.DocumentWrite{
 		Class: old.Class, Name: old.Name, Expect: old.Version,
 		Data: []byte(strings.ReplaceAll(string(old.Data), `,"undo":true`, "")),
 	})
@@ -157,8 +158,8 @@ func TestUndoReportsProgress(t *testing.T) {
 	}, nil)
 	view := all
 	h := &homes{
-		Memory: statestore.NewMemory(statestore.NewState("test", nil), time.Now),
-		at:     map[creel.ApplicationID]creel.SubclusterID{},
+		Store: memory.New(memory.NewState("test", nil), time.Now),
+		at:    map[creel.ApplicationID]creel.SubclusterID{},
 	}
 	for n, to := range []creel.SubclusterID{"b", "b", "c", "d"} {
 		h.at[app(int32(n+1))] = "a"

@@ -12,12 +12,13 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 )
 
 // The rebalancer recomputes the tree between a user's read and write: the user's version is still the one to replace.
 func TestQueueTreeWriteAfterRevision(t *testing.T) {
-	s := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+	s := memory.New(memory.NewState("test", nil), time.Now)
 	view := subcluster.NewView(time.Now(), []subcluster.Status{
 		{Member: subcluster.Member{ID: "a"}, State: subcluster.StateActive},
 	}, nil)

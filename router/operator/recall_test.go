@@ -14,12 +14,13 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 )
 
 // away is a store that can stop answering.
 type away struct {
-	*statestore.Memory
+	*memory.Store
 	gone bool
 }
 
@@ -34,19 +35,19 @@ func (a *away) Documents(ctx context.Context, class string) (statestore.Document
 	if err := a.err(); err != nil {
 		return statestore.DocumentSet{}, err
 	}
-	return a.Memory.Documents(ctx, class)
+	return a.Store.Documents(ctx, class)
 }
 
 func (a *away) Records(ctx context.Context) (subcluster.Records, error) {
 	if err := a.err(); err != nil {
 		return subcluster.Records{}, err
 	}
-	return a.Memory.Records(ctx)
+	return a.Store.Records(ctx)
 }
 
 // Without the store a read has the last values, or the parts that the router has itself. A change has an error.
 func TestReadsWithoutTheStoreHaveLastValues(t *testing.T) {
-	s := &away{Memory: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
+	s := &away{Store: memory.New(memory.NewState("test", nil), time.Now)}
 	view := subcluster.NewView(time.Now(), []subcluster.Status{
 		{Member: subcluster.Member{ID: "a"}, State: subcluster.StateActive},
 	}, nil)
@@ -94,7 +95,7 @@ func TestReadsWithoutTheStoreHaveLastValues(t *testing.T) {
 
 // The rebalancer's breaches are read for the headline, and an unavailable store does not make the overview fail.
 func TestBreachesOfTheLastMinutes(t *testing.T) {
-	s := &away{Memory: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
+	s := &away{Store: memory.New(memory.NewState("test", nil), time.Now)}
 	view := subcluster.NewView(time.Now(), nil, nil)
 	o := operator.New(operator.Config{View: func() *subcluster.View { return view }, Store: s})
 	if got, err := o.Breaches(t.Context()); err != nil || len(got) != 0 {

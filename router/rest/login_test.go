@@ -20,6 +20,7 @@ import (
 	"github.com/creelrm/creel/router/routertest"
 	"github.com/creelrm/creel/router/tokens"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 const loginHeader = "X-Hadoop-Delegation-Token"
@@ -215,7 +216,7 @@ func TestTokenDoesNotAuthorizeTokenCalls(t *testing.T) {
 
 // Members do not have the key: they get the caller's name, and never the token.
 func TestNoTokenGoesOnToMembers(t *testing.T) {
-	store := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+	store := memory.New(memory.NewState("test", nil), time.Now)
 	seal := func(context.Context) ([]statestore.Key, error) {
 		return []statestore.Key{{ID: 1, Secret: []byte("the cluster's secret")}}, nil
 	}

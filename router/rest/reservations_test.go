@@ -23,7 +23,7 @@ import (
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/routertest"
 	"github.com/creelrm/creel/router/server"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -90,7 +90,7 @@ func overPlans(t *testing.T, members ...http.HandlerFunc) string {
 	mux := chi.NewRouter()
 	rest.New(server.New(server.Config{
 		View: func() *subcluster.View { return view }, Pool: pool,
-		Reservations: statestore.NewMemory(statestore.NewState("test", nil), time.Now),
+		Reservations: memory.New(memory.NewState("test", nil), time.Now),
 	}), rest.Config{Started: time.Now()}).Mount(mux)
 	web := httptest.NewServer(mux)
 	t.Cleanup(web.Close)

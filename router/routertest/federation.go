@@ -24,7 +24,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router/server"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -56,7 +56,7 @@ type Options struct {
 // Federation runs until the test ends.
 type Federation struct {
 	t       testing.TB
-	Store   *statestore.Memory
+	Store   *memory.Store
 	Members []*Member
 	Routers []*Router
 	RPC     *hrpc.Client
@@ -99,7 +99,7 @@ func Start(t testing.TB, o Options) *Federation {
 	}
 	f := &Federation{
 		t:     t,
-		Store: statestore.NewMemory(statestore.NewState("test", role.ValidPolicy), time.Now),
+		Store: memory.New(memory.NewState("test", role.ValidPolicy), time.Now),
 		RPC:   hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),
 	}
 	t.Cleanup(func() { f.RPC.Close() })

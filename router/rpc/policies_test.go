@@ -13,12 +13,13 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 )
 
 // failing is a store that does not write the policy of one queue.
 type failing struct {
-	*statestore.Memory
+	*memory.Store
 	queue creel.QueuePath
 }
 
@@ -26,12 +27,12 @@ func (f failing) PutPolicy(ctx context.Context, w statestore.PolicyWrite) (subcl
 	if w.Queue == f.queue {
 		return subcluster.Policy{}, errors.New("the store is away")
 	}
-	return f.Memory.PutPolicy(ctx, w)
+	return f.Store.PutPolicy(ctx, w)
 }
 
 // If the store fails in the middle, the error lists the policies removed before.
 func TestPartialFailureReportsCompletedSteps(t *testing.T) {
-	s := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+	s := memory.New(memory.NewState("test", nil), time.Now)
 	for _, q := range []creel.QueuePath{"root.a", "root.b", "root.c"} {
 		if _, err := s.PutPolicy(t.Context(), statestore.PolicyWrite{Queue: q, Document: []byte(`{}`)}); err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -31,7 +31,7 @@ func TestForgottenAtHadoopHomeRunsOnce(t *testing.T) {
 				view := subcluster.NewView(time.Now(), []subcluster.Status{member}, nil)
 				start, asked, has, runs := int64(1000), 0, false, 0
 				s := New(Config{
-					Homes: statestore.NewMemory(statestore.NewState("test", nil), time.Now),
+					Homes: memory.New(memory.NewState("test", nil), time.Now),
 					View:  func() *subcluster.View { return view },
 					Pool:  remote.NewPool(remote.Config{}),
 					NewID: func(context.Context, *remote.Member) (creel.ApplicationID, error) {

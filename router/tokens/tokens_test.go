@@ -13,20 +13,21 @@ import (
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/router/tokens"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 // routers are two over one store, whose clock the test moves.
 type routers struct {
 	*testing.T
 	now      time.Time
-	store    *statestore.Memory
+	store    *memory.Store
 	secret   string
 	one, two *tokens.Tokens
 }
 
 func start(t *testing.T) *routers {
 	r := &routers{T: t, now: time.UnixMilli(1800000000000), secret: "the cluster's secret"}
-	r.store = statestore.NewMemory(statestore.NewState("test", nil), func() time.Time { return r.now })
+	r.store = memory.New(memory.NewState("test", nil), func() time.Time { return r.now })
 	r.one, r.two = r.router(), r.router()
 	return r
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/propertytest"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 // No two members have the same first epoch, whatever is configured, and no chosen one is within a thousand starts of
@@ -53,7 +53,7 @@ func TestMembersHaveEpochsOfTheirOwn(t *testing.T) {
 // Members that start at the same time claim different epochs; one that starts again names its own, and one that is
 // removed frees it.
 func TestMembersThatClaimAtOnce(t *testing.T) {
-	ctx, store := t.Context(), statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+	ctx, store := t.Context(), memory.New(memory.NewState("test", nil), time.Now)
 	const members = 20
 	var all sync.WaitGroup
 	got := make([]int64, members)

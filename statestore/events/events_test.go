@@ -14,11 +14,12 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 // store is a store that can stop answering.
 type store struct {
-	*statestore.Memory
+	*memory.Store
 	gone  atomic.Bool
 	reads atomic.Int32
 }
@@ -27,7 +28,7 @@ func (s *store) AppendEvent(ctx context.Context, e statestore.Event) error {
 	if s.gone.Load() {
 		return statestore.Unavailable("it is away", 0)
 	}
-	return s.Memory.AppendEvent(ctx, e)
+	return s.Store.AppendEvent(ctx, e)
 }
 
 func (s *store) Events(ctx context.Context, after string, limit int) ([]statestore.Event, error) {
@@ -35,11 +36,11 @@ func (s *store) Events(ctx context.Context, after string, limit int) ([]statesto
 	if s.gone.Load() {
 		return nil, statestore.Unavailable("it is away", 0)
 	}
-	return s.Memory.Events(ctx, after, limit)
+	return s.Store.Events(ctx, after, limit)
 }
 
 func newStore() *store {
-	return &store{Memory: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
+	return &store{Store: memory.New(memory.NewState("test", nil), time.Now)}
 }
 
 // Events that a store does not record are recorded in order when it is back.

@@ -12,13 +12,14 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/intents"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 )
 
 // atHome is a store in which the application is at home in "a".
-func atHome(t *testing.T) *statestore.Memory {
+func atHome(t *testing.T) *memory.Store {
 	t.Helper()
-	s := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+	s := memory.New(memory.NewState("test", nil), time.Now)
 	if _, _, err := s.Claim(t.Context(), app, "a", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func atHome(t *testing.T) *statestore.Memory {
 }
 
 // fill records so many kills that wait for "a", each of another application and of the user that of returns.
-func fill(t *testing.T, s *statestore.Memory, n int, of func(n int) string) {
+func fill(t *testing.T, s *memory.Store, n int, of func(n int) string) {
 	t.Helper()
 	for k := range n {
 		id := creel.ApplicationID{ClusterTimestamp: 5, ID: int32(k + 1)}
@@ -135,7 +136,7 @@ func TestOneFailureStopsNoOther(t *testing.T) {
 
 // unreadable is a store in which the home of one application cannot be read.
 type unreadable struct {
-	*statestore.Memory
+	*memory.Store
 	app creel.ApplicationID
 }
 
@@ -143,5 +144,5 @@ func (u unreadable) Home(ctx context.Context, app creel.ApplicationID) (creel.Su
 	if app == u.app {
 		return "", &creel.Error{Kind: creel.ErrInvalidRequest, What: "the record cannot be read"}
 	}
-	return u.Memory.Home(ctx, app)
+	return u.Store.Home(ctx, app)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/intents"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -26,7 +27,7 @@ var app = creel.ApplicationID{ClusterTimestamp: 1_700_000_000_000, ID: 7}
 
 // federation is a store with one application at home in "a", and a home with preset answers.
 type federation struct {
-	store *statestore.Memory
+	store *memory.Store
 
 	mu     sync.Mutex // the loop runs beside the test
 	state  subcluster.State
@@ -40,7 +41,7 @@ type federation struct {
 func start(t *testing.T) (*federation, context.Context) {
 	t.Helper()
 	f := &federation{
-		store: statestore.NewMemory(statestore.NewState("test", nil), time.Now),
+		store: memory.New(memory.NewState("test", nil), time.Now),
 		state: subcluster.StateActive,
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -535,7 +536,7 @@ func TestFieldsOfAnotherVersionGoOn(t *testing.T) {
 // longer recorded for that member. One recorded meanwhile is not earlier, and is carried out after it.
 func TestExecutedIntentReplacesEarlier(t *testing.T) {
 	ctx := t.Context()
-	s := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+	s := memory.New(memory.NewState("test", nil), time.Now)
 	record := statestore.UAMRecord{
 		Attempt: creel.AttemptID{Application: app, Attempt: 1}, Home: "a",
 		UAMs: []statestore.UAM{{Member: "b", Phase: "running"}, {Member: "c", Phase: "running"}},
@@ -687,7 +688,7 @@ func TestIntentWaitsOnFullDisk(t *testing.T) {
 func TestIntentForRemovedSubclusterEnds(t *testing.T) {
 	ctx := t.Context()
 	now := time.Now()
-	s := statestore.NewMemory(statestore.NewState("test", nil), func() time.Time { return now })
+	s := memory.New(memory.NewState("test", nil), func() time.Time { return now })
 	if _, _, err := s.Claim(ctx, app, "gone", nil); err != nil {
 		t.Fatal(err)
 	}

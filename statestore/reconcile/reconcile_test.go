@@ -13,6 +13,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/statestore/reconcile"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -23,7 +24,7 @@ func app(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimest
 
 // federation is three members with their lists, and a store.
 type federation struct {
-	store  *statestore.Memory
+	store  *memory.Store
 	lists  map[creel.SubclusterID][]statestore.ReportedApplication
 	silent map[creel.SubclusterID]bool
 	ended  []string
@@ -34,7 +35,7 @@ type federation struct {
 
 func newFederation(t *testing.T) *federation {
 	f := &federation{
-		store:  statestore.NewMemory(statestore.NewState("test", nil), time.Now),
+		store:  memory.New(memory.NewState("test", nil), time.Now),
 		lists:  map[creel.SubclusterID][]statestore.ReportedApplication{},
 		silent: map[creel.SubclusterID]bool{},
 		whole:  map[creel.SubclusterID][]statestore.ReportedApplication{},

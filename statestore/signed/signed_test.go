@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/statestore/signed"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -17,7 +17,7 @@ import (
 // world is a store, a holder of the secret, and a reader.
 type world struct {
 	*testing.T
-	store  *statestore.Memory
+	store  *memory.Store
 	signer *subcluster.Signer
 	reader *signed.Reader
 	log    bytes.Buffer
@@ -29,7 +29,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, signer: signer, store: statestore.NewMemory(statestore.NewState("s", nil), time.Now)}
+	w := &world{T: t, signer: signer, store: memory.New(memory.NewState("s", nil), time.Now)}
 	w.reader = signed.New(w.store, signer, slog.New(slog.NewTextHandler(&w.log, nil)))
 	return w
 }

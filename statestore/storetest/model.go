@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 	"pgregory.net/rapid"
 )
@@ -26,7 +27,7 @@ func Model(t *testing.T, open func() statestore.Store) {
 		m := &model{
 			ctx:       context.Background(),
 			store:     open(),
-			reference: statestore.NewMemory(statestore.NewState("memory", Validate), time.Now),
+			reference: memory.New(memory.NewState("memory", Validate), time.Now),
 			versions:  map[int64]int64{0: 0},
 			documents: map[int64]int64{0: 0},
 			leases:    []pair{{}},

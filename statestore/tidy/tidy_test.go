@@ -15,6 +15,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -28,7 +29,7 @@ func app(n int32) creel.ApplicationID { return creel.ApplicationID{ClusterTimest
 func TestOnlyCompletedApplicationsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		store := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+		store := memory.New(memory.NewState("test", nil), time.Now)
 		for n := range int32(4) {
 			if _, _, err := store.Claim(ctx, app(n), "sc-1", nil); err != nil {
 				t.Fatal(err)
@@ -102,7 +103,7 @@ func TestOnlyCompletedApplicationsAreForgotten(t *testing.T) {
 // Two routers: one works at a time.
 func TestOneOfManyTidies(t *testing.T) {
 	ctx := t.Context()
-	store := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+	store := memory.New(memory.NewState("test", nil), time.Now)
 	if _, _, err := store.Claim(ctx, app(1), "sc-1", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func TestOneOfManyTidies(t *testing.T) {
 func TestApplicationsOfRemovedMemberAreForgotten(t *testing.T) {
 	ctx := t.Context()
 	now := time.Now()
-	store := statestore.NewMemory(statestore.NewState("test", nil), func() time.Time { return now })
+	store := memory.New(memory.NewState("test", nil), func() time.Time { return now })
 	for n, home := range []creel.SubclusterID{"gone", "back", "silent"} {
 		if _, _, err := store.Claim(ctx, app(int32(n)), home, nil); err != nil {
 			t.Fatal(err)
@@ -178,7 +179,7 @@ func TestApplicationsOfRemovedMemberAreForgotten(t *testing.T) {
 func TestOldUnknownIsCheckedAgain(t *testing.T) {
 	ctx := t.Context()
 	now := time.Now()
-	store := statestore.NewMemory(statestore.NewState("test", nil), func() time.Time { return now })
+	store := memory.New(memory.NewState("test", nil), func() time.Time { return now })
 	if _, _, err := store.Claim(ctx, app(1), "sc-1", nil); err != nil {
 		t.Fatal(err)
 	}

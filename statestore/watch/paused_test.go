@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/internal/pauseclock"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -20,10 +20,10 @@ import (
 func TestAPauseOfTheStoreBlamesNoMember(t *testing.T) {
 	var ahead atomic.Int64 // of the store's clock
 	synctest.Test(t, func(t *testing.T) {
-		store := statestore.NewMemory(statestore.NewState("m", nil), func() time.Time {
+		store := memory.New(memory.NewState("m", nil), func() time.Time {
 			return time.Now().Add(time.Duration(ahead.Load()))
 		})
-		f := &faulty{Memory: store, deaf: true}
+		f := &faulty{Store: store, deaf: true}
 		register(t, f, "sc-1")
 		register(t, f, "sc-2")
 		w := watch.New(f, watch.Config{Poll: time.Second})
@@ -53,7 +53,7 @@ func TestAPauseOfTheStoreBlamesNoMember(t *testing.T) {
 
 // pausing is a store whose reader is stopped during a read, until the read's time is over.
 type pausing struct {
-	*statestore.Memory
+	*memory.Store
 	ahead atomic.Int64 // of this process's clock
 	stop  atomic.Bool
 }
@@ -63,14 +63,14 @@ func (p *pausing) Records(ctx context.Context) (subcluster.Records, error) {
 		p.ahead.Store(int64(15 * time.Second))
 		return subcluster.Records{}, context.DeadlineExceeded
 	}
-	return p.Memory.Records(ctx)
+	return p.Store.Records(ctx)
 }
 
 // A read that timed out while this process was paused proves nothing about the store: it is made again, and the view
 // does not freeze.
 func TestReadIsRepeatedAfterOwnPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pausing{Memory: statestore.NewMemory(statestore.NewState("m", nil), time.Now)}
+		p := &pausing{Store: memory.New(memory.NewState("m", nil), time.Now)}
 		clock := pauseclock.NewClock(func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load())) }, nil)
 		frozen := 0
 		w := watch.New(p, watch.Config{Poll: time.Second, Clock: clock, OnView: func(v *subcluster.View) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/statestore/storetest"
 	"github.com/creelrm/creel/statestore/watch"
 	"github.com/creelrm/creel/subcluster"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // faulty is a store that can lose its subscription, its answers, or both.
 type faulty struct {
-	*statestore.Memory
+	*memory.Store
 	mu   sync.Mutex
 	deaf bool
 	ill  error
@@ -42,11 +43,11 @@ func (f *faulty) Records(ctx context.Context) (subcluster.Records, error) {
 	if f.ill != nil {
 		return subcluster.Records{}, f.ill
 	}
-	return f.Memory.Records(ctx)
+	return f.Store.Records(ctx)
 }
 
 func (f *faulty) Watch(ctx context.Context, notify func(statestore.Change)) error {
-	return f.Memory.Watch(ctx, func(c statestore.Change) {
+	return f.Store.Watch(ctx, func(c statestore.Change) {
 		f.mu.Lock()
 		deaf := f.deaf
 		f.mu.Unlock()
@@ -59,7 +60,7 @@ func (f *faulty) Watch(ctx context.Context, notify func(statestore.Change)) erro
 // federation is a store with two members, and a watcher of it, in a bubble.
 func federation(t *testing.T, cfg watch.Config, tell func(f *faulty, w *watch.Watcher)) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &faulty{Memory: statestore.NewMemory(statestore.NewState("m", nil), time.Now)}
+		f := &faulty{Store: memory.New(memory.NewState("m", nil), time.Now)}
 		for _, id := range []creel.SubclusterID{"sc-1", "sc-2"} {
 			register(t, f, id)
 		}
@@ -110,7 +111,7 @@ func TestAChangeIsSeenAtOnceBySubscription(t *testing.T) {
 
 // loaded is a store that counts reads of loads in part, with and without loads.
 type loaded struct {
-	*statestore.Memory
+	*memory.Store
 	mu            sync.Mutex
 	with, without int
 }
@@ -123,14 +124,14 @@ func (l *loaded) RecordsOf(ctx context.Context, queues []string, loads bool) (su
 	} else {
 		l.without++
 	}
-	return l.Memory.RecordsOf(ctx, queues, loads)
+	return l.Store.RecordsOf(ctx, queues, loads)
 }
 
 // Thousands of proxies get a change's announcement in the same moment: they read the change, and loads when they
 // would have read them anyway, or on demand.
 func TestChangeDoesNotAdvanceLoadReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &loaded{Memory: statestore.NewMemory(statestore.NewState("m", nil), time.Now)}
+		l := &loaded{Store: memory.New(memory.NewState("m", nil), time.Now)}
 		register(t, l, "sc-1")
 		var at []time.Time
 		w := watch.New(l, watch.Config{
@@ -267,7 +268,7 @@ func TestInvalidPolicyIsNotUsed(t *testing.T) {
 
 func TestWithoutAStoreThereIsNoView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &faulty{Memory: statestore.NewMemory(statestore.NewState("m", nil), time.Now), ill: errors.New("gone")}
+		f := &faulty{Store: memory.New(memory.NewState("m", nil), time.Now), ill: errors.New("gone")}
 		w := watch.New(f, watch.Config{})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
@@ -286,8 +287,8 @@ func TestWithoutAStoreThereIsNoView(t *testing.T) {
 // though there is no other plan.
 func TestOnlyWantedPlanPartsAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := statestore.NewMemory(statestore.NewState("m", nil), time.Now)
-		f := &faulty{Memory: store}
+		store := memory.New(memory.NewState("m", nil), time.Now)
+		f := &faulty{Store: store}
 		register(t, f, "sc-1")
 		plan := &subcluster.Plan{Queues: []subcluster.QueuePlan{
 			{Queue: "root.a", Entitled: 0.25}, {Queue: "root.b", Entitled: 0.5},

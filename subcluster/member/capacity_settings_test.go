@@ -16,6 +16,7 @@ import (
 
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/member"
 )
@@ -69,7 +70,7 @@ func TestCapacitiesOfAHadoopMemberFollowThePlan(t *testing.T) {
 		const a, b = "yarn.scheduler.capacity.root.a.capacity", "yarn.scheduler.capacity.root.b.capacity"
 		configured := map[string]string{"yarn.scheduler.capacity.root.queues": "a,b", a: "70", b: "30"}
 		rm := &confOf{conf: maps.Clone(configured)}
-		store := statestore.NewMemory(statestore.NewState("memory", nil), time.Now)
+		store := memory.New(memory.NewState("memory", nil), time.Now)
 		put := func(class, name string, v any) {
 			set, err := store.Documents(t.Context(), class)
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/policies/rebalancer/server"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/member"
 	"github.com/creelrm/creel/subcluster/member/membertest"
@@ -26,7 +27,7 @@ import (
 // application of root.b asks its home and its secondary for the same ten containers, as a proxy does for asks for any
 // place. All nodes have the label, "" for none.
 func crowd(t *testing.T, label string) *membertest.Federation {
-	f := &membertest.Federation{T: t, Store: statestore.NewMemory(statestore.NewState("memory", nil), time.Now)}
+	f := &membertest.Federation{T: t, Store: memory.New(memory.NewState("memory", nil), time.Now)}
 	for i := range 2 {
 		id := creel.SubclusterID(fmt.Sprint("sc-", i+1))
 		if err := f.Store.Register(t.Context(), subcluster.Member{
@@ -130,7 +131,7 @@ func rebalanced(f *membertest.Federation, capacities bool) (stop func()) {
 	}).Run)
 	for _, x := range f.Members {
 		run((&member.Follower{
-			ID: x.ID, Store: membertest.Cuttable{Memory: f.Store, Member: x}, Turn: x.Turn, Every: time.Second, Log: slog.New(slog.DiscardHandler),
+			ID: x.ID, Store: membertest.Cuttable{Store: f.Store, Member: x}, Turn: x.Turn, Every: time.Second, Log: slog.New(slog.DiscardHandler),
 		}).Run)
 	}
 	return func() { cancel(); f.Running.Wait() }

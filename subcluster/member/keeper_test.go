@@ -12,7 +12,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies/rebalancer"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster/member"
 	"github.com/creelrm/creel/subcluster/member/membertest"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -154,7 +154,7 @@ func TestEmptiedStoreLiftsNoMaximum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := membertest.New(t, 3, 8*1024, membertest.Quick)
 		defer f.Close()
-		nothing, err := statestore.NewState("memory", nil).Snapshot()
+		nothing, err := memory.NewState("memory", nil).Snapshot()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/member"
 	"github.com/creelrm/creel/subcluster/remote"
@@ -82,7 +83,7 @@ func (r *rounds) live(d time.Duration) {
 // paceOf runs the budgets of such a ResourceManager, whose share of root.b's is 6 GiB in each minute, and a plan
 // every two seconds with a lease of six.
 func paceOf(t *testing.T, r *rounds) (k *member.Follower, log *strings.Builder, plans, stop func()) {
-	store := statestore.NewMemory(statestore.NewState("memory", nil), time.Now)
+	store := memory.New(memory.NewState("memory", nil), time.Now)
 	put := func(class, name, data string) {
 		set, err := store.Documents(t.Context(), class)
 		if err != nil {

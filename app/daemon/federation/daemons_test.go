@@ -17,11 +17,12 @@ import (
 	"github.com/creelrm/creel/app/daemon/role"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 // mortal is a store that ignores a daemon's record after that daemon died.
 type mortal struct {
-	*statestore.Memory
+	*memory.Store
 	dead atomic.Pointer[string] // its name
 }
 
@@ -31,14 +32,14 @@ func (m *mortal) KeepDaemon(ctx context.Context, d statestore.Daemon, life time.
 	if name := m.dead.Load(); name != nil && *name == d.Name {
 		return errDead
 	}
-	return m.Memory.KeepDaemon(ctx, d, life)
+	return m.Store.KeepDaemon(ctx, d, life)
 }
 
 func (m *mortal) DropDaemon(ctx context.Context, d statestore.Daemon) error {
 	if name := m.dead.Load(); name != nil && *name == d.Name {
 		return errDead
 	}
-	return m.Memory.DropDaemon(ctx, d)
+	return m.Store.DropDaemon(ctx, d)
 }
 
 // Each router lists all routers, proxies and rebalancers as ready, with their ages. A stopped daemon disappears at
@@ -54,7 +55,7 @@ func TestTheDaemonsOfTheFederationAreListed(t *testing.T) {
 	}
 	var ahead atomic.Int64
 	clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	store := &mortal{Memory: statestore.NewMemory(statestore.NewState("test", role.ValidPolicy), clock)}
+	store := &mortal{Store: memory.New(memory.NewState("test", role.ValidPolicy), clock)}
 	fed, err := federation.New(t.Context(), federation.Config{
 		Subclusters: 2, Routers: 2, Rebalancers: 1, Dir: dir, Store: store, Settings: s,
 		Lease: time.Hour, Heartbeat: time.Second, Log: slog.New(slog.DiscardHandler),

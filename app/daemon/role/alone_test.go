@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -30,7 +30,7 @@ func TestProcessServesAfterPredecessorIsSilent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+				store := memory.New(memory.NewState("test", nil), time.Now)
 				epoch, err := store.NextEpoch(t.Context(), "sc-1", 0, false)
 				if err != nil {
 					t.Fatal(err)

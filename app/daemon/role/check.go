@@ -10,6 +10,7 @@ import (
 
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/statestore/redis"
 )
 
@@ -24,7 +25,7 @@ func Check(s *settings.Settings, role settings.Role) error {
 			if err := checkStore(s); err != nil {
 				return err
 			}
-			store = statestore.NewMemory(statestore.NewState("check", ValidPolicy), time.Now) // never queried
+			store = memory.New(memory.NewState("check", ValidPolicy), time.Now) // never queried
 		}
 		c, err := RMSettings(s, store)
 		if err != nil {
@@ -81,8 +82,8 @@ func openAdministration(s *settings.Settings) []string {
 
 // checkStore checks the store's settings without connecting to it.
 func checkStore(s *settings.Settings) error {
-	conf, memory, err := storeConfig(s)
-	if err != nil || memory {
+	conf, inMemory, err := storeConfig(s)
+	if err != nil || inMemory {
 		return err
 	}
 	store, err := redis.Open(conf)

@@ -20,6 +20,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/epochs"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 // refusingStore has no documents for anybody.
@@ -33,7 +34,7 @@ func (refusingStore) Documents(context.Context, string) (statestore.DocumentSet,
 // differ. They keep them over a restart, even if the store is unreachable or came back empty. A member configured
 // with another member's epoch does not start.
 func TestMembersHaveFirstEpochsOfTheirOwn(t *testing.T) {
-	store := statestore.Store(statestore.NewMemory(statestore.NewState("test", nil), time.Now))
+	store := statestore.Store(memory.New(memory.NewState("test", nil), time.Now))
 	dirs := map[creel.SubclusterID]string{}
 	start := func(id creel.SubclusterID, defines ...string) (int64, error) {
 		if dirs[id] == "" {
@@ -94,7 +95,7 @@ func TestMembersHaveFirstEpochsOfTheirOwn(t *testing.T) {
 		t.Errorf("a new member starts without a store that gives it its first epoch: %v", err)
 	}
 
-	store = statestore.NewMemory(statestore.NewState("emptied", nil), time.Now)
+	store = memory.New(memory.NewState("emptied", nil), time.Now)
 	for id, had := range map[creel.SubclusterID]int64{"sc-1": one, "sc-2": two} {
 		if again := must(id); again != had {
 			t.Errorf("of a store that is empty %s has %d, and had %d", id, again, had)
@@ -110,7 +111,7 @@ func TestMembersHaveFirstEpochsOfTheirOwn(t *testing.T) {
 func TestAgentsSayThatTwoMembersHaveOneEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		store := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+		store := memory.New(memory.NewState("test", nil), time.Now)
 		var all sync.WaitGroup
 		keep := func(id creel.SubclusterID) *bytes.Buffer {
 			var out bytes.Buffer

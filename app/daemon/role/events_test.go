@@ -10,15 +10,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/events"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 )
 
 // Two routers see the same changes of members; each is recorded once, and none of a frozen view.
 func TestMembersEventsOfTwoRouters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := statestore.NewMemory(statestore.NewState("test", nil), time.Now)
+		store := memory.New(memory.NewState("test", nil), time.Now)
 		view := func(freeze bool, members ...subcluster.Status) *subcluster.View {
 			v := subcluster.NewView(time.Now(), members, nil)
 			if freeze {

@@ -18,7 +18,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 // writeKeytab writes a keytab with a key of a type for service/host@REALM.
@@ -161,7 +161,7 @@ func TestSecureRouterRejectsBareNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Client, c.Admin, c.Web = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
-	r, err := NewRouter(c, statestore.NewMemory(statestore.NewState("test", nil), time.Now))
+	r, err := NewRouter(c, memory.New(memory.NewState("test", nil), time.Now))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,14 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 // A round of moves that outlasts its lease renews it, and no other router begins one. A router that lost its lease
 // stops.
 func TestMoveLeaseIsRenewedWithinRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := statestore.NewMemory(statestore.NewState("memory", nil), time.Now)
+		store := memory.New(memory.NewState("memory", nil), time.Now)
 		a, b := &mover{store: store, name: "a"}, &mover{store: store, name: "b"}
 		ctx, done, ok := a.lead(t.Context())
 		if !ok {

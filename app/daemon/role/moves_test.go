@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/moves"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 // A router pauses for longer than its lease while another takes over. When it resumes it does not begin the moves it
@@ -18,7 +18,7 @@ import (
 func TestARouterThatStoodStillBeginsNoMoves(t *testing.T) {
 	ctx := t.Context()
 	now := time.Now()
-	store := statestore.NewMemory(statestore.NewState("test", nil), func() time.Time { return now })
+	store := memory.New(memory.NewState("test", nil), func() time.Time { return now })
 	one, two := &mover{store: store, name: "one"}, &mover{store: store, name: "two"}
 	under, done, ok := one.lead(ctx)
 	if !ok {

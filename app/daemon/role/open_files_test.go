@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/app/daemon"
 	"github.com/creelrm/creel/app/daemon/health"
 	"github.com/creelrm/creel/internal/settings"
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 // metricsOf returns a daemon's metrics as Prometheus reads them.
@@ -91,7 +91,7 @@ func TestDaemonsCountOpenSecretFiles(t *testing.T) {
 	if err := os.Chmod(secret, 0o604); err != nil {
 		t.Fatal(err)
 	}
-	store := statestore.NewMemory(statestore.NewState("memory", ValidPolicy), time.Now)
+	store := memory.New(memory.NewState("memory", ValidPolicy), time.Now)
 	s := minimal(t, "creel.cluster.secret-file="+secret)
 	const any = "127.0.0.1:0"
 	check := func(role settings.Role, d *daemon.Service, err error) {

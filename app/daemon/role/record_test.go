@@ -16,11 +16,12 @@ import (
 	"github.com/creelrm/creel/app/daemon"
 	"github.com/creelrm/creel/app/daemon/health"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 // awayStore answers nothing while it is away.
 type awayStore struct {
-	*statestore.Memory
+	*memory.Store
 	away atomic.Bool
 }
 
@@ -29,14 +30,14 @@ func (s *awayStore) KeepDaemon(ctx context.Context, d statestore.Daemon, life ti
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	return s.Memory.KeepDaemon(ctx, d, life)
+	return s.Store.KeepDaemon(ctx, d, life)
 }
 
 // A daemon's record follows its readiness and outlives resources that the daemon releases before it. While the store
 // is unreachable it is missing, with one log line a minute. It delays no stop.
 func TestADaemonKeepsItsRecordInTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &awayStore{Memory: statestore.NewMemory(statestore.NewState("test", nil), time.Now)}
+		store := &awayStore{Store: memory.New(memory.NewState("test", nil), time.Now)}
 		var log bytes.Buffer
 		var frozen atomic.Bool
 		drain := func(ctx context.Context) error { <-ctx.Done(); time.Sleep(5 * time.Second); return nil }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/creelrm/creel/app/daemon"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/statestore/redis/redistest"
 	"github.com/creelrm/creel/subcluster/rm/pair"
 )
@@ -68,7 +69,7 @@ func TestPairListensAtItsOwnAddresses(t *testing.T) {
 // to the active one. As a member of a federation both are one.
 func TestPairTakesOver(t *testing.T) {
 	redis := redistest.Start(t)
-	store := statestore.Store(statestore.NewMemory(statestore.NewState("test", nil), time.Now))
+	store := statestore.Store(memory.New(memory.NewState("test", nil), time.Now))
 	const any = "127.0.0.1:0"
 	start := func(id string) (*RMPair, *daemon.Running) {
 		s := minimal(t, append(slices.Clone(pairDefines), "yarn.resourcemanager.ha.id="+id, "creel.rm.state.url="+redis.URL(),

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 )
 
 // A router whose web port is taken does not start, and releases its other ports.
@@ -29,7 +29,7 @@ func TestRouterReleasesPortsIfOneIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Client, c.Admin, c.Web = client, "127.0.0.1:0", taken.Addr().String()
-	store := statestore.NewMemory(statestore.NewState("test", ValidPolicy), time.Now)
+	store := memory.New(memory.NewState("test", ValidPolicy), time.Now)
 	if _, err := NewRouter(c, store); err == nil || !strings.Contains(err.Error(), "yarn.router.webapp.address") {
 		t.Fatalf("a router on a port in use: %v", err)
 	}

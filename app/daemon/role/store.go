@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/statestore/redis"
 )
 
@@ -41,13 +42,13 @@ func basePolicy(s *settings.Settings) (policies.Policy, error) {
 // OpenStore opens the state store of creel.store.url, and checks that this creel can read its data. "memory" means a
 // store in this process. The returned function closes the store.
 func OpenStore(ctx context.Context, s *settings.Settings) (statestore.Store, func() error, error) {
-	conf, memory, err := storeConfig(s)
+	conf, inMemory, err := storeConfig(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	if memory {
-		state := statestore.NewState("memory", ValidPolicy)
-		return statestore.NewMemory(state, time.Now), func() error { return nil }, nil
+	if inMemory {
+		state := memory.NewState("memory", ValidPolicy)
+		return memory.New(state, time.Now), func() error { return nil }, nil
 	}
 	figures := newStoreFigures()
 	conf.Observe = figures.observe
@@ -94,7 +95,7 @@ const (
 )
 
 // storeConfig reads the store's settings; memory means a store in this process.
-func storeConfig(s *settings.Settings) (conf redis.Config, memory bool, err error) {
+func storeConfig(s *settings.Settings) (conf redis.Config, inMemory bool, err error) {
 	address, plain := s.String("creel.store.url"), s.Bool("hadoop.security.credential.clear-text-fallback")
 	if address == "memory" {
 		return conf, true, nil

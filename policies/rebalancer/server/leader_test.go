@@ -16,11 +16,12 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/member/membertest"
 )
 
-func published(t *testing.T, store *statestore.Memory) (p subcluster.Plan, by string) {
+func published(t *testing.T, store *memory.Store) (p subcluster.Plan, by string) {
 	t.Helper()
 	set, err := store.Documents(t.Context(), rebalancer.PlanClass)
 	if err != nil {

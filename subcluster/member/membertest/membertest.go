@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/policies/rebalancer/escrow"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/member"
 	"github.com/creelrm/creel/subcluster/rm"
@@ -46,7 +47,7 @@ type Member struct {
 // Federation is a number of members and their store.
 type Federation struct {
 	T       *testing.T
-	Store   *statestore.Memory
+	Store   *memory.Store
 	Members []*Member
 	Running sync.WaitGroup // keepers, and further parts of a test
 }
@@ -61,7 +62,7 @@ func (x *Member) Turn(_ context.Context, f func(m *rm.Machine, now time.Time)) e
 
 // Cuttable is the store as a member reaches it.
 type Cuttable struct {
-	*statestore.Memory
+	*memory.Store
 	Member *Member
 }
 
@@ -78,7 +79,7 @@ func (c Cuttable) Documents(ctx context.Context, class string) (statestore.Docum
 	if err := c.refused(); err != nil {
 		return statestore.DocumentSet{}, err
 	}
-	return c.Memory.Documents(ctx, class)
+	return c.Store.Documents(ctx, class)
 }
 
 func (c Cuttable) DocumentsSince(
@@ -87,7 +88,7 @@ func (c Cuttable) DocumentsSince(
 	if err := c.refused(); err != nil {
 		return statestore.DocumentSet{}, err
 	}
-	return c.Memory.DocumentsSince(ctx, class, before)
+	return c.Store.DocumentsSince(ctx, class, before)
 }
 
 // Quick are terms of seconds.
@@ -95,7 +96,7 @@ var Quick = escrow.Terms{Lease: 3 * time.Second, Linger: 10 * time.Second, Margi
 
 // New makes n members of 64 GiB with a federation-wide maximum of root.default.
 func New(t *testing.T, n int, maximumMB int64, terms escrow.Terms) *Federation {
-	f := &Federation{T: t, Store: statestore.NewMemory(statestore.NewState("memory", nil), time.Now)}
+	f := &Federation{T: t, Store: memory.New(memory.NewState("memory", nil), time.Now)}
 	f.Bound(0, maximumMB)
 	for i := range n {
 		id := creel.SubclusterID(fmt.Sprint("sc-", i+1))
@@ -229,7 +230,7 @@ func (f *Federation) Close() {
 }
 
 // Report makes a member report its load.
-func (x *Member) Report(t *testing.T, store *statestore.Memory) {
+func (x *Member) Report(t *testing.T, store *memory.Store) {
 	t.Helper()
 	x.Mu.Lock()
 	load := x.loads.Next(x.Machine, time.Now())

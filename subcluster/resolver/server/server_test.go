@@ -15,6 +15,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/resolver"
 	"github.com/creelrm/creel/subcluster/resolver/server"
@@ -29,7 +30,7 @@ type federation struct {
 	nodes      map[creel.SubclusterID]resolver.Nodes
 	publishers map[creel.SubclusterID]*server.Publisher
 	stop       map[creel.SubclusterID]context.CancelFunc
-	store      *statestore.Memory
+	store      *memory.Store
 	follower   *server.Follower
 	group      sync.WaitGroup
 }
@@ -75,7 +76,7 @@ func run(t *testing.T, list *server.MachineList, tell func(t *testing.T, f *fede
 			nodes:      map[creel.SubclusterID]resolver.Nodes{},
 			publishers: map[creel.SubclusterID]*server.Publisher{},
 			stop:       map[creel.SubclusterID]context.CancelFunc{},
-			store:      statestore.NewMemory(statestore.NewState("m", nil), time.Now),
+			store:      memory.New(memory.NewState("m", nil), time.Now),
 		}
 		f.follower = &server.Follower{Store: f.store, View: f.view, List: list}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -193,7 +194,7 @@ func TestNodesThatNoHeartbeatNamesAreNotBelieved(t *testing.T) {
 // A member that publishes an unreadable document does not hide the others' hosts, and costs one read.
 func TestUnreadableMemberHidesNoOtherNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := statestore.NewMemory(statestore.NewState("m", nil), time.Now)
+		store := memory.New(memory.NewState("m", nil), time.Now)
 		var members []subcluster.Status
 		for id, data := range map[creel.SubclusterID][]byte{
 			"sc-0": []byte("junk"), "sc-1": resolver.Nodes{"n1": "/r1"}.Encode(),

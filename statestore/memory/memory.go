@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package statestore
+package memory
 
 import (
 	"context"
@@ -8,48 +8,49 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
 
-// Memory wraps a State for concurrent callers: the embedded store of one process.
-type Memory struct {
+// Store wraps a State for concurrent callers: the embedded store of one process.
+type Store struct {
 	clock func() time.Time
 	mu    sync.Mutex
 	state *State
 	subs  map[*subscriber]struct{}
 }
 
-var _ Store = (*Memory)(nil)
+var _ statestore.Store = (*Store)(nil)
 
 type subscriber struct {
-	changes chan Change
-	missed  bool // guarded by Memory.mu
+	changes chan statestore.Change
+	missed  bool // guarded by Store.mu
 }
 
-// NewMemory makes a store around a state, which the store then owns. clock is the store's clock:
+// New makes a store around a state, which the store then owns. clock is the store's clock:
 // time.Now or a simulation's.
-func NewMemory(state *State, clock func() time.Time) *Memory {
-	return &Memory{clock: clock, state: state, subs: map[*subscriber]struct{}{}}
+func New(state *State, clock func() time.Time) *Store {
+	return &Store{clock: clock, state: state, subs: map[*subscriber]struct{}{}}
 }
 
 // read makes one read of the state.
-func read[T any](m *Memory, call func(t *State, now time.Time) (T, error)) (T, error) {
+func read[T any](m *Store, call func(t *State, now time.Time) (T, error)) (T, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return call(m.state, m.clock())
 }
 
 // write makes one change of the state, under the lease attached to ctx.
-func (m *Memory) write(ctx context.Context, call func(t *State, now time.Time) error) error {
+func (m *Store) write(ctx context.Context, call func(t *State, now time.Time) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := CheckRecording(ctx); err != nil {
+	if err := statestore.CheckRecording(ctx); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if l, ok := FenceOf(ctx); ok {
+	if l, ok := statestore.FenceOf(ctx); ok {
 		if err := m.state.Check(l); err != nil {
 			return err
 		}
@@ -57,8 +58,8 @@ func (m *Memory) write(ctx context.Context, call func(t *State, now time.Time) e
 	return call(m.state, m.clock())
 }
 
-// write is Memory.write for a change with a result. Without it, the result is the zero value.
-func write[T any](ctx context.Context, m *Memory, call func(t *State, now time.Time) (T, error)) (out T, err error) {
+// write is Store.write for a change with a result. Without it, the result is the zero value.
+func write[T any](ctx context.Context, m *Store, call func(t *State, now time.Time) (T, error)) (out T, err error) {
 	err = m.write(ctx, func(t *State, now time.Time) (err error) {
 		out, err = call(t, now)
 		return err
@@ -68,15 +69,15 @@ func write[T any](ctx context.Context, m *Memory, call func(t *State, now time.T
 
 // recorded records the event attached to ctx if the change was made, and returns the change's error. Only the writes
 // that Recording names call it.
-func (m *Memory) recorded(ctx context.Context, now time.Time, err error) error {
-	if e, ok := RecordingOf(ctx); ok && err == nil {
+func (m *Store) recorded(ctx context.Context, now time.Time, err error) error {
+	if e, ok := statestore.RecordingOf(ctx); ok && err == nil {
 		_ = m.state.AppendEvent(now, e) // write has checked it
 	}
 	return err
 }
 
 // told notifies the subscribers of a change that was made, and returns its error.
-func (m *Memory) told(err error, c Change) error {
+func (m *Store) told(err error, c statestore.Change) error {
 	if err == nil {
 		m.tell(c)
 	}
@@ -84,7 +85,7 @@ func (m *Memory) told(err error, c Change) error {
 }
 
 // tell passes a change to the subscribers; the caller has locked m.mu. It never blocks.
-func (m *Memory) tell(c Change) {
+func (m *Store) tell(c statestore.Change) {
 	for s := range m.subs {
 		select {
 		case s.changes <- c:
@@ -95,8 +96,8 @@ func (m *Memory) tell(c Change) {
 }
 
 // Watch implements Watch.
-func (m *Memory) Watch(ctx context.Context, notify func(Change)) error {
-	s := &subscriber{changes: make(chan Change, 64)}
+func (m *Store) Watch(ctx context.Context, notify func(statestore.Change)) error {
+	s := &subscriber{changes: make(chan statestore.Change, 64)}
 	m.mu.Lock()
 	m.subs[s] = struct{}{}
 	m.mu.Unlock()
@@ -105,7 +106,7 @@ func (m *Memory) Watch(ctx context.Context, notify func(Change)) error {
 		delete(m.subs, s)
 		m.mu.Unlock()
 	}()
-	notify(Change{Kind: ChangeResync})
+	notify(statestore.Change{Kind: statestore.ChangeResync})
 	for {
 		select {
 		case <-ctx.Done():
@@ -118,25 +119,25 @@ func (m *Memory) Watch(ctx context.Context, notify func(Change)) error {
 		s.missed = false
 		m.mu.Unlock()
 		if missed {
-			notify(Change{Kind: ChangeResync})
+			notify(statestore.Change{Kind: statestore.ChangeResync})
 		}
 	}
 }
 
 // Snapshot writes the whole store as JSON, for Restore.
-func (m *Memory) Snapshot() ([]byte, error) {
+func (m *Store) Snapshot() ([]byte, error) {
 	return read(m, func(t *State, _ time.Time) ([]byte, error) { return t.Snapshot() })
 }
 
 // Restore replaces the whole store by a snapshot.
-func (m *Memory) Restore(data []byte) error {
+func (m *Store) Restore(data []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.told(m.state.Restore(data), Change{Kind: ChangeResync})
+	return m.told(m.state.Restore(data), statestore.Change{Kind: statestore.ChangeResync})
 }
 
 // NextEpoch implements Members.
-func (m *Memory) NextEpoch(
+func (m *Store) NextEpoch(
 	ctx context.Context,
 	id creel.SubclusterID,
 	previous int64,
@@ -148,52 +149,52 @@ func (m *Memory) NextEpoch(
 }
 
 // Register implements Members.
-func (m *Memory) Register(ctx context.Context, member subcluster.Member) error {
+func (m *Store) Register(ctx context.Context, member subcluster.Member) error {
 	return m.write(ctx, func(t *State, now time.Time) error {
-		return m.told(t.Register(now, member), Change{Kind: ChangeMembers})
+		return m.told(t.Register(now, member), statestore.Change{Kind: statestore.ChangeMembers})
 	})
 }
 
 // Heartbeat implements Members.
-func (m *Memory) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
+func (m *Store) Heartbeat(ctx context.Context, b subcluster.Heartbeat) error {
 	return m.write(ctx, func(t *State, now time.Time) error { return t.Heartbeat(now, b) })
 }
 
 // Drain implements Members.
-func (m *Memory) Drain(ctx context.Context, id creel.SubclusterID, reason string) error {
+func (m *Store) Drain(ctx context.Context, id creel.SubclusterID, reason string) error {
 	return m.write(ctx, func(t *State, now time.Time) error {
-		return m.told(m.recorded(ctx, now, t.Drain(id, reason)), Change{Kind: ChangeMembers})
+		return m.told(m.recorded(ctx, now, t.Drain(id, reason)), statestore.Change{Kind: statestore.ChangeMembers})
 	})
 }
 
 // Deregister implements Members.
-func (m *Memory) Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error {
+func (m *Store) Deregister(ctx context.Context, id creel.SubclusterID, epoch int64) error {
 	return m.write(ctx, func(t *State, now time.Time) error {
-		return m.told(m.recorded(ctx, now, t.Deregister(id, epoch)), Change{Kind: ChangeMembers})
+		return m.told(m.recorded(ctx, now, t.Deregister(id, epoch)), statestore.Change{Kind: statestore.ChangeMembers})
 	})
 }
 
 // RemoveMember implements Members.
-func (m *Memory) RemoveMember(ctx context.Context, id creel.SubclusterID) error {
+func (m *Store) RemoveMember(ctx context.Context, id creel.SubclusterID) error {
 	return m.write(ctx, func(t *State, now time.Time) error {
-		return m.told(m.recorded(ctx, now, t.RemoveMember(now, id)), Change{Kind: ChangeMembers})
+		return m.told(m.recorded(ctx, now, t.RemoveMember(now, id)), statestore.Change{Kind: statestore.ChangeMembers})
 	})
 }
 
 // Records implements Members.
-func (m *Memory) Records(context.Context) (subcluster.Records, error) {
+func (m *Store) Records(context.Context) (subcluster.Records, error) {
 	return read(m, func(t *State, now time.Time) (subcluster.Records, error) { return t.Records(now), nil })
 }
 
 // RecordsOf implements Members.
-func (m *Memory) RecordsOf(_ context.Context, queues []string, _ bool) (subcluster.Records, error) {
+func (m *Store) RecordsOf(_ context.Context, queues []string, _ bool) (subcluster.Records, error) {
 	return read(m, func(t *State, now time.Time) (subcluster.Records, error) {
 		return t.RecordsOf(now, queues), nil
 	})
 }
 
 // Claim implements Homes.
-func (m *Memory) Claim(
+func (m *Store) Claim(
 	ctx context.Context,
 	app creel.ApplicationID,
 	member creel.SubclusterID,
@@ -207,7 +208,7 @@ func (m *Memory) Claim(
 }
 
 // Move implements Homes.
-func (m *Memory) Move(
+func (m *Store) Move(
 	ctx context.Context,
 	app creel.ApplicationID,
 	from, to creel.SubclusterID,
@@ -217,14 +218,14 @@ func (m *Memory) Move(
 	return write(ctx, m, func(t *State, now time.Time) (creel.SubclusterID, error) {
 		is, moved, err := t.Move(now, app, from, to, number, placement)
 		if moved {
-			m.tell(Change{Kind: ChangeHome, Application: app})
+			m.tell(statestore.Change{Kind: statestore.ChangeHome, Application: app})
 		}
 		return is, err
 	})
 }
 
 // Absent implements Homes.
-func (m *Memory) Absent(
+func (m *Store) Absent(
 	ctx context.Context,
 	app creel.ApplicationID,
 	home creel.SubclusterID,
@@ -237,64 +238,64 @@ func (m *Memory) Absent(
 }
 
 // Accept implements Homes.
-func (m *Memory) Accept(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, life int64) error {
-	if err := CheckLife(app, life); err != nil { // before the lease of a fenced write is checked
+func (m *Store) Accept(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, life int64) error {
+	if err := statestore.CheckLife(app, life); err != nil { // before the lease of a fenced write is checked
 		return err
 	}
 	return m.write(ctx, func(t *State, now time.Time) error { return t.Accept(now, app, home, life) })
 }
 
 // AcceptedIn implements Homes.
-func (m *Memory) AcceptedIn(_ context.Context, app creel.ApplicationID) (int64, error) {
+func (m *Store) AcceptedIn(_ context.Context, app creel.ApplicationID) (int64, error) {
 	return read(m, func(t *State, now time.Time) (int64, error) { return t.AcceptedIn(now, app) })
 }
 
 // Home implements Homes.
-func (m *Memory) Home(_ context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
+func (m *Store) Home(_ context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
 	return read(m, func(t *State, now time.Time) (creel.SubclusterID, error) { return t.Home(now, app) })
 }
 
 // Placement implements Homes.
-func (m *Memory) Placement(_ context.Context, app creel.ApplicationID) ([]byte, error) {
+func (m *Store) Placement(_ context.Context, app creel.ApplicationID) ([]byte, error) {
 	return read(m, func(t *State, now time.Time) ([]byte, error) { return t.Placement(now, app) })
 }
 
 // Ended implements Homes.
-func (m *Memory) Ended(_ context.Context, app creel.ApplicationID) (time.Time, error) {
+func (m *Store) Ended(_ context.Context, app creel.ApplicationID) (time.Time, error) {
 	return read(m, func(t *State, now time.Time) (time.Time, error) { return t.Ended(now, app) })
 }
 
 // Forget implements Homes.
-func (m *Memory) Forget(
+func (m *Store) Forget(
 	ctx context.Context,
 	app creel.ApplicationID,
 	home creel.SubclusterID,
 	ttl time.Duration,
 ) error {
 	return m.write(ctx, func(t *State, now time.Time) error {
-		return m.told(t.Forget(now, app, home, ttl), Change{Kind: ChangeHome, Application: app})
+		return m.told(t.Forget(now, app, home, ttl), statestore.Change{Kind: statestore.ChangeHome, Application: app})
 	})
 }
 
 // HomesAt implements Homes.
-func (m *Memory) HomesAt(
+func (m *Store) HomesAt(
 	_ context.Context,
 	member creel.SubclusterID,
 	cursor string,
 	limit int,
-) ([]Home, string, error) {
+) ([]statestore.Home, string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state.HomesAt(m.clock(), member, cursor, limit)
 }
 
 // Sweep implements Homes.
-func (m *Memory) Sweep(ctx context.Context, limit int) (int, error) {
+func (m *Store) Sweep(ctx context.Context, limit int) (int, error) {
 	return write(ctx, m, func(t *State, now time.Time) (int, error) { return t.Sweep(now, limit) })
 }
 
 // ClaimReservation implements Reservations.
-func (m *Memory) ClaimReservation(
+func (m *Store) ClaimReservation(
 	ctx context.Context,
 	id creel.ReservationID,
 	member creel.SubclusterID,
@@ -307,7 +308,7 @@ func (m *Memory) ClaimReservation(
 }
 
 // MoveReservation implements Reservations.
-func (m *Memory) MoveReservation(
+func (m *Store) MoveReservation(
 	ctx context.Context,
 	id creel.ReservationID,
 	from, to creel.SubclusterID,
@@ -318,14 +319,14 @@ func (m *Memory) MoveReservation(
 }
 
 // ReservationHome implements Reservations.
-func (m *Memory) ReservationHome(_ context.Context, id creel.ReservationID) (creel.SubclusterID, error) {
+func (m *Store) ReservationHome(_ context.Context, id creel.ReservationID) (creel.SubclusterID, error) {
 	return read(m, func(t *State, now time.Time) (creel.SubclusterID, error) {
 		return t.ReservationHome(now, id)
 	})
 }
 
 // ForgetReservation implements Reservations.
-func (m *Memory) ForgetReservation(
+func (m *Store) ForgetReservation(
 	ctx context.Context,
 	id creel.ReservationID,
 	home creel.SubclusterID,
@@ -335,34 +336,34 @@ func (m *Memory) ForgetReservation(
 }
 
 // ReservationsAt implements Reservations.
-func (m *Memory) ReservationsAt(
+func (m *Store) ReservationsAt(
 	_ context.Context,
 	member creel.SubclusterID,
 	cursor string,
 	limit int,
-) ([]ReservationHome, string, error) {
+) ([]statestore.ReservationHome, string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state.ReservationsAt(m.clock(), member, cursor, limit)
 }
 
 // SaveUAMRecord implements UAMRecords.
-func (m *Memory) SaveUAMRecord(ctx context.Context, s UAMRecord) (int64, error) {
+func (m *Store) SaveUAMRecord(ctx context.Context, s statestore.UAMRecord) (int64, error) {
 	return write(ctx, m, func(t *State, _ time.Time) (int64, error) { return t.SaveUAMRecord(s) })
 }
 
 // UAMRecord implements UAMRecords.
-func (m *Memory) UAMRecord(_ context.Context, a creel.AttemptID) (UAMRecord, error) {
-	return read(m, func(t *State, _ time.Time) (UAMRecord, error) { return t.UAMRecord(a) })
+func (m *Store) UAMRecord(_ context.Context, a creel.AttemptID) (statestore.UAMRecord, error) {
+	return read(m, func(t *State, _ time.Time) (statestore.UAMRecord, error) { return t.UAMRecord(a) })
 }
 
 // UAMRecordsOf implements UAMRecords.
-func (m *Memory) UAMRecordsOf(_ context.Context, app creel.ApplicationID) ([]UAMRecord, error) {
-	return read(m, func(t *State, _ time.Time) ([]UAMRecord, error) { return t.UAMRecordsOf(app), nil })
+func (m *Store) UAMRecordsOf(_ context.Context, app creel.ApplicationID) ([]statestore.UAMRecord, error) {
+	return read(m, func(t *State, _ time.Time) ([]statestore.UAMRecord, error) { return t.UAMRecordsOf(app), nil })
 }
 
 // DropUAMRecord implements UAMRecords.
-func (m *Memory) DropUAMRecord(ctx context.Context, a creel.AttemptID) error {
+func (m *Store) DropUAMRecord(ctx context.Context, a creel.AttemptID) error {
 	return m.write(ctx, func(t *State, _ time.Time) error {
 		t.DropUAMRecord(a)
 		return nil
@@ -370,18 +371,18 @@ func (m *Memory) DropUAMRecord(ctx context.Context, a creel.AttemptID) error {
 }
 
 // PutPolicy implements Policies.
-func (m *Memory) PutPolicy(ctx context.Context, w PolicyWrite) (subcluster.Policy, error) {
+func (m *Store) PutPolicy(ctx context.Context, w statestore.PolicyWrite) (subcluster.Policy, error) {
 	return write(ctx, m, func(t *State, now time.Time) (subcluster.Policy, error) {
 		p, err := t.PutPolicy(now, w)
 		if err == nil {
-			m.tell(Change{Kind: ChangePolicies, Version: p.Version})
+			m.tell(statestore.Change{Kind: statestore.ChangePolicies, Version: p.Version})
 		}
 		return p, m.recorded(ctx, now, err)
 	})
 }
 
 // PolicyHistory implements Policies.
-func (m *Memory) PolicyHistory(
+func (m *Store) PolicyHistory(
 	_ context.Context,
 	q creel.QueuePath,
 	before int64,
@@ -393,36 +394,36 @@ func (m *Memory) PolicyHistory(
 }
 
 // Acquire implements Leases.
-func (m *Memory) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error) {
-	return write(ctx, m, func(t *State, now time.Time) (Lease, error) {
+func (m *Store) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error) {
+	return write(ctx, m, func(t *State, now time.Time) (statestore.Lease, error) {
 		return t.Acquire(now, name, holder, ttl)
 	})
 }
 
 // Renew implements Leases.
-func (m *Memory) Renew(ctx context.Context, l Lease, ttl time.Duration) (Lease, error) {
-	return write(ctx, m, func(t *State, now time.Time) (Lease, error) { return t.Renew(now, l, ttl) })
+func (m *Store) Renew(ctx context.Context, l statestore.Lease, ttl time.Duration) (statestore.Lease, error) {
+	return write(ctx, m, func(t *State, now time.Time) (statestore.Lease, error) { return t.Renew(now, l, ttl) })
 }
 
 // Release implements Leases.
-func (m *Memory) Release(ctx context.Context, l Lease) error {
+func (m *Store) Release(ctx context.Context, l statestore.Lease) error {
 	return m.write(ctx, func(t *State, now time.Time) error { return t.Release(now, l) })
 }
 
 // Holder implements Leases.
-func (m *Memory) Holder(_ context.Context, name string) (Lease, error) {
-	return read(m, func(t *State, now time.Time) (Lease, error) { return t.Holder(now, name), nil })
+func (m *Store) Holder(_ context.Context, name string) (statestore.Lease, error) {
+	return read(m, func(t *State, now time.Time) (statestore.Lease, error) { return t.Holder(now, name), nil })
 }
 
 // Keys implements Keys.
-func (m *Memory) Keys(_ context.Context, ring string) ([]Key, error) {
-	return read(m, func(t *State, now time.Time) ([]Key, error) { return t.Keys(now, ring), nil })
+func (m *Store) Keys(_ context.Context, ring string) ([]statestore.Key, error) {
+	return read(m, func(t *State, now time.Time) ([]statestore.Key, error) { return t.Keys(now, ring), nil })
 }
 
 // KeysOf implements Keys.
-func (m *Memory) KeysOf(_ context.Context, rings []string) ([][]Key, error) {
-	return read(m, func(t *State, now time.Time) ([][]Key, error) {
-		out := make([][]Key, len(rings))
+func (m *Store) KeysOf(_ context.Context, rings []string) ([][]statestore.Key, error) {
+	return read(m, func(t *State, now time.Time) ([][]statestore.Key, error) {
+		out := make([][]statestore.Key, len(rings))
 		for i, ring := range rings {
 			out[i] = t.Keys(now, ring)
 		}
@@ -431,24 +432,24 @@ func (m *Memory) KeysOf(_ context.Context, rings []string) ([][]Key, error) {
 }
 
 // RotateKey implements Keys.
-func (m *Memory) RotateKey(
+func (m *Store) RotateKey(
 	ctx context.Context,
 	ring string,
 	expect int32,
 	secret []byte,
 	keep time.Duration,
-) (Key, error) {
-	return write(ctx, m, func(t *State, now time.Time) (Key, error) {
+) (statestore.Key, error) {
+	return write(ctx, m, func(t *State, now time.Time) (statestore.Key, error) {
 		key, err := t.RotateKey(now, ring, expect, secret, keep)
 		if err == nil {
-			m.tell(Change{Kind: ChangeKeys})
+			m.tell(statestore.Change{Kind: statestore.ChangeKeys})
 		}
 		return key, err
 	})
 }
 
 // CheckSchema implements Schema.
-func (m *Memory) CheckSchema(context.Context) error {
+func (m *Store) CheckSchema(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state.CheckSchema()

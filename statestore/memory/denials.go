@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package statestore
+package memory
 
 import (
 	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
 )
 
 // denials measures for how long a home that cannot disown an application has reported it as
@@ -23,17 +24,13 @@ type openClaim struct {
 	seen   time.Time // when a later claim was recorded
 }
 
-// MostOpenClaims limits the calls without a recorded outcome that are remembered one by one. Beyond it the wait starts
-// again.
-const MostOpenClaims = 8
-
 // record stores an answer. It returns for how long the home has reported the application as unknown, since the last
 // call that may still be on its way.
 func (a *denials) record(now time.Time, number int64, surely bool) time.Duration {
 	if a.latest == 0 {
 		*a = denials{since: now, latest: number}
 	}
-	if number-a.latest-1+int64(len(a.open)) > MostOpenClaims {
+	if number-a.latest-1+int64(len(a.open)) > statestore.MostOpenClaims {
 		*a = denials{since: now, latest: number}
 	}
 	for ; a.latest < number; a.latest++ {
@@ -82,7 +79,7 @@ func (t *State) Absent(
 	number int64,
 	surely bool,
 ) (time.Duration, error) {
-	if err := CheckApplication(app); err != nil {
+	if err := statestore.CheckApplication(app); err != nil {
 		return 0, err
 	}
 	is, waited := t.apps.absent(now, app, home, number, surely)
@@ -90,7 +87,7 @@ func (t *State) Absent(
 	case home:
 		return waited, nil
 	case "":
-		return 0, NoHome(app)
+		return 0, statestore.NoHome(app)
 	}
-	return 0, OtherHome(app, home, is)
+	return 0, statestore.OtherHome(app, home, is)
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package statestore
+package memory
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -19,22 +21,22 @@ type snapshot struct {
 	Members      []subcluster.Record          `json:"members,omitempty"`
 	Epochs       map[creel.SubclusterID]int64 `json:"epochs,omitempty"`
 	Homes        []snapshotHome               `json:"homes,omitempty"`
-	Reservations []ReservationHome            `json:"reservations,omitempty"`
-	UAMRecords   []UAMRecord                  `json:"spreads,omitempty"`
+	Reservations []statestore.ReservationHome `json:"reservations,omitempty"`
+	UAMRecords   []statestore.UAMRecord       `json:"spreads,omitempty"`
 	Dropped      []creel.AttemptID            `json:"dropped,omitempty"`  // see State.dropped
 	Policies     []subcluster.Policy          `json:"policies,omitempty"` // all kept versions, by queue then version
 	Version      int64                        `json:"version,omitempty"`
 	Documents    []keptDocument               `json:"documents,omitempty"` // all kept versions
-	Leases       []Lease                      `json:"leases,omitempty"`
+	Leases       []statestore.Lease           `json:"leases,omitempty"`
 	Rings        []ring                       `json:"rings,omitempty"`
-	Tokens       []Token                      `json:"tokens,omitempty"`
+	Tokens       []statestore.Token           `json:"tokens,omitempty"`
 	NewestToken  int32                        `json:"newest_token,omitempty"`
 	Events       []keptEvent                  `json:"events,omitempty"`
 }
 
 // snapshotHome is a home with the number of its newest claim.
 type snapshotHome struct {
-	Home
+	statestore.Home
 	Number    int64     `json:"number,omitempty"` // 0 stands for 1
 	Ended     time.Time `json:"ended,omitzero"`
 	Life      int64     `json:"life,omitempty"`
@@ -42,8 +44,8 @@ type snapshotHome struct {
 }
 
 type ring struct {
-	Name string `json:"name"`
-	Keys []Key  `json:"keys"`
+	Name string           `json:"name"`
+	Keys []statestore.Key `json:"keys"`
 }
 
 // Snapshot writes the whole store as JSON. Equal stores have equal bytes. Records of daemons are
@@ -58,7 +60,7 @@ func (t *State) Snapshot() ([]byte, error) {
 	}
 	for id, p := range t.apps.of {
 		s.Homes = append(s.Homes, snapshotHome{
-			Home{Application: id, Home: p.home, Claimed: p.claimed, Ends: p.ends},
+			statestore.Home{Application: id, Home: p.home, Claimed: p.claimed, Ends: p.ends},
 			p.number, p.ended, p.life, p.placement,
 		})
 	}
@@ -66,14 +68,16 @@ func (t *State) Snapshot() ([]byte, error) {
 	for id, p := range t.reservations.of {
 		s.Reservations = append(
 			s.Reservations,
-			ReservationHome{Reservation: id, Home: p.home, Claimed: p.claimed, Ends: p.ends},
+			statestore.ReservationHome{Reservation: id, Home: p.home, Claimed: p.claimed, Ends: p.ends},
 		)
 	}
-	slices.SortFunc(s.Reservations, func(a, b ReservationHome) int { return a.Reservation.Compare(b.Reservation) })
+	slices.SortFunc(s.Reservations, func(a, b statestore.ReservationHome) int {
+		return a.Reservation.Compare(b.Reservation)
+	})
 	for _, l := range t.uams {
 		s.UAMRecords = append(s.UAMRecords, l...)
 	}
-	slices.SortFunc(s.UAMRecords, func(a, b UAMRecord) int { return a.Attempt.Compare(b.Attempt) })
+	slices.SortFunc(s.UAMRecords, func(a, b statestore.UAMRecord) int { return a.Attempt.Compare(b.Attempt) })
 	for app, attempt := range t.dropped {
 		s.Dropped = append(s.Dropped, creel.AttemptID{Application: app, Attempt: attempt})
 	}
@@ -90,7 +94,7 @@ func (t *State) Snapshot() ([]byte, error) {
 	for _, l := range t.leases {
 		s.Leases = append(s.Leases, l)
 	}
-	slices.SortFunc(s.Leases, func(a, b Lease) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Leases, func(a, b statestore.Lease) int { return strings.Compare(a.Name, b.Name) })
 	for name, keys := range t.rings {
 		s.Rings = append(s.Rings, ring{name, keys})
 	}
@@ -104,10 +108,10 @@ func (t *State) Snapshot() ([]byte, error) {
 func (t *State) Restore(data []byte) error {
 	var s snapshot
 	if err := json.Unmarshal(data, &s); err != nil {
-		return unreadable("the snapshot", err)
+		return statestore.Unreadable("the snapshot", err)
 	}
 	if s.Schema != "" {
-		if err := ReadableSchema(s.Schema); err != nil {
+		if err := statestore.ReadableSchema(s.Schema); err != nil {
 			return err
 		}
 	}
@@ -123,7 +127,7 @@ func (t *State) Restore(data []byte) error {
 		n.epochs[id] = epoch
 	}
 	for _, h := range s.Homes {
-		if err := checkPlaced(CheckApplication(h.Application), h.Home.Home); err != nil {
+		if err := checkPlaced(statestore.CheckApplication(h.Application), h.Home.Home); err != nil {
 			return err
 		}
 		n.apps.drop(h.Application)
@@ -132,20 +136,25 @@ func (t *State) Restore(data []byte) error {
 		})
 	}
 	for _, h := range s.Reservations {
-		if err := checkPlaced(CheckReservation(h.Reservation), h.Home); err != nil {
+		if err := checkPlaced(statestore.CheckReservation(h.Reservation), h.Home); err != nil {
 			return err
 		}
 		n.reservations.drop(h.Reservation)
 		n.reservations.put(h.Reservation, homeEntry{home: h.Home, number: 1, claimed: h.Claimed, ends: h.Ends})
 	}
 	for _, sp := range s.UAMRecords {
-		if err := CheckUAMRecord(&sp); err != nil {
+		if err := statestore.CheckUAMRecord(&sp); err != nil {
 			return err
 		}
 		list := n.uams[sp.Attempt.Application]
 		i, ok := slices.BinarySearchFunc(list, sp.Attempt, compareAttempt)
 		if ok {
-			return bad("snapshot refused", "it has two UAM records of %s", sp.Attempt)
+			return &creel.Error{
+				Kind: creel.ErrInvalidRequest,
+				What: "snapshot refused",
+				Why:  fmt.Sprintf("it has two UAM records of %s", sp.Attempt),
+				Try:  "correct the request",
+			}
 		}
 		n.uams[sp.Attempt.Application] = slices.Insert(list, i, sp)
 	}
@@ -167,14 +176,14 @@ func (t *State) Restore(data []byte) error {
 	}
 	n.tokens.newest = s.NewestToken
 	for _, k := range s.Tokens {
-		if err := CheckToken(k, 0, 0); err != nil {
+		if err := statestore.CheckToken(k, 0, 0); err != nil {
 			return err
 		}
 		n.tokens.of[k.Number] = k
 		n.tokens.newest = max(n.tokens.newest, k.Number)
 	}
 	for _, k := range s.Events {
-		if _, err := ParseEvent(k.ID, k.Event); err != nil {
+		if _, err := statestore.ParseEvent(k.ID, k.Event); err != nil {
 			return err
 		}
 	}

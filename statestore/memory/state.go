@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package statestore
+package memory
 
 import (
 	"bytes"
@@ -10,29 +10,30 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
 
 // State is the store as a plain value: each promise is a method of the clock and the arguments,
-// without context or lock. The simulator owns one directly; Memory makes it a Store for many
+// without context or lock. The simulator owns one directly; Store makes it a Store for many
 // goroutines. It is also the slow, obvious model that tests compare other stores with.
 type State struct {
 	identity     string
 	schema       string // "" until CheckSchema wrote it
-	valid        Validate
+	valid        statestore.Validate
 	members      map[creel.SubclusterID]*subcluster.Record
 	parts        map[creel.SubclusterID]map[string]string // of loads, by leaf name; a load without parts is read whole
 	epochs       map[creel.SubclusterID]int64             // the newest that NextEpoch issued
 	apps         homeTable[creel.ApplicationID]
 	reservations homeTable[creel.ReservationID]
-	uams         map[creel.ApplicationID][]UAMRecord // sorted by attempt
-	dropped      map[creel.ApplicationID]int32       // latest attempt whose UAM record was dropped
+	uams         map[creel.ApplicationID][]statestore.UAMRecord // sorted by attempt
+	dropped      map[creel.ApplicationID]int32                  // latest attempt whose UAM record was dropped
 	policies     map[creel.QueuePath][]subcluster.Policy
 	version      int64 // newest of any policy
 	documents    map[string]*documentClass
 	restored     int // snapshots restored so far
-	leases       map[string]Lease
-	rings        map[string][]Key // newest first
+	leases       map[string]statestore.Lease
+	rings        map[string][]statestore.Key // newest first
 	tokens       tokenTable
 	daemons      map[string]keptDaemon // by Daemon.ID
 	events       []keptEvent           // oldest first
@@ -41,7 +42,7 @@ type State struct {
 
 // NewState makes an empty store. identity names it (subcluster.Records.Store);
 // valid checks policy documents and may be nil.
-func NewState(identity string, valid Validate) *State {
+func NewState(identity string, valid statestore.Validate) *State {
 	return &State{
 		identity: identity, valid: valid,
 		members:      map[creel.SubclusterID]*subcluster.Record{},
@@ -49,13 +50,13 @@ func NewState(identity string, valid Validate) *State {
 		epochs:       map[creel.SubclusterID]int64{},
 		apps:         newHomeTable(creel.ApplicationID.Compare),
 		reservations: newHomeTable(creel.ReservationID.Compare),
-		uams:         map[creel.ApplicationID][]UAMRecord{},
+		uams:         map[creel.ApplicationID][]statestore.UAMRecord{},
 		dropped:      map[creel.ApplicationID]int32{},
 		policies:     map[creel.QueuePath][]subcluster.Policy{},
 		documents:    map[string]*documentClass{},
-		leases:       map[string]Lease{},
-		rings:        map[string][]Key{},
-		tokens:       tokenTable{of: map[int32]Token{}},
+		leases:       map[string]statestore.Lease{},
+		rings:        map[string][]statestore.Key{},
+		tokens:       tokenTable{of: map[int32]statestore.Token{}},
 		daemons:      map[string]keptDaemon{},
 	}
 }
@@ -64,9 +65,9 @@ func NewState(identity string, valid Validate) *State {
 func (t *State) Reopen(identity string) { t.identity = identity }
 
 // Check returns an error if a write under the lease would be refused.
-func (t *State) Check(l Lease) error {
+func (t *State) Check(l statestore.Lease) error {
 	if is := t.leases[l.Name]; is.Token > l.Token {
-		return Fenced(l, is.Token)
+		return statestore.Fenced(l, is.Token)
 	}
 	return nil
 }
@@ -86,7 +87,7 @@ func (t *State) NextEpoch(
 		age := now.Sub(r.Heartbeat)
 		// A lower epoch than previous is the caller's own of earlier, in a store that went back.
 		if !takeOver && !r.Deregistered && r.Epoch > previous && age <= r.LeaseOrDefault() {
-			return 0, AliveMember(id, r.Epoch, age)
+			return 0, statestore.AliveMember(id, r.Epoch, age)
 		}
 		epoch = max(epoch, r.Epoch)
 	}
@@ -105,7 +106,7 @@ func (t *State) Register(now time.Time, m subcluster.Member) error {
 		r = &subcluster.Record{}
 		t.members[m.ID] = r
 	} else if m.Epoch < r.Epoch {
-		return OldEpoch(m.ID, r.Epoch, m.Epoch)
+		return statestore.OldEpoch(m.ID, r.Epoch, m.Epoch)
 	}
 	if m.Epoch != r.Epoch {
 		r.Load, r.Parsed = "", nil // the load of an earlier epoch is void
@@ -117,7 +118,7 @@ func (t *State) Register(now time.Time, m subcluster.Member) error {
 
 // Heartbeat: see Members.
 func (t *State) Heartbeat(now time.Time, b subcluster.Heartbeat) error {
-	load, err := readHeartbeat(b)
+	load, err := statestore.ReadHeartbeat(b)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (t *State) Heartbeat(now time.Time, b subcluster.Heartbeat) error {
 		return err
 	}
 	if r.Deregistered {
-		return NotMember(b.ID)
+		return statestore.NotMember(b.ID)
 	}
 	r.Heartbeat = now
 	if len(b.Load) > 0 {
@@ -158,21 +159,21 @@ func (t *State) epoch(id creel.SubclusterID, epoch int64) (*subcluster.Record, e
 	r := t.members[id]
 	switch {
 	case r == nil || epoch > r.Epoch:
-		return nil, NotMember(id)
+		return nil, statestore.NotMember(id)
 	case epoch < r.Epoch:
-		return nil, OldEpoch(id, r.Epoch, epoch)
+		return nil, statestore.OldEpoch(id, r.Epoch, epoch)
 	}
 	return r, nil
 }
 
 // Drain: see Members.
 func (t *State) Drain(id creel.SubclusterID, reason string) error {
-	if err := CheckDrain(reason); err != nil {
+	if err := statestore.CheckDrain(reason); err != nil {
 		return err
 	}
 	r := t.members[id]
 	if r == nil {
-		return NoMember(id)
+		return statestore.NoMember(id)
 	}
 	r.Draining = reason
 	return nil
@@ -195,7 +196,7 @@ func (t *State) RemoveMember(now time.Time, id creel.SubclusterID) error {
 		return nil
 	}
 	if !r.Deregistered && now.Sub(r.Heartbeat) <= 3*r.LeaseOrDefault() {
-		return StillMember(id)
+		return statestore.StillMember(id)
 	}
 	delete(t.members, id)
 	delete(t.parts, id)
@@ -249,13 +250,13 @@ func (t *State) Claim(
 	member creel.SubclusterID,
 	placement []byte,
 ) (home creel.SubclusterID, number int64, err error) {
-	if err := CheckApplication(app); err != nil {
+	if err := statestore.CheckApplication(app); err != nil {
 		return "", 0, err
 	}
 	if err := subcluster.ValidID(member); err != nil {
 		return "", 0, err
 	}
-	if err := CheckPlacement(placement); err != nil {
+	if err := statestore.CheckPlacement(placement); err != nil {
 		return "", 0, err
 	}
 	if _, there := t.apps.of[app]; there {
@@ -276,13 +277,13 @@ func (t *State) Move(
 	number int64,
 	placement []byte,
 ) (is creel.SubclusterID, moved bool, err error) {
-	if err := CheckApplication(app); err != nil {
+	if err := statestore.CheckApplication(app); err != nil {
 		return "", false, err
 	}
 	if err := subcluster.ValidID(to); err != nil {
 		return "", false, err
 	}
-	if err := CheckPlacement(placement); err != nil {
+	if err := statestore.CheckPlacement(placement); err != nil {
 		return "", false, err
 	}
 	is, moved, ok := t.apps.move(now, app, from, to, number, placement)
@@ -290,9 +291,9 @@ func (t *State) Move(
 	case ok:
 		return is, moved, nil
 	case is == "":
-		return "", false, NoHome(app)
+		return "", false, statestore.NoHome(app)
 	}
-	return is, false, OtherHome(app, from, is)
+	return is, false, statestore.OtherHome(app, from, is)
 }
 
 // Accept: see Homes. The caller has checked the life.
@@ -301,9 +302,9 @@ func (t *State) Accept(now time.Time, app creel.ApplicationID, home creel.Subclu
 	case home:
 		return nil
 	case "":
-		return NoHome(app)
+		return statestore.NoHome(app)
 	default:
-		return OtherHome(app, home, is)
+		return statestore.OtherHome(app, home, is)
 	}
 }
 
@@ -311,7 +312,7 @@ func (t *State) Accept(now time.Time, app creel.ApplicationID, home creel.Subclu
 func (t *State) AcceptedIn(now time.Time, app creel.ApplicationID) (int64, error) {
 	p, ok := t.apps.find(now, app)
 	if !ok {
-		return 0, NoHome(app)
+		return 0, statestore.NoHome(app)
 	}
 	return p.life, nil
 }
@@ -320,7 +321,7 @@ func (t *State) AcceptedIn(now time.Time, app creel.ApplicationID) (int64, error
 func (t *State) Home(now time.Time, app creel.ApplicationID) (creel.SubclusterID, error) {
 	p, ok := t.apps.find(now, app)
 	if !ok {
-		return "", NoHome(app)
+		return "", statestore.NoHome(app)
 	}
 	return p.home, nil
 }
@@ -329,7 +330,7 @@ func (t *State) Home(now time.Time, app creel.ApplicationID) (creel.SubclusterID
 func (t *State) Placement(now time.Time, app creel.ApplicationID) ([]byte, error) {
 	p, ok := t.apps.find(now, app)
 	if !ok {
-		return nil, NoHome(app)
+		return nil, statestore.NoHome(app)
 	}
 	return slices.Clone(p.placement), nil
 }
@@ -338,43 +339,45 @@ func (t *State) Placement(now time.Time, app creel.ApplicationID) ([]byte, error
 func (t *State) Ended(now time.Time, app creel.ApplicationID) (time.Time, error) {
 	p, ok := t.apps.find(now, app)
 	if !ok {
-		return time.Time{}, NoHome(app)
+		return time.Time{}, statestore.NoHome(app)
 	}
 	return p.ended, nil
 }
 
 // Forget: see Homes.
 func (t *State) Forget(now time.Time, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error {
-	if err := CheckApplication(app); err != nil {
+	if err := statestore.CheckApplication(app); err != nil {
 		return err
 	}
-	if err := CheckTTL(ttl); err != nil {
+	if err := statestore.CheckTTL(ttl); err != nil {
 		return err
 	}
 	if is, ok := t.apps.forget(now, app, home, ttl); !ok {
-		return OtherHome(app, home, is)
+		return statestore.OtherHome(app, home, is)
 	}
 	return nil
 }
 
 // HomesAt: see Homes.
-func (t *State) HomesAt(now time.Time, member creel.SubclusterID, cursor string, limit int) ([]Home, string, error) {
-	if err := CheckLimit(limit); err != nil {
+func (t *State) HomesAt(
+	now time.Time, member creel.SubclusterID, cursor string, limit int,
+) ([]statestore.Home, string, error) {
+	if err := statestore.CheckLimit(limit); err != nil {
 		return nil, "", err
 	}
 	var after *creel.ApplicationID
 	if cursor != "" {
 		id, err := creel.ParseApplicationID(cursor)
 		if err != nil {
-			return nil, "", BadCursor(cursor)
+			return nil, "", statestore.BadCursor(cursor)
 		}
 		after = &id
 	}
 	ids, more := t.apps.page(now, member, after, limit)
-	page := make([]Home, 0, len(ids))
+	page := make([]statestore.Home, 0, len(ids))
 	for _, id := range ids {
 		p := t.apps.of[id]
-		page = append(page, Home{Application: id, Home: p.home, Claimed: p.claimed, Ends: p.ends})
+		page = append(page, statestore.Home{Application: id, Home: p.home, Claimed: p.claimed, Ends: p.ends})
 	}
 	if !more {
 		return page, "", nil
@@ -384,7 +387,7 @@ func (t *State) HomesAt(now time.Time, member creel.SubclusterID, cursor string,
 
 // Sweep: see Homes.
 func (t *State) Sweep(now time.Time, limit int) (int, error) {
-	if err := CheckLimit(limit); err != nil {
+	if err := statestore.CheckLimit(limit); err != nil {
 		return 0, err
 	}
 	apps := t.apps.over(now, limit)
@@ -401,7 +404,7 @@ func (t *State) ClaimReservation(
 	id creel.ReservationID,
 	member creel.SubclusterID,
 ) (home creel.SubclusterID, fresh bool, err error) {
-	if err := CheckReservation(id); err != nil {
+	if err := statestore.CheckReservation(id); err != nil {
 		return "", false, err
 	}
 	if err := subcluster.ValidID(member); err != nil {
@@ -417,7 +420,7 @@ func (t *State) MoveReservation(
 	id creel.ReservationID,
 	from, to creel.SubclusterID,
 ) (creel.SubclusterID, error) {
-	if err := CheckReservation(id); err != nil {
+	if err := statestore.CheckReservation(id); err != nil {
 		return "", err
 	}
 	if err := subcluster.ValidID(to); err != nil {
@@ -428,16 +431,16 @@ func (t *State) MoveReservation(
 	case ok:
 		return is, nil
 	case is == "":
-		return "", NoReservation(id)
+		return "", statestore.NoReservation(id)
 	}
-	return is, OtherHome(id, from, is)
+	return is, statestore.OtherHome(id, from, is)
 }
 
 // ReservationHome: see Reservations.
 func (t *State) ReservationHome(now time.Time, id creel.ReservationID) (creel.SubclusterID, error) {
 	p, ok := t.reservations.find(now, id)
 	if !ok {
-		return "", NoReservation(id)
+		return "", statestore.NoReservation(id)
 	}
 	return p.home, nil
 }
@@ -449,14 +452,14 @@ func (t *State) ForgetReservation(
 	home creel.SubclusterID,
 	ttl time.Duration,
 ) error {
-	if err := CheckReservation(id); err != nil {
+	if err := statestore.CheckReservation(id); err != nil {
 		return err
 	}
-	if err := CheckTTL(ttl); err != nil {
+	if err := statestore.CheckTTL(ttl); err != nil {
 		return err
 	}
 	if is, ok := t.reservations.forget(now, id, home, ttl); !ok {
-		return OtherHome(id, home, is)
+		return statestore.OtherHome(id, home, is)
 	}
 	return nil
 }
@@ -467,23 +470,23 @@ func (t *State) ReservationsAt(
 	member creel.SubclusterID,
 	cursor string,
 	limit int,
-) ([]ReservationHome, string, error) {
-	if err := CheckLimit(limit); err != nil {
+) ([]statestore.ReservationHome, string, error) {
+	if err := statestore.CheckLimit(limit); err != nil {
 		return nil, "", err
 	}
 	var after *creel.ReservationID
 	if cursor != "" {
 		id, err := creel.ParseReservationID(cursor)
 		if err != nil {
-			return nil, "", BadCursor(cursor)
+			return nil, "", statestore.BadCursor(cursor)
 		}
 		after = &id
 	}
 	ids, more := t.reservations.page(now, member, after, limit)
-	page := make([]ReservationHome, 0, len(ids))
+	page := make([]statestore.ReservationHome, 0, len(ids))
 	for _, id := range ids {
 		p := t.reservations.of[id]
-		page = append(page, ReservationHome{Reservation: id, Home: p.home, Claimed: p.claimed, Ends: p.ends})
+		page = append(page, statestore.ReservationHome{Reservation: id, Home: p.home, Claimed: p.claimed, Ends: p.ends})
 	}
 	if !more {
 		return page, "", nil
@@ -491,11 +494,11 @@ func (t *State) ReservationsAt(
 	return page, ids[len(ids)-1].String(), nil
 }
 
-func compareAttempt(s UAMRecord, a creel.AttemptID) int { return s.Attempt.Compare(a) }
+func compareAttempt(s statestore.UAMRecord, a creel.AttemptID) int { return s.Attempt.Compare(a) }
 
 // SaveUAMRecord: see UAMRecords.
-func (t *State) SaveUAMRecord(s UAMRecord) (int64, error) {
-	if err := CheckUAMRecord(&s); err != nil {
+func (t *State) SaveUAMRecord(s statestore.UAMRecord) (int64, error) {
+	if err := statestore.CheckUAMRecord(&s); err != nil {
 		return 0, err
 	}
 	list := t.uams[s.Attempt.Application]
@@ -504,15 +507,15 @@ func (t *State) SaveUAMRecord(s UAMRecord) (int64, error) {
 	if ok {
 		is = list[i].Revision
 	}
-	next := s.clone()
+	next := cloneRecord(&s)
 	next.Revision = s.Revision + 1
 	switch {
-	case is == next.Revision && list[i].equal(&next):
+	case is == next.Revision && sameRecord(&list[i], &next):
 		return is, nil // the repeat of a lost answer
 	case is != s.Revision:
-		return 0, OtherUAMRecord(s.Attempt, is, s.Revision)
+		return 0, statestore.OtherUAMRecord(s.Attempt, is, s.Revision)
 	case !ok && s.Attempt.Attempt <= t.dropped[s.Attempt.Application]:
-		return 0, DroppedUAMRecord(s.Attempt)
+		return 0, statestore.DroppedUAMRecord(s.Attempt)
 	case ok:
 		list[i] = next
 	default:
@@ -522,20 +525,20 @@ func (t *State) SaveUAMRecord(s UAMRecord) (int64, error) {
 }
 
 // UAMRecord: see UAMRecords.
-func (t *State) UAMRecord(a creel.AttemptID) (UAMRecord, error) {
+func (t *State) UAMRecord(a creel.AttemptID) (statestore.UAMRecord, error) {
 	list := t.uams[a.Application]
 	i, ok := slices.BinarySearchFunc(list, a, compareAttempt)
 	if !ok {
-		return UAMRecord{}, NoUAMRecord(a)
+		return statestore.UAMRecord{}, statestore.NoUAMRecord(a)
 	}
-	return list[i].clone(), nil
+	return cloneRecord(&list[i]), nil
 }
 
 // UAMRecordsOf: see UAMRecords.
-func (t *State) UAMRecordsOf(app creel.ApplicationID) []UAMRecord {
-	var out []UAMRecord
+func (t *State) UAMRecordsOf(app creel.ApplicationID) []statestore.UAMRecord {
+	var out []statestore.UAMRecord
 	for i := range t.uams[app] {
-		out = append(out, t.uams[app][i].clone())
+		out = append(out, cloneRecord(&t.uams[app][i]))
 	}
 	return out
 }
@@ -556,8 +559,8 @@ func (t *State) DropUAMRecord(a creel.AttemptID) {
 }
 
 // PutPolicy: see Policies.
-func (t *State) PutPolicy(now time.Time, w PolicyWrite) (subcluster.Policy, error) {
-	if err := CheckPolicy(&w, t.valid); err != nil {
+func (t *State) PutPolicy(now time.Time, w statestore.PolicyWrite) (subcluster.Policy, error) {
+	if err := statestore.CheckPolicy(&w, t.valid); err != nil {
 		return subcluster.Policy{}, err
 	}
 	h := t.policies[w.Queue]
@@ -575,7 +578,7 @@ func (t *State) PutPolicy(now time.Time, w PolicyWrite) (subcluster.Policy, erro
 			last.Comment == w.Comment {
 			return last, nil // the repeat of a lost answer
 		}
-		return last, OtherPolicy(w.Queue, last.Version, w.Expect)
+		return last, statestore.OtherPolicy(w.Queue, last.Version, w.Expect)
 	}
 	t.version = max(t.version+1, now.UnixMilli())
 	p := subcluster.Policy{
@@ -586,7 +589,7 @@ func (t *State) PutPolicy(now time.Time, w PolicyWrite) (subcluster.Policy, erro
 		Comment:  w.Comment,
 		Time:     now,
 	}
-	if len(h) == KeptVersions {
+	if len(h) == statestore.KeptVersions {
 		h = slices.Clone(h[1:])
 	}
 	t.policies[w.Queue] = append(h, p)
@@ -595,7 +598,7 @@ func (t *State) PutPolicy(now time.Time, w PolicyWrite) (subcluster.Policy, erro
 
 // PolicyHistory: see Policies.
 func (t *State) PolicyHistory(q creel.QueuePath, before int64, limit int) ([]subcluster.Policy, error) {
-	if err := CheckLimit(limit); err != nil {
+	if err := statestore.CheckLimit(limit); err != nil {
 		return nil, err
 	}
 	var out []subcluster.Policy
@@ -608,14 +611,14 @@ func (t *State) PolicyHistory(q creel.QueuePath, before int64, limit int) ([]sub
 }
 
 // Acquire: see Leases.
-func (t *State) Acquire(now time.Time, name, holder string, ttl time.Duration) (Lease, error) {
-	if err := CheckLease(name, holder, ttl); err != nil {
-		return Lease{}, err
+func (t *State) Acquire(now time.Time, name, holder string, ttl time.Duration) (statestore.Lease, error) {
+	if err := statestore.CheckLease(name, holder, ttl); err != nil {
+		return statestore.Lease{}, err
 	}
 	l := t.leases[name]
 	if l.Holder != "" && now.Before(l.Expires) {
 		if l.Holder != holder {
-			return l, HeldLease(l)
+			return l, statestore.HeldLease(l)
 		}
 	} else {
 		l.Token = max(l.Token+1, now.UnixMicro())
@@ -626,13 +629,13 @@ func (t *State) Acquire(now time.Time, name, holder string, ttl time.Duration) (
 }
 
 // Renew: see Leases.
-func (t *State) Renew(now time.Time, l Lease, ttl time.Duration) (Lease, error) {
-	if err := CheckLease(l.Name, l.Holder, ttl); err != nil {
-		return Lease{}, err
+func (t *State) Renew(now time.Time, l statestore.Lease, ttl time.Duration) (statestore.Lease, error) {
+	if err := statestore.CheckLease(l.Name, l.Holder, ttl); err != nil {
+		return statestore.Lease{}, err
 	}
 	is := t.leases[l.Name]
 	if is.Token > l.Token || is.Token == l.Token && is.Holder != l.Holder {
-		return is, LostLease(l)
+		return is, statestore.LostLease(l)
 	}
 	is = l // a lower token is an earlier holder's, in a store that went back
 	is.Expires = now.Add(ttl)
@@ -641,8 +644,8 @@ func (t *State) Renew(now time.Time, l Lease, ttl time.Duration) (Lease, error) 
 }
 
 // Release: see Leases.
-func (t *State) Release(now time.Time, l Lease) error {
-	if err := CheckLease(l.Name, l.Holder, 1); err != nil {
+func (t *State) Release(now time.Time, l statestore.Lease) error {
+	if err := statestore.CheckLease(l.Name, l.Holder, 1); err != nil {
 		return err
 	}
 	if is := t.leases[l.Name]; is.Token < l.Token || is.Holder == l.Holder && is.Token == l.Token {
@@ -654,7 +657,7 @@ func (t *State) Release(now time.Time, l Lease) error {
 }
 
 // Holder: see Leases.
-func (t *State) Holder(now time.Time, name string) Lease {
+func (t *State) Holder(now time.Time, name string) statestore.Lease {
 	l := t.leases[name]
 	l.Name = name
 	if !now.Before(l.Expires) {
@@ -664,8 +667,8 @@ func (t *State) Holder(now time.Time, name string) Lease {
 }
 
 // Keys: see Keys.
-func (t *State) Keys(now time.Time, ring string) []Key {
-	var out []Key
+func (t *State) Keys(now time.Time, ring string) []statestore.Key {
+	var out []statestore.Key
 	for _, k := range t.rings[ring] {
 		if k.Expires.IsZero() || now.Before(k.Expires) {
 			k.Secret = slices.Clone(k.Secret)
@@ -676,15 +679,17 @@ func (t *State) Keys(now time.Time, ring string) []Key {
 }
 
 // RotateKey: see Keys.
-func (t *State) RotateKey(now time.Time, ring string, expect int32, secret []byte, keep time.Duration) (Key, error) {
-	if err := CheckName("key ring", ring); err != nil {
-		return Key{}, err
+func (t *State) RotateKey(
+	now time.Time, ring string, expect int32, secret []byte, keep time.Duration,
+) (statestore.Key, error) {
+	if err := statestore.CheckName("key ring", ring); err != nil {
+		return statestore.Key{}, err
 	}
-	if err := CheckSecret(secret); err != nil {
-		return Key{}, err
+	if err := statestore.CheckSecret(secret); err != nil {
+		return statestore.Key{}, err
 	}
-	if err := CheckTTL(keep); err != nil {
-		return Key{}, err
+	if err := statestore.CheckTTL(keep); err != nil {
+		return statestore.Key{}, err
 	}
 	keys := t.rings[ring]
 	var is int32
@@ -695,9 +700,9 @@ func (t *State) RotateKey(now time.Time, ring string, expect int32, secret []byt
 		return keys[0], nil // the repeat of a lost answer
 	}
 	if is != expect {
-		return Key{}, OtherKey(ring, is, expect)
+		return statestore.Key{}, statestore.OtherKey(ring, is, expect)
 	}
-	next := []Key{{ID: is + 1, Secret: slices.Clone(secret), Created: now}}
+	next := []statestore.Key{{ID: is + 1, Secret: slices.Clone(secret), Created: now}}
 	for i, k := range keys {
 		if i == 0 {
 			k.Expires = now.Add(keep).Truncate(time.Millisecond)
@@ -714,16 +719,7 @@ func (t *State) RotateKey(now time.Time, ring string, expect int32, secret []byt
 // CheckSchema: see Schema.
 func (t *State) CheckSchema() error {
 	if t.schema == "" {
-		t.schema = strconv.Itoa(SchemaVersion)
+		t.schema = strconv.Itoa(statestore.SchemaVersion)
 	}
-	return ReadableSchema(t.schema)
-}
-
-// ReadableSchema rejects a stored schema version that this creel cannot read.
-func ReadableSchema(word string) error {
-	n, err := strconv.Atoi(word)
-	if err != nil || n < OldestSchema || n > SchemaVersion {
-		return OtherSchema(strconv.Quote(word))
-	}
-	return nil
+	return statestore.ReadableSchema(t.schema)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package statestore
+package memory
 
 // SetSchemaForTest writes a foreign schema word.
 func (t *State) SetSchemaForTest(word string) { t.schema = word }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package statestore_test
+package memory_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/memory"
 	"github.com/creelrm/creel/statestore/storetest"
 	"github.com/creelrm/creel/subcluster"
 	"go.uber.org/goleak"
@@ -40,8 +41,8 @@ func newClock() *clock { return &clock{now: time.UnixMilli(1800000000000).UTC()}
 func TestMemoryKeepsTheContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Deployment {
 		c := newClock()
-		state := statestore.NewState("memory-1", storetest.Validate)
-		m := statestore.NewMemory(state, c.Now)
+		state := memory.NewState("memory-1", storetest.Validate)
+		m := memory.New(state, c.Now)
 		return storetest.Deployment{
 			Store:     m,
 			Advance:   c.Advance,
@@ -52,7 +53,7 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 }
 
 // back takes a snapshot of a store in memory, and returns its restoration.
-func back(t *testing.T, m *statestore.Memory, state *statestore.State) func(homes ...statestore.Home) {
+func back(t *testing.T, m *memory.Store, state *memory.State) func(homes ...statestore.Home) {
 	t.Helper()
 	data, err := m.Snapshot()
 	if err != nil {
@@ -77,7 +78,7 @@ func TestSnapshotIsTheWholeStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := statestore.NewState("other", nil)
+	other := memory.NewState("other", nil)
 	if err := other.Restore(first); err != nil {
 		t.Fatal(err)
 	}
@@ -110,9 +111,9 @@ func TestSnapshotIsTheWholeStore(t *testing.T) {
 }
 
 // fill makes a store with something of everything.
-func fill(t testing.TB, c *clock) *statestore.State {
+func fill(t testing.TB, c *clock) *memory.State {
 	t.Helper()
-	state := statestore.NewState("memory-1", nil)
+	state := memory.NewState("memory-1", nil)
 	now := c.Now()
 	ok := func(err error) {
 		t.Helper()
