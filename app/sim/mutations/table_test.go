@@ -2578,8 +2578,8 @@ var table = []mutation{
 	{
 		name:     "a client that logs in by Kerberos falls back to SIMPLE",
 		file:     "internal/hrpc/clientauth.go",
-		old:      "		if login.Kerberos != nil {\n			return 0, errNotSecure",
-		wrong:    "		if !MUTANT && login.Kerberos != nil {\n			return 0, errNotSecure",
+		old:      "		case login.Kerberos != nil:\n			return 0, errNotSecure",
+		wrong:    "		case !MUTANT && login.Kerberos != nil:\n			return 0, errNotSecure",
 		caughtBy: "internal/hrpc TestKerberosClientIsIdentified",
 	},
 	{
