@@ -332,7 +332,8 @@ var creelRouterKeys = []Setting{
 		Key:     "creel.router.proxy-user",
 		Type:    String,
 		Default: "${user.name}",
-		Doc:     "The user as which a router calls ResourceManagers on behalf of its clients.",
+		Doc: "The user as which a router calls ResourceManagers on behalf of its clients. With Kerberos it is the short name of " +
+			"yarn.router.kerberos.principal instead.",
 	},
 	{
 		Key:     "creel.router.trial-user",

@@ -67,8 +67,8 @@ var hadoopKeys = []Setting{
 		Type:    Enum,
 		Default: "simple",
 		Choices: []string{"simple", "kerberos"},
-		Doc: "How RPC clients authenticate. With kerberos a ResourceManager accepts tickets and tokens alone; other daemons " +
-			"refuse to start.",
+		Doc: "How RPC clients authenticate. With kerberos ResourceManagers, routers and AM-RM proxies accept tickets and " +
+			"tokens alone; agents and simulated nodes refuse to start.",
 	},
 	{
 		Key:     "hadoop.security.authorization",
@@ -359,8 +359,8 @@ var httpKeys = []Setting{
 		Type:    Enum,
 		Default: "simple",
 		Choices: []string{"simple", "kerberos"},
-		Doc: "How web clients authenticate: simple reads user.name; kerberos needs tickets, and is for the " +
-			"ResourceManager with hadoop.security.authentication=kerberos.",
+		Doc: "How web clients authenticate: simple reads user.name; kerberos needs tickets, and " +
+			"hadoop.security.authentication=kerberos. In a federation with Kerberos, members and routers need it.",
 	},
 	{
 		Key:  "hadoop.http.authentication.signature.secret.file",
