@@ -240,7 +240,7 @@ var failures = []failure{
 		promise: "no container id is issued twice",
 	},
 	{
-		in:      "statestore",
+		in:      "statestore/memory",
 		test:    "TestMemoryKeepsTheContract",
 		what:    "the store loses claims of an application that its ResourceManager lists",
 		users:   "nothing",
