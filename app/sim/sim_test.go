@@ -266,9 +266,21 @@ func TestTheAuditorSees(t *testing.T) {
 	app := creel.ApplicationID{ClusterTimestamp: origin.UnixMilli(), ID: 1}
 	container := creel.NewContainerID(creel.AttemptID{Application: app, Attempt: 1}, epochStep, 2)
 	for name, harm := range map[string]func(w *World){
-		"granted twice":     func(w *World) { w.audit.grantTold(nil, container); w.audit.grantTold(nil, container) },
-		"started twice":     func(w *World) { w.audit.processStarted(container); w.audit.processStarted(container) },
-		"ended twice":       func(w *World) { w.audit.processEnded(container); w.audit.processEnded(container) },
+		"granted twice": func(w *World) {
+			w.audit.apps[app] = &appRecord{}
+			w.audit.grantTold(nil, container)
+			w.audit.grantTold(nil, container)
+		},
+		"started twice": func(w *World) {
+			w.audit.apps[app] = &appRecord{}
+			w.audit.processStarted(container)
+			w.audit.processStarted(container)
+		},
+		"ended twice": func(w *World) {
+			w.audit.apps[app] = &appRecord{}
+			w.audit.processEnded(container)
+			w.audit.processEnded(container)
+		},
 		"runs in sc-1 and":  func(w *World) { harmHome(w, app) },
 		"have not ended":    func(w *World) { w.audit.final() },
 		"given out twice":   func(w *World) { s := &submission{w: w, app: app}; w.audit.named(s); w.audit.named(s) },

@@ -23,7 +23,7 @@ func TestDaemonsStopAtSafetySettings(t *testing.T) {
 		{"rm", "yarn.acl.enabled=true", "hadoop.http.rest-csrf.enabled=true"},
 		{"router", "hadoop.http.filter.initializers=com.example.Ours", "hadoop.http.header.X-Ours=a"},
 		{"router", "hadoop.security.credential.provider.path=kms://http@keys:9600/kms", "hadoop.http.rest-csrf.enabled=true"},
-		{"router", "hadoop.security.saslproperties.resolver.class=com.example.Ours", "yarn.router.keytab.file=/keytab"},
+		{"router", "hadoop.security.saslproperties.resolver.class=com.example.Ours", "yarn.web-proxy.keytab=/keytab"},
 		{"proxy", "hadoop.security.impersonation.provider.class=com.example.Ours", "yarn.fail-fast=true"},
 		{"rebalancer", "hadoop.ssl.require.client.cert=true", "hadoop.http.rest-csrf.enabled=true"},
 	} {

@@ -267,7 +267,7 @@ func TestAsActsForAnotherUser(t *testing.T) {
 		t.Errorf("as the administrator: %d\n%s", code, out)
 	}
 	code, out := ends(t, "admin refresh-nodes --user gate --as root --admin "+admin)
-	if code != exitNotPermitted || !strings.Contains(out, `"gate" may not impersonate "root"`) {
+	if code != exitNotPermitted || !strings.Contains(out, "gate is not allowed to impersonate root") {
 		t.Errorf("for the administrator without a rule: %d\n%s", code, out)
 	}
 	for name, verb := range verbs(rootCommand(), map[string]*cobra.Command{}) {
