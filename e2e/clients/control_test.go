@@ -17,5 +17,7 @@ func TestHadoopRM(t *testing.T) {
 	conf := hadoop.Conf{"yarn.nodemanager.remote-app-log-dir": logs}
 	nm1 := hadoop.StartNM(t, hadoop.NM{Name: "nm1", RM: rm.Addresses, Conf: conf})
 	nm2 := hadoop.StartNM(t, hadoop.NM{Name: "nm2", RM: rm.Addresses, Conf: conf})
-	Run(t, &Cluster{Conf: rm.ClientConf(), Web: rm.Web, Nodes: []string{nm1.ID, nm2.ID}, Logs: logs})
+	c := &Cluster{Conf: rm.ClientConf(), Web: rm.Web, Nodes: []string{nm1.ID, nm2.ID}, Logs: logs}
+	Run(t, c)
+	t.Run("promoted", func(t *testing.T) { PromotesShell(t, c) })
 }

@@ -49,6 +49,9 @@ func TestProxyPlacesContainersOfHadoopsShell(t *testing.T) {
 		t.Errorf("%d containers ran, want 4", left)
 	}
 
+	for _, text := range clients.PromotesShell(t, c) {
+		placed(t, text)
+	}
 	members := map[int64]int{}
 	for _, text := range clients.OpportunisticMaps(t, c) {
 		members[placed(t, text).Epoch()/1000]++
