@@ -2,6 +2,6 @@
 
 // Package impersonation decides whether a proxy user may act for another user, by the rules of hadoop.proxyuser.*.
 //
-// It promises that a user without a rule acts for nobody else. The caller owes names that are proven, or trusted as the
-// cluster's authentication says: Rules do not check who calls.
+// It promises that a user without a rule may act for no other user. The caller owes authenticated names, or, with
+// simple authentication, the names that clients sent: Rules authenticate no caller.
 package impersonation

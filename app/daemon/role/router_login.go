@@ -61,7 +61,7 @@ func (l daemonLogin) configure(c *RouterConfig, s *settings.Settings, known *gro
 	return err
 }
 
-// proxyUsers checks who may act for whom, by hadoop.proxyuser.*. The rules may be read again.
+// proxyUsers has the rules of hadoop.proxyuser.*, which may be read again.
 type proxyUsers struct {
 	groups func(user string) []string
 	again  func() (*settings.Settings, error)

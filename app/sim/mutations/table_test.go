@@ -1821,7 +1821,7 @@ var table = []mutation{
 		caughtBy: "subcluster/rm TestASignalSurvivesARestart",
 	},
 	{
-		name:     "a node that registers anew is not told of signals that it may not have had",
+		name:     "a node that registers again gets no signal that it may have missed",
 		file:     "subcluster/rm/signal.go",
 		old:      "	if len(w.waiting) == 0 {",
 		wrong:    "	if MUTANT || len(w.waiting) == 0 {",
