@@ -203,6 +203,7 @@ func (f *Federation) addSubcluster(ctx context.Context, i int) error {
 		Nodes:   c.Nodes,
 		First:   i * c.Nodes,
 		Config: nmserver.Config{
+			Queue:   role.QueueSettings(f.conf.Settings),
 			Total:   c.NodeSize,
 			RunTime: c.RunTime,
 			OnStart: c.OnStart,

@@ -20,6 +20,7 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	nmrpc "github.com/creelrm/creel/subcluster/nm/rpc"
 )
 
 // The federation of `creel up` serves every loopback client, over RPC and REST, whichever user runs the process.
@@ -162,5 +163,33 @@ func TestASubmissionOverItsLimitIsRefusedEverywhere(t *testing.T) {
 				t.Errorf("%s %d by REST: %d bytes are answered %d %.200s (%v)", entry.Role, at, size, resp.StatusCode, body, err)
 			}
 		}
+	}
+}
+
+// The simulated nodes of a federation queue opportunistic containers as its settings say.
+func TestNodesQueueBySettings(t *testing.T) {
+	dir := t.TempDir()
+	s, err := federation.Settings(dir, "", []string{"yarn.nodemanager.opportunistic-containers-max-queue-length=10"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, closeStore, err := role.OpenStore(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeStore()
+	length := 0
+	fed, err := federation.New(t.Context(), federation.Config{
+		Subclusters: 1, Nodes: 1, Routers: 1,
+		NodeSize: creel.NewResource(8192, 8), NodeHeartbeat: 50 * time.Millisecond,
+		Dir: dir, Store: store, Settings: s, Lease: time.Minute, Log: slog.New(slog.DiscardHandler),
+		ChangeNodes: func(_ int, c *nmrpc.Config) { length = c.Queue.Length },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fed.Close()
+	if length != 10 {
+		t.Errorf("the queue of a node has %d places, want 10", length)
 	}
 }

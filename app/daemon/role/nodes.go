@@ -44,7 +44,7 @@ func NodesSettings(s *settings.Settings) (NodesConfig, error) {
 			Config: nmserver.Config{
 				Total:          nodeSize(s),
 				RunTime:        s.Duration("creel.nm.simulate.run-time"),
-				Queue:          queueSettings(s),
+				Queue:          QueueSettings(s),
 				Measures:       s.String("creel.nm.simulate.use") == "drawn",
 				Overallocation: overallocation(s),
 				Seed:           uint64(time.Now().UnixNano()),
@@ -62,8 +62,8 @@ func NodesSettings(s *settings.Settings) (NodesConfig, error) {
 	return c, nil
 }
 
-// queueSettings reads how nodes treat opportunistic containers.
-func queueSettings(s *settings.Settings) queue.Config {
+// QueueSettings reads how nodes treat opportunistic containers.
+func QueueSettings(s *settings.Settings) queue.Config {
 	c := queue.Config{
 		Length: s.Int("yarn.nodemanager.opportunistic-containers-max-queue-length"),
 		Pause:  s.Bool("yarn.nodemanager.opportunistic-containers-use-pause-for-preemption"),

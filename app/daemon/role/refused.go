@@ -413,7 +413,7 @@ var refusals = []refusal{
 			switch c := overallocation(s); {
 			case !lends(c):
 				return false, ""
-			case !queueSettings(s).Enabled():
+			case !QueueSettings(s).Enabled():
 				return true, "no opportunistic container may wait on it"
 			default:
 				return !c.Enabled(), "a threshold of preemption is not above that of utilization"
