@@ -30,15 +30,16 @@ import (
 // recently used. A home in it is a hint without an age: it needs no call to the store, also while the store is away. If
 // the home does not know the application, the caller must call Forget and read the store.
 type Memory struct {
+	bound    int // of homes
 	homes    *simplelru.LRU[creel.ApplicationID, creel.SubclusterID]
 	outcomes *simplelru.LRU[creel.ApplicationID, Outcome]
 }
 
 // NewMemory makes a Memory of at most the given numbers of homes and outcomes, at least one of each.
 func NewMemory(homes, outcomes int) *Memory {
-	m := &Memory{}
+	m := &Memory{bound: max(homes, 1)}
 	// NewLRU fails only for a size below 1.
-	m.homes, _ = simplelru.NewLRU[creel.ApplicationID, creel.SubclusterID](max(homes, 1), nil)
+	m.homes, _ = simplelru.NewLRU[creel.ApplicationID, creel.SubclusterID](m.bound, nil)
 	m.outcomes, _ = simplelru.NewLRU[creel.ApplicationID, Outcome](max(outcomes, 1), nil)
 	return m
 }
@@ -58,6 +59,9 @@ func (m *Memory) Learn(app creel.ApplicationID, home creel.SubclusterID) { m.hom
 
 // Home returns the remembered home of an application.
 func (m *Memory) Home(app creel.ApplicationID) (creel.SubclusterID, bool) { return m.homes.Get(app) }
+
+// Homes returns the number of remembered homes, and the greatest number that it can have.
+func (m *Memory) Homes() (n, bound int) { return m.homes.Len(), m.bound }
 
 // Outcome returns the outcome of an application's submission through this router, with the home as far as it is
 // remembered now.

@@ -78,6 +78,9 @@ func TestMemoryKeepsTheLastUsed(t *testing.T) {
 				}
 			}
 		}
+		if n, bound := m.Homes(); n != len(used) || bound != homes {
+			t.Fatalf("%d homes of at most %d, want %d of %d", n, bound, len(used), homes)
+		}
 		for n := range 10 {
 			if _, ok := m.Outcome(numbered(n)); ok != slices.Contains(put, n) {
 				t.Fatalf("outcome %d is held: %v; last put %v", n, ok, put)

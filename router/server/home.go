@@ -99,6 +99,13 @@ func (s *Server) HomeSeen(app creel.ApplicationID) (creel.SubclusterID, bool) {
 	return s.memory.Home(app)
 }
 
+// RememberedHomes returns the number of homes that this router remembers, and the greatest number that it can have.
+func (s *Server) RememberedHomes() (n, bound int) {
+	s.memoryLock.Lock()
+	defer s.memoryLock.Unlock()
+	return s.memory.Homes()
+}
+
 // Forget drops the remembered home of an application; the next call about it asks the store.
 func (s *Server) Forget(app creel.ApplicationID) {
 	s.memoryLock.Lock()

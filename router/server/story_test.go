@@ -360,9 +360,15 @@ func TestForgottenHomes(t *testing.T) {
 		t.Errorf("the decision: %+v, %v", out, ok)
 	}
 	f.Routers[0].Server.Forget(id)
+	if n, bound := f.Routers[0].Server.RememberedHomes(); n != 0 || bound != 100_000 {
+		t.Errorf("%d homes of at most %d are remembered", n, bound)
+	}
 	for _, r := range f.Routers {
 		if m, err := r.Server.Home(t.Context(), id); err != nil || m.ID != home {
 			t.Errorf("home is %v, %v", m, err)
+		}
+		if n, _ := r.Server.RememberedHomes(); n != 1 {
+			t.Errorf("%d homes are remembered, want the one just read", n)
 		}
 	}
 }

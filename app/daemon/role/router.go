@@ -526,6 +526,7 @@ func (r *Router) countSubmissions() {
 	} {
 		r.Health.Counter("creel_router_"+c.name, c.help, c.load)
 	}
+	r.Health.Register(homeFigures{r.Server.RememberedHomes})
 	for v := range router.Verdict(router.Verdicts) {
 		if v == router.Accepted {
 			continue
