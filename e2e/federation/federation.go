@@ -219,7 +219,7 @@ func commonPort(t testing.TB, hosts []string) int {
 
 // common returns the settings of every creel daemon of the federation: Hadoop's keys with Hadoop's meaning, and short
 // intervals so that tests need not wait.
-func (f *Federation) common(t testing.TB, more hadoop.Conf) hadoop.Conf {
+func (f *Federation) common(t testing.TB, more ...hadoop.Conf) hadoop.Conf {
 	u := hadoop.OSUser(t)
 	return hadoop.Conf{
 		"fs.defaultFS":                                                    "file:///",
@@ -235,7 +235,7 @@ func (f *Federation) common(t testing.TB, more hadoop.Conf) hadoop.Conf {
 		"yarn.scheduler.maximum-allocation-mb":                            "4096",
 		"yarn.cluster.max-application-priority":                           "10",
 		"yarn.resourcemanager.opportunistic-container-allocation.enabled": "true",
-	}.With(hadoop.Queues(), more)
+	}.With(hadoop.Queues()).With(more...)
 }
 
 // StartProxy starts an AM-RM proxy on a host's loopback address.
@@ -272,11 +272,11 @@ func (f *Federation) StartSubcluster(t testing.TB, number int, more hadoop.Conf)
 // After a restart it recovers from files.
 func (f *Federation) StartHadoop(t testing.TB, number int) *Subcluster {
 	t.Helper()
-	return f.startHadoopOf(t, hadoop.V342, number, nil)
+	return f.StartHadoopOf(t, hadoop.V342, number, nil)
 }
 
-// startHadoopOf is StartHadoop for a release, with additional settings.
-func (f *Federation) startHadoopOf(t testing.TB, v hadoop.Version, number int, more hadoop.Conf) *Subcluster {
+// StartHadoopOf is StartHadoop for a release, with additional settings of the ResourceManager and its agent.
+func (f *Federation) StartHadoopOf(t testing.TB, v hadoop.Version, number int, more hadoop.Conf) *Subcluster {
 	t.Helper()
 	s := &Subcluster{ID: fmt.Sprintf("sc-%d", number), address: fmt.Sprintf("127.0.0.%d", number+1)}
 	s.Hadoop = hadoop.StartRM(t, hadoop.RM{Version: v, Name: "rm-" + s.ID, Conf: hadoop.Conf{
@@ -290,7 +290,7 @@ func (f *Federation) startHadoopOf(t testing.TB, v hadoop.Version, number int, m
 		"yarn.am.liveness-monitor.expiry-interval-ms": "60000",
 	}.With(more)})
 	s.Addresses = s.Hadoop.Addresses
-	s.Agent = start(t, "agent-"+s.ID, "agent", f.common(t, s.Addresses.Conf()), "--subcluster", s.ID)
+	s.Agent = start(t, "agent-"+s.ID, "agent", f.common(t, s.Addresses.Conf(), more), "--subcluster", s.ID)
 	return s
 }
 

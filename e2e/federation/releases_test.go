@@ -74,7 +74,7 @@ func TestMembersOfTwoReleasesOfHadoop(t *testing.T) {
 	_, f.Store = StartRedis(t)
 	f.proxyPort = commonPort(t, []string{"127.0.0.1"})
 	// At the older one routers may act for members of a group that has none.
-	older := f.startHadoopOf(t, hadoop.V336, 1, hadoop.Conf{
+	older := f.StartHadoopOf(t, hadoop.V336, 1, hadoop.Conf{
 		"hadoop.proxyuser." + hadoop.OSUser(t) + ".groups": "strangers",
 	})
 	newer := f.StartHadoop(t, 2)

@@ -25,7 +25,7 @@ func TestReservationsInThePlansOfHadoopsMembers(t *testing.T) {
 	_, f.Store = StartRedis(t)
 	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.4"})
 	for number := 1; number <= 2; number++ {
-		s := f.startHadoopOf(t, hadoop.V342, number, hadoop.Conf{
+		s := f.StartHadoopOf(t, hadoop.V342, number, hadoop.Conf{
 			"yarn.resourcemanager.reservation-system.enable": "true",
 			"yarn.scheduler.capacity.root.queues":            "default,other,plan",
 			"yarn.scheduler.capacity.root.default.capacity":  "20",

@@ -27,15 +27,28 @@ const halves = `{"home":{"policy":"weighted","weights":{"sc-1":1,"sc-2":1}},` +
 type secured struct {
 	*KDC
 	*federation.Federation
-	user  string // an administrator
-	cache string // with a ticket of user
-	conf  hadoop.Conf
+	user    string // an administrator
+	cache   string // with a ticket of user
+	conf    hadoop.Conf
+	daemons hadoop.Conf // conf, and the settings of creel's daemons and of members
 }
 
 // withoutNodes leaves out the NodeManagers of a federation.
 const withoutNodes = false
 
 func startFederation(t *testing.T, protection string, nodes bool) *secured {
+	t.Helper()
+	f := startMembers(t, protection, 2)
+	for i := range f.Subclusters {
+		if nodes {
+			f.startNode(t, i)
+		}
+	}
+	return f
+}
+
+// startMembers starts a federation with a number of creel's ResourceManagers and no nodes.
+func startMembers(t *testing.T, protection string, members int) *secured {
 	t.Helper()
 	k := StartKDC(t, Realm{})
 	t.Setenv("KRB5_CONFIG", k.ConfigFile())
@@ -48,42 +61,43 @@ func startFederation(t *testing.T, protection string, nodes bool) *secured {
 		"yarn.nodemanager.principal":     "nm/localhost@" + k.Realm,
 		"yarn.nodemanager.keytab":        node,
 	}
-	f.Federation = federation.Start(t, federation.Options{
-		Routers: 1, NoNodes: true, NoWait: true, Policy: halves,
-		Conf: f.conf.With(hadoop.Conf{
-			"creel.cluster.secret-file":                      filepath.Join(t.TempDir(), "cluster-secret"),
-			"yarn.resourcemanager.keytab":                    k.AddPrincipal(t, "yarn/localhost"),
-			"yarn.router.kerberos.principal":                 "router/localhost@" + k.Realm,
-			"yarn.router.keytab.file":                        k.AddPrincipal(t, "router/localhost"),
-			"hadoop.http.authentication.type":                "kerberos",
-			"hadoop.http.authentication.kerberos.principal":  "HTTP/127.0.0.1@" + k.Realm,
-			"hadoop.http.authentication.kerberos.keytab":     web,
-			"yarn.resourcemanager.webapp.spnego-principal":   "HTTP/127.0.0.1@" + k.Realm,
-			"yarn.resourcemanager.webapp.spnego-keytab-file": web,
-			// Routers and proxies act for their users, and routers see all applications.
-			"hadoop.proxyuser.router.hosts": "*", "hadoop.proxyuser.router.groups": "*",
-			"hadoop.proxyuser.nm.hosts": "*", "hadoop.proxyuser.nm.groups": "*",
-			"hadoop.proxyuser.gate.hosts": "*", "hadoop.proxyuser.gate.users": f.user,
-			"yarn.acl.enable": "true", "yarn.admin.acl": f.user + ",router",
-			"yarn.scheduler.capacity.root.acl_administer_queue":         " ",
-			"yarn.scheduler.capacity.root.default.acl_administer_queue": " ",
-		}),
+	f.daemons = f.conf.With(hadoop.Conf{
+		"creel.cluster.secret-file":                      filepath.Join(t.TempDir(), "cluster-secret"),
+		"yarn.resourcemanager.keytab":                    k.AddPrincipal(t, "yarn/localhost"),
+		"yarn.router.kerberos.principal":                 "router/localhost@" + k.Realm,
+		"yarn.router.keytab.file":                        k.AddPrincipal(t, "router/localhost"),
+		"hadoop.http.authentication.type":                "kerberos",
+		"hadoop.http.authentication.kerberos.principal":  "HTTP/127.0.0.1@" + k.Realm,
+		"hadoop.http.authentication.kerberos.keytab":     web,
+		"yarn.resourcemanager.webapp.spnego-principal":   "HTTP/127.0.0.1@" + k.Realm,
+		"yarn.resourcemanager.webapp.spnego-keytab-file": web,
+		// Routers and proxies act for their users, and routers see all applications.
+		"hadoop.proxyuser.router.hosts": "*", "hadoop.proxyuser.router.groups": "*",
+		"hadoop.proxyuser.nm.hosts": "*", "hadoop.proxyuser.nm.groups": "*",
+		"hadoop.proxyuser.gate.hosts": "*", "hadoop.proxyuser.gate.users": f.user,
+		"yarn.acl.enable": "true", "yarn.admin.acl": f.user + ",router",
+		"yarn.scheduler.capacity.root.acl_administer_queue":         " ",
+		"yarn.scheduler.capacity.root.default.acl_administer_queue": " ",
 	})
-	for i, s := range f.Subclusters {
-		if !nodes {
-			break
-		}
-		s.Node = hadoop.StartNM(t, hadoop.NM{
-			Name: "nm-" + s.ID, Host: fmt.Sprintf("127.0.0.%d", i+2), RM: s.Addresses,
-			Conf: f.conf.With(hadoop.Conf{
-				"yarn.nodemanager.admin-env":   "JDK_JAVA_OPTIONS=-Djava.security.krb5.conf=" + k.ConfigFile(),
-				"yarn.log-aggregation-enable":  "false", // without Hadoop's native library
-				"mapreduce.jobhistory.address": "",
-			}),
-		})
-	}
+	f.Federation = federation.Start(t, federation.Options{
+		Subclusters: members, Routers: 1, NoNodes: true, NoWait: true, Policy: halves, Conf: f.daemons,
+	})
 	f.cache = k.Login(t, f.user, k.AddPrincipal(t, f.user))
 	return f
+}
+
+// startNode starts the NodeManager of a member.
+func (f *secured) startNode(t *testing.T, member int) {
+	t.Helper()
+	s := f.Subclusters[member]
+	s.Node = hadoop.StartNM(t, hadoop.NM{
+		Name: "nm-" + s.ID, Host: fmt.Sprintf("127.0.0.%d", member+2), RM: s.Addresses,
+		Conf: f.conf.With(hadoop.Conf{
+			"yarn.nodemanager.admin-env":   "JDK_JAVA_OPTIONS=-Djava.security.krb5.conf=" + f.ConfigFile(),
+			"yarn.log-aggregation-enable":  "false", // without Hadoop's native library
+			"mapreduce.jobhistory.address": "",
+		}),
+	})
 }
 
 // client returns a client of the router with a ticket cache.
@@ -116,20 +130,26 @@ func TestSecureFederationRunsJobsAtEachProtection(t *testing.T) {
 			f := startFederation(t, p.String(), true)
 			client := f.client(t, f.cache)
 			f.awaitNodes(t, client)
-			dir := t.TempDir()
-			jar := filepath.Join(hadoop.Jars(t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")
-			shell := client.Run(t, hadoop.DistributedShell, "-jar", jar, "-num_containers", "4", "-master_memory", "256",
-				"-container_memory", "128", "-timeout", "100000", "-shell_command", "touch "+dir+"/$NM_HOST").OK(t)
-			hosts, err := os.ReadDir(dir)
-			if err != nil || len(hosts) != 2 || !strings.Contains(shell.All, "Application completed successfully") {
-				t.Errorf("distributed shell on %v, %v\n%.5000s", hosts, err, shell.All)
-			}
+			f.shell(t, client, "default")
 			client.Run(t, hadoop.SleepJob, "-m", "4", "-r", "0", "-mt", "100").OK(t)
 			list := client.Run(t, hadoop.ApplicationCLI, "application", "-list", "-appStates", "FINISHED").OK(t).Stdout
 			if n := strings.Count(list, "SUCCEEDED"); n != 2 {
 				t.Errorf("%d applications succeeded\n%s", n, list)
 			}
 		})
+	}
+}
+
+// shell runs a distributed shell in a queue. Its containers must run at both members.
+func (f *secured) shell(t *testing.T, client hadoop.Client, queue string) {
+	t.Helper()
+	dir := t.TempDir()
+	jar := filepath.Join(hadoop.Jars(t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")
+	shell := client.Run(t, hadoop.DistributedShell, "-jar", jar, "-num_containers", "4", "-master_memory", "256",
+		"-container_memory", "128", "-timeout", "100000", "-queue", queue, "-shell_command", "touch "+dir+"/$NM_HOST").OK(t)
+	hosts, err := os.ReadDir(dir)
+	if err != nil || len(hosts) != 2 || !strings.Contains(shell.All, "Application completed successfully") {
+		t.Errorf("distributed shell in %s on %v, %v\n%.5000s", queue, hosts, err, shell.All)
 	}
 }
 

@@ -41,6 +41,12 @@ func (rs Rules) Check(groups func(user string) []string, real, effective string,
 	}
 }
 
+// MayActForOthers reports whether a user has a rule that permits it to act for some user from some host.
+func (rs Rules) MayActForOthers(user string) bool {
+	rule := rs[user]
+	return len(rule.Hosts) > 0 && len(rule.Users)+len(rule.Groups) > 0
+}
+
 // covers reports whether the proxy user may act for a user.
 func (r *Rule) covers(groups func(user string) []string, user string) bool {
 	if listed(r.Users, user) || listed(r.Groups, "*") {

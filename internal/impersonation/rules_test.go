@@ -7,6 +7,18 @@ import (
 	"testing"
 )
 
+func TestReplacedRulesAreInForce(t *testing.T) {
+	c := NewCurrent(Rules{"oozie": {Hosts: []string{"*"}, Users: []string{"*"}}}, func(string) []string { return nil })
+	at := netip.MustParseAddr("10.1.1.1")
+	if err := c.Check("oozie", "alice", at); err != nil || !c.Has("oozie") {
+		t.Error(err)
+	}
+	c.Replace(Rules{"hue": {Hosts: []string{"*"}, Users: []string{"*"}}})
+	if c.Check("oozie", "alice", at) == nil || c.Has("oozie") || c.Check("hue", "alice", at) != nil {
+		t.Error("the earlier rules are in force")
+	}
+}
+
 func TestRulesDecideByUserGroupAndHost(t *testing.T) {
 	rules := Rules{
 		"oozie": {Hosts: []string{"10.0.0.0/8"}, Users: []string{"alice"}, Groups: []string{"etl"}},

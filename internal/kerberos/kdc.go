@@ -257,7 +257,7 @@ func (c *Config) exchange(ctx context.Context, realm string, request []byte) ([]
 	}
 	for i := 1; i <= n; i++ {
 		var answer []byte
-		if answer, err = send(ctx, withPort(kdcs[i]), request); err != nil {
+		if answer, err = c.send(ctx, withPort(kdcs[i]), request); err != nil {
 			continue
 		}
 		var refusal messages.KRBError

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jcmturner/gokrb5/v8/config"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/creelrm/creel/internal/gssapi"
 )
@@ -22,6 +23,8 @@ type Config struct {
 	krb *config.Config
 	// Now is the clock, for tests.
 	Now func() time.Time
+	// send exchanges messages with the KDC of an address, for tests.
+	send func(ctx context.Context, address string, request []byte) ([]byte, error)
 }
 
 // strong are the types of keys that are used, in the order of preference.
@@ -47,7 +50,7 @@ func ParseConfig(text string) (c *Config, err error) {
 	if len(d.DefaultTktEnctypeIDs) == 0 || len(d.DefaultTGSEnctypeIDs) == 0 {
 		return nil, errors.New("default_tkt_enctypes and default_tgs_enctypes must have a type of AES")
 	}
-	return &Config{krb: krb, Now: time.Now}, nil
+	return &Config{krb: krb, Now: time.Now, send: send}, nil
 }
 
 // DefaultRealm is the realm of principals without one.
@@ -70,7 +73,11 @@ type Login struct {
 	conf      *Config
 	keys      []gssapi.ServiceKey // none for a login by a ticket cache
 
-	mu      sync.Mutex // held during an exchange with the KDC
+	// exchanges with the KDC, one for each service and one for the login. Callers that need the same one share it, and
+	// callers with a ticket do not wait for it.
+	exchanges singleflight.Group
+
+	mu      sync.Mutex // never held during an exchange
 	granted grant      // the ticket that grants others
 	tickets map[string]gssapi.Ticket
 }
@@ -164,55 +171,96 @@ func (l *Login) Ticket(ctx context.Context, service gssapi.Principal) (gssapi.Ti
 	if service.Realm == "" && len(service.Names) > 1 {
 		service.Realm = l.conf.RealmOf(service.Names[1])
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.conf.Now()
-	if t, ok := l.tickets[service.String()]; ok && now.Add(margin).Before(t.End) {
+	name := service.String()
+	if t, ok := l.cached(name); ok {
 		return t, nil
 	}
-	if err := l.ensureGranted(ctx, now); err != nil {
-		return gssapi.Ticket{}, err
-	}
-	t, err := l.follow(ctx, service)
-	if err != nil {
-		return gssapi.Ticket{}, err
-	}
+	return l.share(ctx, "ticket "+name, func(ctx context.Context) (gssapi.Ticket, error) {
+		if t, ok := l.cached(name); ok { // of an exchange that just ended
+			return t, nil
+		}
+		granting, err := l.grantingTicket(ctx)
+		if err != nil {
+			return gssapi.Ticket{}, err
+		}
+		t, err := l.follow(ctx, granting, service)
+		if err == nil {
+			l.keep(name, t)
+		}
+		return t, err
+	})
+}
+
+// cached returns a ticket that is valid for a while.
+func (l *Login) cached(name string) (gssapi.Ticket, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t, ok := l.tickets[name]
+	return t, ok && l.conf.Now().Add(margin).Before(t.End)
+}
+
+func (l *Login) keep(name string, t gssapi.Ticket) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if len(l.tickets) >= maxTickets {
 		clear(l.tickets)
 	}
-	l.tickets[service.String()] = t
-	return t, nil
+	l.tickets[name] = t
 }
 
-// ensureGranted logs in, if the present login has expired or soon will. A login by a keytab is repeated after four
-// fifths of its time; if the KDC is away then, the old ticket serves until it expires.
-func (l *Login) ensureGranted(ctx context.Context, now time.Time) error {
-	t := &l.granted.ticket
+// share makes an exchange, or waits for the same one of another caller. The end of one caller's context does not end
+// the exchange of the others; the exchange itself is bounded by exchangeTime for each KDC.
+func (l *Login) share(
+	ctx context.Context, key string, exchange func(context.Context) (gssapi.Ticket, error),
+) (gssapi.Ticket, error) {
+	done := l.exchanges.DoChan(key, func() (any, error) { return exchange(context.WithoutCancel(ctx)) })
+	select {
+	case <-ctx.Done():
+		return gssapi.Ticket{}, fmt.Errorf("asking the KDC of realm %s: %w", l.Principal.Realm, ctx.Err())
+	case r := <-done:
+		t, _ := r.Val.(gssapi.Ticket)
+		return t, r.Err
+	}
+}
+
+// grantingTicket returns the ticket that grants others. It logs in if that has expired or soon will. A login by a
+// keytab is repeated after four fifths of its time; if the KDC is away then, the old ticket serves until it expires.
+func (l *Login) grantingTicket(ctx context.Context) (gssapi.Ticket, error) {
+	l.mu.Lock()
+	t, from := l.granted.ticket, l.granted.from
+	l.mu.Unlock()
+	now := l.conf.Now()
 	valid := t.Encoded != nil && now.Add(margin).Before(t.End)
 	if len(l.keys) == 0 {
 		if !valid {
-			return fmt.Errorf("the login of %s has expired: log in by kinit", l.Principal)
+			return t, fmt.Errorf("the login of %s has expired: log in by kinit", l.Principal)
 		}
-		return nil
+		return t, nil
 	}
-	if valid && now.Sub(l.granted.from) < t.End.Sub(l.granted.from)*4/5 {
-		return nil
+	if valid && now.Sub(from) < t.End.Sub(from)*4/5 {
+		return t, nil
 	}
-	ticket, err := l.conf.login(ctx, l.Principal, l.keys)
-	if err == nil {
-		l.granted = grant{ticket, now}
-	} else if valid {
-		return nil
+	renewed, err := l.share(ctx, "login", func(ctx context.Context) (gssapi.Ticket, error) {
+		renewed, err := l.conf.login(ctx, l.Principal, l.keys)
+		if err == nil {
+			l.mu.Lock()
+			l.granted = grant{renewed, now}
+			l.mu.Unlock()
+		}
+		return renewed, err
+	})
+	if err != nil && valid {
+		return t, nil
 	}
-	return err
+	return renewed, err
 }
 
 // maxReferrals bounds the realms between a client and a service.
 const maxReferrals = 5
 
 // follow asks for a ticket, and follows the KDC to other realms.
-func (l *Login) follow(ctx context.Context, service gssapi.Principal) (gssapi.Ticket, error) {
-	granting, realm := l.granted.ticket, l.Principal.Realm
+func (l *Login) follow(ctx context.Context, granting gssapi.Ticket, service gssapi.Principal) (gssapi.Ticket, error) {
+	realm := l.Principal.Realm
 	for range maxReferrals {
 		want := service
 		if service.Realm != realm {

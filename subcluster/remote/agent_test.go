@@ -17,6 +17,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/login"
 )
 
 // recorder is a store that records an agent's calls, with the time since the start, and returns preset answers.
@@ -290,7 +291,7 @@ func TestAgentKeepsItsEpochBeforeItRegisters(t *testing.T) {
 
 // Errors of calls are logged in words.
 func TestAgentLogsAnUnreachableManagerInWords(t *testing.T) {
-	web := &WebMember{Web: NewWebPort(closedAddress)}
+	web := &WebMember{Web: NewWebPort(closedAddress, login.Login{})}
 	log := play(t, func(a *Agent) {
 		a.Probe = func(context.Context) ([]byte, error) {
 			_, err := web.Probe(context.Background())

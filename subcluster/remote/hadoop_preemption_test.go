@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/login"
 )
 
 // hadoopConf answers as Hadoop's ResourceManager does with a scheduler of 16 GB and 64 cores, a quarter of them on
@@ -56,7 +57,7 @@ func hadoopConf(t *testing.T, conf map[string]string) *HadoopPreemption {
 		}
 	}))
 	t.Cleanup(s.Close)
-	return &HadoopPreemption{Web: NewWebPort(strings.TrimPrefix(s.URL, "http://")), User: "root"}
+	return &HadoopPreemption{Web: NewWebPort(strings.TrimPrefix(s.URL, "http://"), login.Login{}), User: "root"}
 }
 
 // The limit of one round is a part of the cluster that is enough for whole containers. An administrator's value, if

@@ -15,6 +15,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/login"
 )
 
 // A queue's limit is written in the unit of its capacity, never more than requested, and never below its guarantee,
@@ -83,7 +84,7 @@ func TestShareIsOfParentsEffectiveLimit(t *testing.T) {
 		{"[memory=50000,vcores=50]", "0", "[memory=50000,vcores=50] 10"},
 	} {
 		h := &HadoopQueues{
-			Web: NewWebPort(server.Listener.Addr().String()),
+			Web: NewWebPort(server.Listener.Addr().String(), login.Login{}),
 			conf: map[string]string{
 				"yarn.scheduler.capacity.root.a.capacity":   c.above,
 				"yarn.scheduler.capacity.root.a.b.capacity": c.capacity,
@@ -124,8 +125,8 @@ func TestAFailoverHasTheConfigurationReadAgain(t *testing.T) {
 		}))
 		defer hosts[i].Close()
 	}
-	h := &HadoopQueues{Web: NewWebPort(strings.TrimPrefix(hosts[0].URL, "http://") + "," +
-		strings.TrimPrefix(hosts[1].URL, "http://"))}
+	h := &HadoopQueues{Web: NewWebPort(strings.TrimPrefix(hosts[0].URL, "http://")+","+
+		strings.TrimPrefix(hosts[1].URL, "http://"), login.Login{})}
 	for i := range hosts {
 		active.Store(int32(i))
 		if _, _, err := h.Read(t.Context()); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/login"
 )
 
 // haRM is a ResourceManager of a pair as it looks from outside. While it is standby its
@@ -197,7 +198,7 @@ func TestEachPortFindsTheActiveOneByItself(t *testing.T) {
 		t.Errorf("a standby alone: %q, %v", answer, err)
 	}
 	// An agent reads the pair as a member does.
-	port := NewWebPort(addresses.Web)
+	port := NewWebPort(addresses.Web, login.Login{})
 	if code, answer, err := port.call(
 		context.Background(), http.MethodPut, SchedulerConfPath, nil, []byte("conf"),
 	); err != nil || code != http.StatusOK || string(answer) != "PUT conf" {

@@ -17,6 +17,7 @@ import (
 	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/failover"
+	"github.com/creelrm/creel/subcluster/login"
 )
 
 // queuesEvery is the pause between requests for a Hadoop ResourceManager's release and scheduler document, which cost
@@ -46,22 +47,27 @@ type WebMember struct {
 
 // WebPort is the REST server of a ResourceManager, or of an HA pair. It is safe for any number of callers.
 type WebPort struct {
-	hosts []string
-	pair  failover.Pair
+	hosts  []string
+	pair   failover.Pair
+	client *http.Client
 }
 
 // NewWebPort makes the WebPort of a REST server at host:port, or of a pair's addresses separated by a comma.
-func NewWebPort(addresses string) *WebPort { return &WebPort{hosts: failover.Hosts(addresses)} }
-
-var webClient = &http.Client{
-	Transport: &http.Transport{Proxy: nil, MaxIdleConns: 4},
-	CheckRedirect: func(to *http.Request, via []*http.Request) error {
-		if to.Response.StatusCode == http.StatusTemporaryRedirect || len(via) > 5 { // 307 comes from a standby
-			return http.ErrUseLastResponse
-		}
-		return nil
-	},
+func NewWebPort(addresses string, as login.Login) *WebPort {
+	transport, jar := as.Web(webTransport)
+	return &WebPort{hosts: failover.Hosts(addresses), client: &http.Client{
+		Transport: transport,
+		Jar:       jar,
+		CheckRedirect: func(to *http.Request, via []*http.Request) error {
+			if to.Response.StatusCode == http.StatusTemporaryRedirect || len(via) > 5 { // 307 comes from a standby
+				return http.ErrUseLastResponse
+			}
+			return nil
+		},
+	}}
 }
+
+var webTransport = &http.Transport{Proxy: nil, MaxIdleConns: 4}
 
 // call makes one call for a JSON answer; a call that changes something is not repeated if it may have been served.
 func (w *WebPort) call(
@@ -73,7 +79,7 @@ func (w *WebPort) call(
 	head := http.Header{"Accept": {"application/json"}}
 	maps.Copy(head, header)
 	err = eachWeb(ctx, &w.pair, w.hosts, method == http.MethodGet, func(address string) (err error) {
-		code, _, answer, err = callWeb(ctx, webClient, address, method, path, head, body)
+		code, _, answer, err = callWeb(ctx, w.client, address, method, path, head, body)
 		return err
 	})
 	return code, answer, err

@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/login"
 )
 
 // Output of Hadoop 3.4.2, shortened to the fields read here and a few others.
@@ -145,7 +146,7 @@ func TestHadoopResourceManagerIsReadByREST(t *testing.T) {
 		w.WriteHeader(int(code.Load()))
 		fmt.Fprint(w, answers[r.URL.Path])
 	}))
-	w := &WebMember{Web: NewWebPort(server.Listener.Addr().String()), Nodes: func() string { return "d1" }}
+	w := &WebMember{Web: NewWebPort(server.Listener.Addr().String(), login.Login{}), Nodes: func() string { return "d1" }}
 	text, err := w.Probe(context.Background())
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
+	"github.com/creelrm/creel/subcluster/login"
 	"github.com/creelrm/creel/subcluster/member"
 	"github.com/creelrm/creel/subcluster/remote"
 	places "github.com/creelrm/creel/subcluster/resolver"
@@ -28,9 +29,9 @@ type AgentConfig struct {
 	Signer    *subcluster.Signer
 	Secrets   []string // files that others should not read
 	Heartbeat time.Duration
-	Escrow    Escrow // of queues with a federation-wide maximum
-	User      string // user name for changes of their maxima
-	Epoch     int64  // the ResourceManager's yarn.resourcemanager.epoch
+	Escrow    Escrow      // of queues with a federation-wide maximum
+	Login     login.Login // at the ResourceManager; its user changes their maxima
+	Epoch     int64       // the ResourceManager's yarn.resourcemanager.epoch
 	Log       *slog.Logger
 }
 
@@ -55,13 +56,17 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 	if err != nil {
 		return AgentConfig{}, err
 	}
+	as, err := agentLogin(s)
+	if err != nil {
+		return AgentConfig{}, err
+	}
 	return AgentConfig{
 		Signer:    signer,
 		Secrets:   secretFiles(s),
 		TakeOver:  s.Bool("creel.membership.take-over"),
 		Heartbeat: s.Duration("creel.membership.heartbeat-interval"),
 		Escrow:    EscrowSettings(s),
-		User:      s.String("creel.router.proxy-user"),
+		Login:     as.Login,
 		Epoch:     s.Long("yarn.resourcemanager.epoch"),
 		Log:       slog.Default(),
 		Member: subcluster.Member{
@@ -118,7 +123,7 @@ func addressesOf(s *settings.Settings) (a subcluster.Addresses, err error) {
 // NewAgent assembles the agent of a Hadoop ResourceManager, which is unaware of it: the agent polls its web port and
 // keeps its membership alive.
 func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
-	port := remote.NewWebPort(c.Member.Addresses.Web)
+	port := remote.NewWebPort(c.Member.Addresses.Web, c.Login)
 	web := func() *remote.WebMember { return &remote.WebMember{Web: port, Log: c.Log} }
 	nodes := &resolver.Publisher{
 		Member: c.Member.ID, Store: store, Log: c.Log,
@@ -127,8 +132,8 @@ func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
 	}
 	budgets := &member.Follower{
 		ID: c.Member.ID, Store: store, Every: hadoopBudgetPoll, Log: c.Log,
-		Settings:   &remote.HadoopPreemption{Web: port, User: c.User},
-		Capacities: &remote.HadoopConf{Web: port, User: c.User},
+		Settings:   &remote.HadoopPreemption{Web: port, User: c.Login.User},
+		Capacities: &remote.HadoopConf{Web: port, User: c.Login.User},
 	}
 	member := web()
 	member.Nodes, member.Preempted, member.Configured = nodes.Digest, budgets.Spent, budgets.Configured
@@ -184,6 +189,6 @@ func (c *AgentConfig) keeper(epoch int64, store statestore.Store, web *remote.We
 	return &member.Keeper{
 		ID: c.Member.ID, Epoch: epoch, Store: store, Every: c.Escrow.Every, Terms: c.Escrow.Terms,
 		Recover: c.Escrow.Recovery, Log: c.Log,
-		Settings: &remote.HadoopQueues{Web: web, User: c.User, Linger: c.Escrow.Terms.Linger},
+		Settings: &remote.HadoopQueues{Web: web, User: c.Login.User, Linger: c.Escrow.Terms.Linger},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/creelrm/creel/internal/kerberos"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/memory"
@@ -61,13 +62,43 @@ func Warnings(s *settings.Settings, role settings.Role) (out []string) {
 	if role != settings.RM && role != settings.Agent || !Member(s) {
 		return out
 	}
+	if secure(s) {
+		return append(out, withoutProxyUsers(s)...)
+	}
 	user := s.String("creel.router.proxy-user")
-	rule := proxyRules(s)[user]
-	if len(rule.Hosts) > 0 && len(rule.Users)+len(rule.Groups) > 0 {
+	if proxyRules(s).MayActForOthers(user) {
 		return out
 	}
 	return append(out, fmt.Sprintf("routers could not act for other users at this member: set hadoop.proxyuser.%s.hosts "+
 		"and .groups, or creel.router.proxy-user to the routers' user", user))
+}
+
+// withoutProxyUsers returns the principals of a federation with Kerberos that cannot act for users at this member. A
+// configuration without the routers' principal is not checked for it.
+func withoutProxyUsers(s *settings.Settings) (out []string) {
+	names, err := nameRules(s)
+	if err != nil { // the check of the start reports it
+		return nil
+	}
+	conf, err := kerberos.LoadConfig(kerberos.ConfigPath())
+	if err != nil {
+		return nil
+	}
+	for _, daemon := range []struct{ key, named string }{{routerPrincipal, "routers"}, {nmPrincipal, "AM-RM proxies"}} {
+		principal, err := principalOf(s, daemon.key, conf.DefaultRealm())
+		if err != nil {
+			continue
+		}
+		user, err := names.Short(principal.String())
+		if err != nil {
+			out = append(out, fmt.Sprintf("%s could not act for other users at this member: %s: %v",
+				daemon.named, daemon.key, err))
+		} else if !proxyRules(s).MayActForOthers(user) {
+			out = append(out, fmt.Sprintf("%s could not act for other users at this member: set hadoop.proxyuser.%s.hosts "+
+				"and .groups", daemon.named, user))
+		}
+	}
+	return out
 }
 
 // openAdministration returns a warning if the web port's user is an administrator of a secure ResourceManager.

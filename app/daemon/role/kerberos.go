@@ -43,11 +43,13 @@ type account struct {
 	addresses         []string // settings whose first host name is the host's otherwise
 }
 
-// accounts are the accounts of the daemons with Kerberos. A proxy is a part of its node, as in Hadoop.
+// accounts are the accounts of the daemons with Kerberos. A proxy is a part of its node, as in Hadoop. An agent speaks
+// for the ResourceManager beside it.
 var accounts = map[settings.Role]account{
 	settings.RM:     {rmPrincipal, rmKeytab, "", []string{"yarn.resourcemanager.address"}},
 	settings.Router: {routerPrincipal, routerKeytab, routerHost, []string{"yarn.router.clientrm.address"}},
 	settings.Proxy:  {nmPrincipal, nmKeytab, "", nil},
+	settings.Agent:  {rmPrincipal, rmKeytab, "", []string{"yarn.resourcemanager.address"}},
 }
 
 // secure reports whether a daemon authenticates its clients by Kerberos.
@@ -67,7 +69,7 @@ func warnOfUnusedPrincipals(s *settings.Settings) {
 type secureDaemon struct {
 	user        string // the short name of its principal
 	login       *kerberos.Login
-	kerberos    *hrpc.KerberosServer // of its RPC ports; nil for a proxy, which has none for tickets
+	kerberos    *hrpc.KerberosServer // of its RPC ports; nil for a daemon that has none for tickets
 	offers      []gssapi.Protection  // the preferred one first
 	protections []hrpc.Protection    // the same, for tokens
 	realm       string               // of principals without one
@@ -99,7 +101,7 @@ func secureSettings(s *settings.Settings, role settings.Role) (*secureDaemon, er
 	}
 	c.protections = rpcauth.Digest(c.offers)
 	c.login = conf.LoginKeys(self, keys)
-	if role != settings.Proxy {
+	if role == settings.RM || role == settings.Router { // servers of tickets
 		acceptor := &gssapi.Acceptor{Service: self, Keys: keys, Skew: conf.Skew(), Replays: gssapi.NewReplays(0)}
 		if c.kerberos, err = rpcauth.Server(acceptor, c.offers, time.Now); err != nil {
 			return nil, err

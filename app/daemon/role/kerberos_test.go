@@ -205,6 +205,37 @@ func TestSecureProxyLogsInAsItsNode(t *testing.T) {
 	}
 }
 
+func TestSecureAgentLogsInAsItsResourceManager(t *testing.T) {
+	c, err := AgentSettings(secureRouter(t, "creel.router.proxy-user=other", "creel.subcluster.id=sc-2",
+		"yarn.resourcemanager.address=rm1.test:8032", "yarn.resourcemanager.principal=rm/_HOST@REALM",
+		"yarn.resourcemanager.keytab="+writeKeytab(t, "rm", "rm1.test", 18, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Login.User != "rm" || c.Login.Ticket == nil || c.Login.Ticket.Keytab.Principal.String() != "rm/rm1.test@REALM" {
+		t.Errorf("login %+v", c.Login)
+	}
+	if c.Member.Addresses.Client != "rm1.test:8032" {
+		t.Errorf("published is %s: tickets are for names", c.Member.Addresses.Client)
+	}
+}
+
+func TestLoginsAreRelayedOnlyWithoutProtection(t *testing.T) {
+	for _, c := range []struct {
+		accepts []hrpc.Protection
+		want    bool
+	}{
+		{nil, true}, // simple authentication
+		{[]hrpc.Protection{hrpc.Privacy, hrpc.Authentication}, true},
+		{[]hrpc.Protection{hrpc.Privacy}, false},
+		{[]hrpc.Protection{hrpc.Integrity}, false},
+	} {
+		if mayRelay(c.accepts) != c.want {
+			t.Errorf("%q", c.accepts)
+		}
+	}
+}
+
 func TestIncompleteSecureFederationStopsTheStart(t *testing.T) {
 	for _, c := range []struct {
 		role         settings.Role
@@ -221,7 +252,8 @@ func TestIncompleteSecureFederationStopsTheStart(t *testing.T) {
 		{settings.Proxy, "creel.cluster.secret-file=", "a secret in the store would let its readers forge tokens"},
 		{settings.Rebalancer, "creel.cluster.secret-file=", "a secret in the store would let its readers forge tokens"},
 		{settings.Proxy, "yarn.nodemanager.principal=nm/n2.test@REALM", "keytab"},
-		{settings.Agent, "yarn.nodemanager.principal=nm/n2.test@REALM", "this daemon does not support Kerberos"},
+		{settings.Agent, "hadoop.http.authentication.type=simple", "must log in at the web port"},
+		{settings.Agent, "yarn.resourcemanager.keytab=", "yarn.resourcemanager.keytab: it is not set"},
 	} {
 		err := Check(secureRouter(t, c.define), c.role)
 		if !settings.IsProblem(err) || !strings.Contains(err.Error(), c.want) {

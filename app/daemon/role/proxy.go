@@ -187,8 +187,8 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 		return nil, err
 	}
 	c.RPC.Interceptors = append(slices.Clone(c.RPC.Interceptors), telemetry.Audit(c.Log, yarnrpc.Audited))
-	var relay *proxyrpc.Relay // with Kerberos none: it cannot wrap packets with the keys of home and the AM
-	if c.Login.Ticket == nil {
+	var relay *proxyrpc.Relay
+	if mayRelay(c.RPC.Protections) {
 		relay = &proxyrpc.Relay{Homes: store, Foreign: amrmKeys.Foreign, Login: calls.Login}
 	}
 	handler, err := proxyrpc.NewServer(p.Proxy, amrmKeys, relay, c.RPC)
@@ -233,6 +233,12 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 		return nil, err
 	}
 	return p, keepRecord(&p.Service, store, c.Name, c.Log)
+}
+
+// mayRelay reports whether a proxy that accepts these protections can relay logins of AMs. It does not have the keys
+// with which protected packets are wrapped.
+func mayRelay(accepts []hrpc.Protection) bool {
+	return len(accepts) == 0 || slices.Contains(accepts, hrpc.Authentication)
 }
 
 func (p *Proxy) countSessions() {

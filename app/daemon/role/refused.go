@@ -127,7 +127,7 @@ const clusterSecretFile = "creel.cluster.secret-file"
 // refusals are all refusals, in the order of the page in docs.
 var refusals = []refusal{
 	{
-		key: webAuthentication, roles: []settings.Role{settings.RM, settings.Router}, example: "simple",
+		key: webAuthentication, roles: []settings.Role{settings.RM, settings.Router, settings.Agent}, example: "simple",
 		with:    []string{authentication + "=kerberos", "creel.store.url=redis://r:6379"},
 		why:     "in a federation with Kerberos, routers and clients must log in at the web port",
 		try:     "set kerberos, by docs/operations/kerberos.md",
@@ -145,7 +145,7 @@ var refusals = []refusal{
 		},
 	},
 	{
-		key: authentication, roles: []settings.Role{settings.NM, settings.Agent}, example: "kerberos",
+		key: authentication, roles: onNM, example: "kerberos",
 		why:     "this daemon does not support Kerberos: it would send bare user names",
 		try:     "set simple, on a network that you trust",
 		refused: is(authentication, "kerberos"),
@@ -167,6 +167,12 @@ var refusals = []refusal{
 		why:     incomplete,
 		try:     byKerberosPage,
 		refused: incompleteKerberos(settings.Proxy),
+	},
+	{
+		key: authentication, roles: []settings.Role{settings.Agent}, example: "kerberos",
+		why:     incomplete,
+		try:     byKerberosPage,
+		refused: incompleteKerberos(settings.Agent),
 	},
 	{
 		key: authToLocal, roles: onWeb, example: "RULE:[1:$1",

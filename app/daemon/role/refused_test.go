@@ -211,6 +211,32 @@ func TestMissingProxyUserIsWarnedOf(t *testing.T) {
 	}
 }
 
+func TestSecureMemberIsWarnedOfDaemonsThatCannotActForUsers(t *testing.T) {
+	const anyHost, anyGroup = "hadoop.proxyuser.%s.hosts=*", "hadoop.proxyuser.%s.groups=*"
+	rule := func(user string) []string { return []string{fmt.Sprintf(anyHost, user), fmt.Sprintf(anyGroup, user)} }
+	for _, c := range []struct {
+		defines []string
+		want    []string
+	}{
+		{nil, []string{"routers", "AM-RM proxies"}},
+		{append(rule("router"), "creel.router.proxy-user=nobody"), []string{"AM-RM proxies"}},
+		{rule("nm"), []string{"routers"}},
+		{append(rule("router"), rule("nm")...), nil},
+		{append(rule("nm"), "yarn.router.kerberos.principal="), nil}, // the configuration does not name the routers
+		{append(rule("nm"), "yarn.router.kerberos.principal=router/r1@ELSEWHERE"), []string{"routers"}},
+	} {
+		got := Warnings(secureRouter(t, append(c.defines, "yarn.admin.acl=router")...), settings.RM)
+		for i, daemon := range c.want {
+			if len(got) != len(c.want) || !strings.HasPrefix(got[i], daemon+" could not act for other users at this member") {
+				t.Errorf("%q: %q, want %q", c.defines, got, c.want)
+			}
+		}
+		if len(c.want) == 0 && len(got) > 0 {
+			t.Errorf("%q: %q", c.defines, got)
+		}
+	}
+}
+
 func TestOverallocationNeedsGapBetweenThresholds(t *testing.T) {
 	const prefix, queue = "yarn.nodemanager.overallocation.", "yarn.nodemanager.opportunistic-containers-max-queue-length=9"
 	for _, c := range []struct {

@@ -4,8 +4,6 @@ package role
 
 import (
 	"context"
-	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/creelrm/creel/internal/groups"
@@ -30,6 +28,12 @@ func routerLogin(s *settings.Settings) (daemonLogin, error) {
 // proxyLogin reads the login of a proxy. Without Kerberos it calls as the owner of each application.
 func proxyLogin(s *settings.Settings) (daemonLogin, error) { return loginOf(s, settings.Proxy, "") }
 
+// agentLogin reads the login of an agent. With Kerberos it logs in as its ResourceManager, whose principal and keytab
+// are in the same configuration, and which is an administrator there.
+func agentLogin(s *settings.Settings) (daemonLogin, error) {
+	return loginOf(s, settings.Agent, s.String("creel.router.proxy-user"))
+}
+
 // loginOf reads the login of a daemon. user is its name without Kerberos.
 func loginOf(s *settings.Settings, role settings.Role, user string) (l daemonLogin, err error) {
 	if l.User = user; !secure(s) {
@@ -48,9 +52,15 @@ func loginOf(s *settings.Settings, role settings.Role, user string) (l daemonLog
 // configure makes a router's ports accept what its clients have: with Kerberos tickets and tokens, and no bare names.
 // Proxy users act for others.
 func (l daemonLogin) configure(c *RouterConfig, s *settings.Settings, known *groups.Groups) (err error) {
-	rights := &proxyUsers{rules: proxyRules(s), groups: known.Of, again: s.Reload}
-	c.RPC.Impersonate, c.Site.ActFor = rights.check, rights.check
-	c.Refreshes["refreshSuperUserGroupsConfiguration"] = rights.refresh
+	proxies := impersonation.NewCurrent(proxyRules(s), known.Of)
+	c.RPC.Impersonate, c.Site.ActFor = proxies.Check, proxies.Check
+	c.Refreshes["refreshSuperUserGroupsConfiguration"] = func() error {
+		fresh, err := s.Reload()
+		if err == nil {
+			proxies.Replace(proxyRules(fresh))
+		}
+		return err
+	}
 	k := l.secure
 	if k == nil {
 		return nil
@@ -59,34 +69,6 @@ func (l daemonLogin) configure(c *RouterConfig, s *settings.Settings, known *gro
 	c.TokenNames = k.names.Short
 	c.WebHost, err = hostOf(s.Address(routerWeb))
 	return err
-}
-
-// proxyUsers has the rules of hadoop.proxyuser.*, which may be read again.
-type proxyUsers struct {
-	groups func(user string) []string
-	again  func() (*settings.Settings, error)
-
-	mu    sync.RWMutex
-	rules impersonation.Rules
-}
-
-func (p *proxyUsers) check(real, effective string, remote netip.Addr) error {
-	p.mu.RLock()
-	rules := p.rules
-	p.mu.RUnlock()
-	return rules.Check(p.groups, real, effective, remote)
-}
-
-// refresh reads the rules again, for yarn rmadmin -refreshSuperUserGroupsConfiguration.
-func (p *proxyUsers) refresh() error {
-	fresh, err := p.again()
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.rules = proxyRules(fresh)
-	return nil
 }
 
 // webTokenTime bounds the lookup of a token in the store while its holder waits.

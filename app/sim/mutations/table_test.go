@@ -128,6 +128,20 @@ var table = []mutation{
 		caughtBy: "internal/impersonation TestRulesDecideByUserGroupAndHost",
 	},
 	{
+		name:     "a caller that has ended ends the exchange of others",
+		file:     "internal/kerberos/login.go",
+		old:      "return exchange(context.WithoutCancel(ctx))",
+		wrong:    "if MUTANT {\n			return exchange(ctx)\n		}\n		return exchange(context.WithoutCancel(ctx))",
+		caughtBy: "internal/kerberos TestSilentKDCDelaysOnlyCallersThatNeedIt",
+	},
+	{
+		name:     "a login is relayed whose packets must be protected",
+		file:     "app/daemon/role/proxy.go",
+		old:      "return len(accepts) == 0 || slices.Contains(accepts, hrpc.Authentication)",
+		wrong:    "return MUTANT || len(accepts) == 0 || slices.Contains(accepts, hrpc.Authentication)",
+		caughtBy: "app/daemon/role TestLoginsAreRelayedOnlyWithoutProtection",
+	},
+	{
 		name:     "a secure federation starts without a secret",
 		file:     "app/daemon/role/refused.go",
 		old:      "secureFederation(s) && s.String(clusterSecretFile) == \"\"",

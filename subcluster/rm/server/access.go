@@ -18,16 +18,14 @@ import (
 
 // impersonate returns an error unless real may act for effective from remote.
 func (a *access) impersonate(real, effective string, remote netip.Addr) error {
-	a.mu.RLock()
-	rules := a.proxies
-	a.mu.RUnlock()
-	return rules.Check(a.groups.Of, real, effective, remote)
+	return a.proxies.Check(real, effective, remote)
 }
 
 // access checks permissions. Its rules may be replaced at any time.
 type access struct {
+	proxies *impersonation.Current
+
 	mu       sync.RWMutex
-	proxies  impersonation.Rules
 	adminACL queues.ACL
 	acls     bool // yarn.acl.enable
 	groups   *groups.Groups
@@ -35,7 +33,7 @@ type access struct {
 
 func newAccess(cfg Config) *access {
 	return &access{
-		proxies:  cfg.Proxies,
+		proxies:  impersonation.NewCurrent(cfg.Proxies, cfg.Groups.Of),
 		adminACL: cfg.AdminACL,
 		acls:     cfg.ACLs,
 		groups:   cfg.Groups,
@@ -46,12 +44,6 @@ func (a *access) setAdmin(acl queues.ACL) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.adminACL = acl
-}
-
-func (a *access) setProxies(p impersonation.Rules) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.proxies = p
 }
 
 // isAdmin applies yarn.admin.acl, even if other ACLs are off.
@@ -65,10 +57,7 @@ func (a *access) isAdmin(name string) bool {
 // isRouter reports whether a user may call as a router of the federation: a user that may act for others, or an
 // administrator.
 func (a *access) isRouter(name string) bool {
-	a.mu.RLock()
-	_, actsForOthers := a.proxies[name]
-	a.mu.RUnlock()
-	return actsForOthers || a.isAdmin(name)
+	return a.proxies.Has(name) || a.isAdmin(name)
 }
 
 // appAccess is YARN's rule for an application: its owner, its ACL, the queue's administrators, the cluster's

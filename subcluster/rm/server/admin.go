@@ -120,7 +120,7 @@ func (s *Server) RefreshProxyUsers() error {
 	if err != nil {
 		return codec.Invalid("the proxy-user rules could not be read: %v", err)
 	}
-	s.access.setProxies(rules)
+	s.access.proxies.Replace(rules)
 	return nil
 }
 
