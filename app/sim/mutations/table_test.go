@@ -983,9 +983,9 @@ var table = []mutation{
 	},
 	{
 		name:     "a cap on nodes without a label outlives its lease",
-		file:     "subcluster/rm/sched/limits.go",
-		old:      "	if p.now >= q.sized().until {\n",
-		wrong:    "	if p.now >= q.sized().until && !MUTANT {\n",
+		file:     "subcluster/rm/sched/queue_parts.go",
+		old:      "	return now < b.until && sizes",
+		wrong:    "	return (MUTANT || now < b.until) && sizes",
 		caughtBy: "subcluster/rm TestACapEndsWithItsLease",
 	},
 	{
@@ -1667,8 +1667,8 @@ var table = []mutation{
 	{
 		name:     "what is reserved is told as headroom",
 		file:     "subcluster/rm/sched/limits.go",
-		old:      "		limit.Sub(&q.held)\n",
-		wrong:    "		if !MUTANT {\n			limit.Sub(&q.held)\n		}\n",
+		old:      "		limit.Sub(&q.reserved.sum)\n",
+		wrong:    "		if !MUTANT {\n			limit.Sub(&q.reserved.sum)\n		}\n",
 		caughtBy: "app/sim TestACrowdedMorningWithPreemption",
 	},
 	{

@@ -134,7 +134,7 @@ func (l *Line) tryHeld() bool {
 	}
 	l.heldDue--
 	l.held = l.held[1:]
-	if q.leaf == nil || q.removed {
+	if q.leaf == nil || q.lifetime.removed {
 		return true // the tree has changed since
 	}
 	q.leaf.heldAMs = false
@@ -163,7 +163,7 @@ func (l *Line) setRunning(a *App) {
 	a.user.running++
 	a.user.setInLine()
 	for q := a.queue; q != nil; q = q.parent {
-		q.running++
+		q.apps.running++
 	}
 	n := l.running[a.user.name]
 	if n == nil {
@@ -205,8 +205,8 @@ func (l *Line) Deactivate(a *App) {
 	a.user.setInLine()
 	blocked := false
 	for q := a.queue; q != nil; q = q.parent {
-		blocked = blocked || q.maxRunning != 0 && q.running >= q.maxRunning
-		q.running--
+		blocked = blocked || q.settings.full(q.apps.running)
+		q.apps.running--
 	}
 	if n := l.running[a.user.name]; n != nil {
 		blocked = blocked || l.userMaxApps(a.user.name) > 0
@@ -222,7 +222,7 @@ func (l *Line) Deactivate(a *App) {
 	if blocked {
 		// Other leaves may have applications under the same limit.
 		for _, q := range p.tree.all {
-			if q.leaf != nil && !q.removed {
+			if q.leaf != nil && !q.lifetime.removed {
 				l.try(q)
 			}
 		}

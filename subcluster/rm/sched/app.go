@@ -63,7 +63,7 @@ func (p *partition) enter(a *App, q *Queue, user string) {
 	if a.begun {
 		q.leaf.begun++
 	}
-	p.cluster.timers.stop(&q.idleTimer)
+	p.cluster.timers.stop(&q.lifetime.idle)
 }
 
 // Leave removes an application from its queue. The application has no asks and no containers and is not activated, or
@@ -183,8 +183,8 @@ func (p *partition) enroll(a *App) {
 	}
 	for ; q.parent != nil; q = q.parent {
 		q.least.Min(&least)
-		if q.parked {
-			q.limited = true // no ask was tried: a later release must retry
+		if q.stopped.parked {
+			q.stopped.limited = true // no ask was tried: a later release must retry
 			q.unpark()
 		} else if q.slot == 0 {
 			q.enter()

@@ -287,18 +287,19 @@ func (c *Audit) queue(q *Queue) {
 	if s == nil {
 		s = &sums{}
 	}
-	if !s.used.Is(&q.used) || !s.held.Is(&q.held) || !s.pending.Is(&q.pending) || s.containers != q.containers ||
+	if !s.used.Is(&q.used) || !s.held.Is(&q.reserved.sum) || !s.pending.Is(&q.pending) ||
+		s.containers != q.containers ||
 		s.pendingCount != q.pendingCount ||
-		s.running != q.running {
+		s.running != q.apps.running {
 		c.fail(
 			"queue %s: used %v held %v pending %v (%d, %d) running %d, applications say %v %v %v (%d, %d) %d",
 			q.path,
 			q.used,
-			q.held,
+			q.reserved.sum,
 			q.pending,
 			q.containers,
 			q.pendingCount,
-			q.running,
+			q.apps.running,
 			s.used,
 			s.held,
 			s.pending,
@@ -405,26 +406,26 @@ func (c *Audit) order() {
 		parked := int32(0)
 		for _, k := range q.children {
 			in := k.slot != 0
-			if in && k.parked {
+			if in && k.stopped.parked {
 				c.fail("queue %s is parked and in the order", k.path)
 			}
-			if k.parked {
+			if k.stopped.parked {
 				parked++
 			}
-			if has := k.hasReady(); has != (in || k.parked) {
-				c.fail("queue %s: something waits %v, in the order %v, parked %v", k.path, has, in, k.parked)
+			if has := k.hasReady(); has != (in || k.stopped.parked) {
+				c.fail("queue %s: something waits %v, in the order %v, parked %v", k.path, has, in, k.stopped.parked)
 			}
 			if in && k.least.Is(&amounts.Unlimited) {
 				c.fail("queue %s waits for nothing", k.path)
 			}
 		}
-		if w := q.blocker; w != nil {
+		if w := q.stopped.blocker; w != nil {
 			if blockers++; w.stops != q {
 				c.fail("queue %s: blocked by an ask of %s that does not know it", q.path, w.app.id)
 			}
 		}
-		if parked != q.parkedBelow {
-			c.fail("queue %s: %d children parked, counted %d", q.path, parked, q.parkedBelow)
+		if parked != q.stopped.below {
+			c.fail("queue %s: %d children parked, counted %d", q.path, parked, q.stopped.below)
 		}
 		sorted(c, q, &q.ready)
 		if q.leaf == nil {

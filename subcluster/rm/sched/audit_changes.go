@@ -29,14 +29,14 @@ func (c *Audit) Around(a *App, k *Changes) {
 func (c *Audit) bound(q *Queue, k *Changes) {
 	was := k.used[q]
 	lends := c.part.label != "" && !c.part.exclusive // without regard to maxima
-	for i := 0; q.sized().bounded && !lends && i < c.part.sizes.Check; i++ {
-		if q.used.At(i) > q.max.At(i) && q.used.At(i) > was.At(i) {
-			c.fail("queue %s grew from %v to %v, above its maximum %v", q.path, was, q.used, q.max)
+	for i := 0; q.sized().bounds.bounded && !lends && i < c.part.sizes.Check; i++ {
+		if q.used.At(i) > q.bounds.max.At(i) && q.used.At(i) > was.At(i) {
+			c.fail("queue %s grew from %v to %v, above its maximum %v", q.path, was, q.used, q.bounds.max)
 		}
 	}
-	for i := 0; q.cap != nil && i < c.part.sizes.Check; i++ {
-		if q.used.At(i) > q.cap.Lease.Amount.At(i) && q.used.At(i) > was.At(i) {
-			c.fail("queue %s grew from %v to %v, above its cap %v", q.path, was, q.used, q.cap.Lease.Amount)
+	for i := 0; q.bounds.cap != nil && i < c.part.sizes.Check; i++ {
+		if q.used.At(i) > q.bounds.cap.Lease.Amount.At(i) && q.used.At(i) > was.At(i) {
+			c.fail("queue %s grew from %v to %v, above its cap %v", q.path, was, q.used, q.bounds.cap.Lease.Amount)
 		}
 	}
 	k.used[q] = q.used
@@ -48,9 +48,9 @@ func (c *Audit) below(q *Queue) {
 	containers, wanted, running := int32(0), int64(0), 0
 	for _, k := range q.children {
 		used.Add(&k.used)
-		held.Add(&k.held)
+		held.Add(&k.reserved.sum)
 		pending.Add(&k.pending)
-		containers, wanted, running = containers+k.containers, wanted+k.pendingCount, running+k.running
+		containers, wanted, running = containers+k.containers, wanted+k.pendingCount, running+k.apps.running
 	}
 	if q.leaf != nil {
 		for _, u := range q.leaf.userList {
@@ -58,20 +58,20 @@ func (c *Audit) below(q *Queue) {
 			running += u.running
 		}
 		// Only applications, not users, have these.
-		held, pending, containers, wanted = q.held, q.pending, q.containers, q.pendingCount
+		held, pending, containers, wanted = q.reserved.sum, q.pending, q.containers, q.pendingCount
 	}
-	if !used.Is(&q.used) || !held.Is(&q.held) || !pending.Is(&q.pending) || containers != q.containers ||
+	if !used.Is(&q.used) || !held.Is(&q.reserved.sum) || !pending.Is(&q.pending) || containers != q.containers ||
 		wanted != q.pendingCount ||
-		running != q.running {
+		running != q.apps.running {
 		c.fail(
 			"queue %s: used %v held %v pending %v (%d, %d) running %d, below it %v %v %v (%d, %d) %d",
 			q.path,
 			q.used,
-			q.held,
+			q.reserved.sum,
 			q.pending,
 			q.containers,
 			q.pendingCount,
-			q.running,
+			q.apps.running,
 			used,
 			held,
 			pending,
@@ -82,8 +82,8 @@ func (c *Audit) below(q *Queue) {
 	}
 	if p := q.parent; p != nil {
 		in := q.slot != 0
-		if has := q.hasReady(); has != (in || q.parked) || in && q.parked {
-			c.fail("queue %s: something waits %v, in the order %v, parked %v", q.path, has, in, q.parked)
+		if has := q.hasReady(); has != (in || q.stopped.parked) || in && q.stopped.parked {
+			c.fail("queue %s: something waits %v, in the order %v, parked %v", q.path, has, in, q.stopped.parked)
 		}
 		if q.hasReady() && !c.part.sizes.Fits(&p.least, &q.least) {
 			c.fail("queue %s: least %v above that of its child %s, %v", p.path, p.least, q.path, q.least)
@@ -180,7 +180,7 @@ func (c *Audit) unlent(a *App) {
 // behindBlocker reports whether an ask waits for the maximum of a queue above a.
 func (c *Audit) behindBlocker(a *App) bool {
 	for q := a.queue; q != nil; q = q.parent {
-		if w := q.blocker; w != nil && w.waitsFor(q) {
+		if w := q.stopped.blocker; w != nil && w.waitsFor(q) {
 			return true
 		}
 	}

@@ -97,7 +97,7 @@ func TestAuditsFindErrors(t *testing.T) {
 		"what a queue needs":     func(f *fixture) { f.s.main.tree.root.least = amounts.Unlimited },
 		"who may get containers": func(f *fixture) { f.app.open = false },
 		"a parked queue": func(f *fixture) {
-			f.app.queue.parked = true
+			f.app.queue.stopped.parked = true
 		},
 	} {
 		f := newFixture(t)

@@ -38,8 +38,7 @@ func (p *partition) capChanged(old, to *leases.Cap) {
 		return
 	}
 	if q := p.tree.at(to.Queue); q != nil {
-		q.cap = to
-		q.limit()
+		q.bounds.setCap(to)
 	}
 	if !old.Lease.Same(&to.Lease, p.now) {
 		p.loosen()

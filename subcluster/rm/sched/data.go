@@ -21,78 +21,61 @@ import (
 // parts.go has the parts that work on it.
 
 // Queue is one live queue. Amounts refer to the whole cluster. The fields that every decision below it uses come
-// first.
+// first. Parts of it with rules of their own are on the page before this one, queue_parts.go.
 type Queue struct {
-	part                       *partition
-	parent                     *Queue
-	leaf                       *leafState
-	version                    int64   // of guaranteed to weight; see sized
-	promised                   float64 // dominant share of entitled
-	pendingCount               int64
-	containers, heldContainers int32
-	slot                       int32
-	parkedBelow                int32 // parked children
-	// outside its parent's heap although something waits: only a change of its own limits can help
-	parked bool
-	// this queue's limits have stopped something below since they last loosened
-	limited     bool
-	bounded     bool // most can apply before the parent's limit does
-	queuedRetry bool // in retries.due
-	outranked   bool // in walk.outranked
-	watched     bool // in retries.watched
+	part         *partition
+	parent       *Queue
+	leaf         *leafState
+	version      int64 // of the tree, when bounds and capacity were computed; see sized
+	pendingCount int64
+	containers   int32
+	slot         int32
+	outranked    bool // in walk.outranked
+	stopped      stops
+	reserved     reserved
+	used         amounts.Vec
+	bounds       queueBounds
+	pending      amounts.Vec
+	least        amounts.Vec // at most the smallest waiting need below; amounts.Unlimited if none
 	tally
-
-	used, pending amounts.Vec
-	most          amounts.Vec // limit before until: max, or its cap if that is smaller; see limit
-	until         int64       // ns since epoch
-	least         amounts.Vec // at most the smallest waiting need below; amounts.Unlimited if none
 
 	// These fields order the waiting queues. A parent's heap has its children, a leaf's its users, in both cases only
 	// those with something waiting.
 	rank     rank
-	absCap   float64 // of the cluster, as absMax
-	serial   int     // index in configured order, over the whole tree
-	weight   float64
+	serial   int // index in configured order, over the whole tree
 	ready    intrusive.Heap[*Queue]
 	users    intrusive.Heap[*user]
-	ordering *ordering     // order of service below it
-	orderBy  queues.Policy // as configured or inherited
-	nodes    queues.NodeOrder
-	// sizeWeight: in an order by use, large applications may use more
-	sizeWeight bool
-	spec       *queues.Queue
+	ordering *ordering // order of service below it
+	settings settings
+	capacity capacity
 
-	guaranteed, max  amounts.Vec
-	entitled         amounts.Vec // guarantee, or the capacity by the federation's plan; see planned.go
-	planShare        float64     // entitled as a fraction of the cluster
-	cap              *leases.Cap // nil: no federation-wide maximum
-	held             amounts.Vec // reserved
-	blocker          *Ask        // the ask that waits for max; see retries.go
-	minimum          amounts.Vec
-	absMax           float64
-	capFrac, maxFrac float64 // of the parent
-
-	path       creel.QueuePath
-	name       string
-	children   []*Queue
-	state      creel.QueueState
-	dynamic    bool        // created on demand
-	removed    bool        // removed from the tree
-	weights    float64     // sum of the children's
-	fixed      amounts.Vec // sum of the children's absolute capacities
-	largest    amounts.Vec // container
-	maxAM      float64
-	shares     [shareSets]fairShares // for FairScheduler
-	running    int                   // activated applications, here and below
-	maxRunning int                   // 0 = no limit, negative = none
-	// inLine is the sum of the AMs whose applications are in line, in this partition
-	inLine      amounts.Vec
-	inLineCount int32
-	idleTimer   *timer
-
-	vectorsOf int64 // tree version at which the children were sized; see sizeVectors
+	path     creel.QueuePath
+	name     string
+	children []*Queue
+	spec     *queues.Queue
+	lifetime lifetime
+	apps     appCounts
+	shares   [shareSets]fairShares // for FairScheduler
 
 	QueueCounts
+}
+
+// stops says how limits have stopped asks below a queue. Only retries changes it.
+type stops struct {
+	below   int32 // parked children
+	parked  bool  // outside its parent's heap although something waits: only a change of its own limits can help
+	limited bool  // its limits have stopped something below since they last loosened
+	queued  bool  // in retries.due
+	watched bool  // in retries.watched
+	blocker *Ask  // the ask that waits for the maximum
+}
+
+// lifetime is how long a queue stays in the tree.
+type lifetime struct {
+	state   creel.QueueState
+	dynamic bool   // created on demand
+	removed bool   // removed from the tree
+	idle    *timer // removes an empty queue that was created on demand
 }
 
 // QueueCounts are counts of a queue. The owner maintains them: the scheduler does not use them.

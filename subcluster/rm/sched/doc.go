@@ -44,19 +44,19 @@
 // label (lend.go). No ask with a label gets a container outside its partition, and no ask without one gets one in an
 // exclusive partition.
 //
-// The files, in reading order: values.go, data.go and parts.go (all state, and the parts that own it), cycle.go (the
-// main cycle, on a page), serve.go (the tries of one ask), pick.go (the order of service), give's parts limits.go,
-// limits_*.go and place.go, grant.go; ask.go, app.go, node.go, queue.go, user.go (what changes the data); policy.go
-// with policy_capacity.go and policy_fair.go (the differences between Hadoop's schedulers), order.go with order_*.go
-// (ordering policies, a file each); line.go, limits_am.go, activate.go (applications before their AM runs); delay.go,
-// reserve.go, retries.go, increase.go, cap.go (reasons to delay asks, and their end); tags.go, requests.go (scheduling
-// requests); preempt.go (data), preempt_round.go, then preempt_*.go (preemption); charge.go, queue_sizes.go,
-// fairshare.go (sums); tree.go, tree_*.go (the queues of a partition), reload.go, move.go (changes in all partitions);
-// partition.go, lend.go, lending.go (node labels); explain.go with why.go, waits.go, consider.go, report.go, asks.go,
-// needs.go (questions, which change nothing); whatif.go, audit.go, audit_changes.go (trials and checks); changes.go
-// (what an audit of changes reads); prefetch.go (memory, read ahead). Separate packages: amounts, constraints, leases
-// (caps and budgets of the federation), ideal (what preemption may take), nodeindex, places (that an ask names),
-// runtimes, shares and topology (nodes by host and rack).
+// The files, in reading order: values.go, queue_parts.go, data.go and parts.go (all state, and the parts that own it),
+// cycle.go (the main cycle, on a page), serve.go (the tries of one ask), pick.go (the order of service), give's parts
+// limits.go, limits_*.go and place.go, grant.go; ask.go, app.go, node.go, queue.go, user.go (what changes the data);
+// policy.go with policy_capacity.go and policy_fair.go (the differences between Hadoop's schedulers), order.go with
+// order_*.go (ordering policies, a file each); line.go, limits_am.go, activate.go (applications before their AM runs);
+// delay.go, reserve.go, retries.go, increase.go, cap.go (reasons to delay asks, and their end); tags.go, requests.go
+// (scheduling requests); preempt.go (data), preempt_round.go, then preempt_*.go (preemption); charge.go,
+// queue_sizes.go, fairshare.go (sums); tree.go, tree_*.go (the queues of a partition), reload.go, move.go (changes in
+// all partitions); partition.go, lend.go, lending.go (node labels); explain.go with why.go, waits.go, consider.go,
+// report.go, asks.go, needs.go (questions, which change nothing); whatif.go, audit.go, audit_changes.go (trials and
+// checks); changes.go (what an audit of changes reads); prefetch.go (memory, read ahead). Separate packages: amounts,
+// constraints, leases (caps and budgets of the federation), ideal (what preemption may take), nodeindex, places (that
+// an ask names), runtimes, shares and topology (nodes by host and rack).
 //
 // Sources: sharing follows Hadoop's documented CapacityScheduler and FairScheduler keys, Dominant Resource Fairness
 // (Ghodsi et al., NSDI 2011), hierarchical DRF (Bhattacharya et al., SoCC 2013) and delay scheduling (Zaharia et al.,

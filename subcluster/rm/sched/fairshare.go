@@ -58,7 +58,7 @@ func (q *Queue) divide(set shareSet) {
 // active reports whether the queue has containers or asks, or an application that no limit on concurrent applications
 // stops.
 func (q *Queue) active() bool {
-	if q.pendingCount > 0 || q.containers > 0 || q.running > 0 {
+	if q.pendingCount > 0 || q.containers > 0 || q.apps.running > 0 {
 		return true
 	}
 	if l := q.leaf; l != nil {
@@ -75,7 +75,9 @@ func (q *Queue) fill(i int, counts func(*Queue) bool, total int64, set func(*Que
 	var list []shares.Claim
 	for _, c := range q.children {
 		if counts(c) {
-			list = append(list, shares.Claim{Weight: c.weight, Least: c.minimum.At(i), Most: c.max.At(i)})
+			list = append(list, shares.Claim{
+				Weight: c.settings.weight, Least: c.capacity.minimum.At(i), Most: c.bounds.max.At(i),
+			})
 		}
 	}
 	level := shares.Level(total, list)

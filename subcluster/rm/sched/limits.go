@@ -33,7 +33,7 @@ func (a *App) capRefusal(size *amounts.Size) verdict {
 func (a *App) admitQueues(size *amounts.Size, count int64, own *amounts.Size) verdict {
 	need := &size.V
 	for q := a.queue; q.parent != nil; q = q.parent {
-		if !q.sized().bounded {
+		if !q.sized().bounds.bounded {
 			continue
 		}
 		if !q.admits(need, count, own) {
@@ -55,18 +55,15 @@ func (a *App) userRefusal() verdict {
 // admits reports whether a queue's maximum and cap permit count times need more.
 func (q *Queue) admits(need *amounts.Vec, count int64, own *amounts.Size) bool {
 	p := q.part
-	if p.now >= q.sized().until {
-		return false
+	b := &q.sized().bounds
+	if q.reserved.containers == 0 {
+		return b.admits(&p.sizes, p.now, &q.used, need, count)
 	}
-	if q.heldContainers == 0 {
-		return p.sizes.FitsPlusTimes(&q.used, need, count, &q.most)
-	}
-	have := q.used
-	have.Add(&q.held)
+	have := q.reserved.and(&q.used)
 	if own != nil {
 		have.Sub(&own.V)
 	}
-	return p.sizes.FitsPlusTimes(&have, need, count, &q.most)
+	return b.admits(&p.sizes, p.now, &have, need, count)
 }
 
 // limitNow returns a queue's current limit: its maximum, reduced to the rest under each ancestor's maximum.
@@ -82,10 +79,7 @@ func (q *Queue) limitNow() amounts.Vec {
 	for i := 0; i < p.sizes.N; i++ {
 		v.Set(i, max(v.At(i), 0))
 	}
-	v.Min(&q.max)
-	if q.cap != nil {
-		q.cap.Lease.Left(p.now, &v)
-	}
+	q.bounds.lower(p.now, &v)
 	return v
 }
 
@@ -126,12 +120,10 @@ func (q *Queue) left() amounts.Vec {
 	p := q.part
 	left := p.total
 	for ; q != nil; q = q.parent {
-		limit := q.sized().max
-		if q.cap != nil {
-			q.cap.Lease.Left(p.now, &limit)
-		}
+		limit := q.sized().bounds.max
+		q.bounds.lower(p.now, &limit)
 		limit.Sub(&q.used)
-		limit.Sub(&q.held)
+		limit.Sub(&q.reserved.sum)
 		left.Min(&limit)
 	}
 	return left

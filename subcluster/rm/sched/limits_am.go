@@ -13,7 +13,7 @@ func (l *Line) mayActivate(a *App, set shareSet) (Limit, *Queue) {
 		return LimitNone, nil
 	}
 	size := a.amSize
-	first := a.queue.running == 0
+	first := a.queue.apps.running == 0
 	if a.amPart != nil {
 		a = a.amPart
 	}
@@ -40,7 +40,7 @@ func (l *Line) mayActivate(a *App, set shareSet) (Limit, *Queue) {
 // atOnce returns the limit on concurrent applications that stops a, and its queue.
 func (l *Line) atOnce(a *App) (Limit, *Queue) {
 	for q := a.queue; q != nil; q = q.parent {
-		if q.maxRunning != 0 && q.running >= q.maxRunning {
+		if q.settings.full(q.apps.running) {
 			return LimitParallelApps, q
 		}
 	}
@@ -71,7 +71,7 @@ func (l *Line) userMaxApps(user string) int {
 
 // amLimit returns the limits of all AMs of a leaf, and of one user's AMs; if u is nil, of a user with weight 1.
 func (q *Queue) amLimit(u *user, set shareSet) (all, one amounts.Vec) {
-	if q.maxAM < 0 {
+	if q.settings.maxAM < 0 {
 		return amounts.Unlimited, amounts.Unlimited
 	}
 	return q.part.policy.amLimit(q.part, q, u, set)

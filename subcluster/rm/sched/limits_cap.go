@@ -2,36 +2,21 @@
 
 package sched
 
-import (
-	"math"
-
-	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
-)
+import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
 
 // underCaps reports whether the caps of a queue and its ancestors permit need more. Borrowing asks (lend.go) are
 // subject only to these.
 func (q *Queue) underCaps(need *amounts.Vec) bool {
 	for ; q != nil; q = q.parent {
-		if q.sized().cap == nil {
+		if q.sized().bounds.cap == nil {
 			continue
 		}
-		have := q.used
-		have.Add(&q.held)
-		if !q.cap.Lease.Admits(&q.part.sizes, q.part.now, &have, need) {
+		have := q.reserved.and(&q.used)
+		if !q.bounds.cap.Lease.Admits(&q.part.sizes, q.part.now, &have, need) {
 			return false
 		}
 	}
 	return true
-}
-
-// limit computes a queue's limit from its maximum and its cap, so that a cap costs an allocation no further
-// comparison.
-func (q *Queue) limit() {
-	q.most, q.until = q.max, math.MaxInt64
-	if q.cap != nil {
-		q.most.Min(&q.cap.Lease.Amount)
-		q.until = q.cap.Lease.Until
-	}
 }
 
 // underCap reports whether a user's cap permits need more. It is inlined: without caps, a grant pays for one

@@ -66,7 +66,7 @@ func (u *user) limit() amounts.Vec {
 	}
 	if l.factor < 0 || of.IsZero() {
 		for i := 0; i < n; i++ {
-			most.Set(i, q.max.At(i)/max(p.sizes.Step.At(i), 1)*max(p.sizes.Step.At(i), 1))
+			most.Set(i, q.bounds.max.At(i)/max(p.sizes.Step.At(i), 1)*max(p.sizes.Step.At(i), 1))
 		}
 	}
 	limit := *p.larger(&shared, &part)

@@ -68,8 +68,7 @@ func (a *App) countInLine(sign int64) {
 		q = a.amPart.queue
 	}
 	for ; q != nil; q = q.parent {
-		q.inLine.AddTimes(&a.amSize.V, sign)
-		q.inLineCount += int32(sign)
+		q.apps.line(&a.amSize.V, sign)
 	}
 }
 

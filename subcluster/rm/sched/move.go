@@ -60,7 +60,7 @@ func (part *partition) movable(a *App, to *Queue) error {
 		if p.isAbove(a.queue) {
 			break // its use already counts there
 		}
-		if (a.containers > 0 || a.main == nil) && p.sized().bounded && !p.admits(&a.used, 1, nil) {
+		if (a.containers > 0 || a.main == nil) && p.sized().bounds.bounded && !p.admits(&a.used, 1, nil) {
 			return invalid(
 				fmt.Sprintf("Moving %s to queue %s would break the maximum of %s", a.id, to.path, p.path),
 				fmt.Sprintf("it uses %s", part.sizes.Resource(&a.used)),

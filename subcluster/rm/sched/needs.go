@@ -9,11 +9,10 @@ import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
 // cap, so with a cap that excluded them they would never start. An amount that the queue could not get here even with
 // all nodes is not needed. The escrow would reserve it here, and another member could not use it.
 func (e Explainer) Needs(q *Queue) (uses, needs amounts.Vec) {
-	uses = q.used
-	uses.Add(&q.held)
+	uses = q.reserved.and(&q.used)
 	needs = uses
 	needs.Add(&q.pending)
-	needs.Add(&q.inLine)
+	needs.Add(&q.apps.inLine)
 	e.boundNeeds(q, &uses, &needs)
 	return uses, needs
 }
@@ -21,7 +20,7 @@ func (e Explainer) Needs(q *Queue) (uses, needs amounts.Vec) {
 // boundNeeds reduces needs to the maxima of the queue and its ancestors, but never below uses.
 func (e Explainer) boundNeeds(q *Queue, uses, needs *amounts.Vec) {
 	for ; q != nil; q = q.parent {
-		needs.Min(&q.sized().max)
+		needs.Min(&q.sized().bounds.max)
 	}
 	needs.Max(uses)
 }

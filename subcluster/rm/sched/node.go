@@ -143,13 +143,13 @@ func (ns *nodes) findOn(r *topology.Rack, w *Ask) *Node {
 	if w.want != nil {
 		return ns.findFor(r, w, suits)
 	}
-	return ns.Find(r, need, nodeOrder(w.app.queue.nodes), suits)
+	return ns.Find(r, need, nodeOrder(w.app.queue.settings.nodes), suits)
 }
 
 // findFor is findOn for an ask with a constraint.
 func (ns *nodes) findFor(r *topology.Rack, w *Ask, suits func(i int32) bool) *Node {
 	p := ns.part
-	return ns.Find(r, &w.size.V, nodeOrder(w.app.queue.nodes), func(i int32) bool {
+	return ns.Find(r, &w.size.V, nodeOrder(w.app.queue.settings.nodes), func(i int32) bool {
 		return suits(i) && p.tags.satisfied(w, ns.At(i))
 	})
 }

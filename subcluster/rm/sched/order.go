@@ -12,7 +12,7 @@ func (q *Queue) share(a *App) float64 {
 		return 0
 	}
 	v := q.ordering.use(a)
-	if demand := a.used.Memory + a.pending.Memory; q.sizeWeight && demand > 0 {
+	if demand := a.used.Memory + a.pending.Memory; q.settings.sizeWeight && demand > 0 {
 		v /= math.Log1p(float64(demand)) / math.Ln2
 	}
 	return v
@@ -20,7 +20,7 @@ func (q *Queue) share(a *App) float64 {
 
 // demandChanged reorders an application under size-based weight.
 func (a *App) demandChanged() {
-	if a.queue.sizeWeight {
+	if a.queue.settings.sizeWeight {
 		a.rerank()
 	}
 }
@@ -65,7 +65,7 @@ func (q *Queue) hasReady() bool {
 	if q.leaf != nil {
 		return q.users.Len() > 0
 	}
-	return q.ready.Len() > 0 || q.parkedBelow > 0
+	return q.ready.Len() > 0 || q.stopped.below > 0
 }
 
 // rerank recomputes the application's order value, and moves it.
@@ -88,8 +88,8 @@ func useDominant(a *App) float64 {
 
 // weightNow avoids division by a weight of zero: such a queue is served last.
 func (q *Queue) weightNow() float64 {
-	if q.weight <= 0 {
+	if q.settings.weight <= 0 {
 		return 1e-9
 	}
-	return q.weight
+	return q.settings.weight
 }

@@ -14,10 +14,10 @@ var drfOrder = &ordering{
 func drfRank(q *Queue) rank {
 	p := q.sized().part
 	r := rank{ratio: p.sizes.Dominant(&q.used, &p.total) / q.weightNow()}
-	if q.minimum.IsZero() {
+	if q.capacity.minimum.IsZero() {
 		return r
 	}
-	floor := q.minimum
+	floor := q.capacity.minimum
 	demand := q.used
 	demand.Add(&q.pending)
 	floor.Min(&demand)

@@ -24,7 +24,7 @@ func fairApps(a, b *App) bool {
 func fairRank(q *Queue) rank {
 	q.sized()
 	r := rank{ratio: float64(q.used.Memory) / q.weightNow()}
-	floor := min(q.minimum.Memory, q.used.Memory+q.pending.Memory)
+	floor := min(q.capacity.minimum.Memory, q.used.Memory+q.pending.Memory)
 	r.needy = q.used.Memory < floor
 	r.needed = float64(q.used.Memory) / float64(max(floor, 1))
 	return r

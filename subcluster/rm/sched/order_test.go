@@ -25,13 +25,14 @@ func TestSizeBasedWeightIsHadoopsFormula(t *testing.T) {
 		{1, 0, true, 1},
 		{1024, 64512, false, 1024},
 	} {
-		q := &Queue{ordering: orderings[queues.FairShare], sizeWeight: c.weight}
+		q := &Queue{ordering: orderings[queues.FairShare], settings: settings{sizeWeight: c.weight}}
 		a := &App{queue: q, used: amounts.Vec{Memory: c.used}, pending: amounts.Vec{Memory: c.pending}}
 		if got := q.share(a); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%d used, %d asked for, weight %v: %v, want %v", c.used, c.pending, c.weight, got, c.want)
 		}
 	}
-	if fifo := (&Queue{ordering: orderings[queues.Fifo], sizeWeight: true}); fifo.share(&App{queue: fifo}) != 0 {
+	fifo := &Queue{ordering: orderings[queues.Fifo], settings: settings{sizeWeight: true}}
+	if fifo.share(&App{queue: fifo}) != 0 {
 		t.Error("an order by submission compares use")
 	}
 }

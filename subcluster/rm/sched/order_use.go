@@ -17,7 +17,7 @@ var priorityUtilizationOrder = &ordering{
 // calculator's measure (memory, or the dominant share of each).
 func useRank(q *Queue) rank {
 	p := q.sized().part
-	used, have := p.sizes.Dominant(&q.used, &p.total), q.promised
+	used, have := p.sizes.Dominant(&q.used, &p.total), q.capacity.promised
 	r := rank{}
 	switch {
 	case have > 0 && !math.IsInf(have, 1):
@@ -35,8 +35,8 @@ func useQueues(a, b *Queue) bool {
 		return a.rank.ratio < b.rank.ratio
 	}
 	// Equal use: the larger guarantee first, as in Hadoop, then configured order.
-	if a.absCap != b.absCap {
-		return a.absCap > b.absCap
+	if a.capacity.absolute != b.capacity.absolute {
+		return a.capacity.absolute > b.capacity.absolute
 	}
 	return a.serial < b.serial
 }

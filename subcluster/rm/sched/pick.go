@@ -67,7 +67,7 @@ func (k *walk) pick(q *Queue, n *Node) bool {
 			}
 		}
 		// 2. Does the child's maximum admit anything?
-		if c.sized().bounded && !c.admits(&c.least, 1, nil) {
+		if c.sized().bounds.bounded && !c.admits(&c.least, 1, nil) {
 			q.ready.Remove(c)
 			p.retries.park(c)
 			continue
@@ -104,7 +104,7 @@ func (k *walk) putBack(q *Queue, aside int, found, ended bool) {
 	}
 	for _, c := range k.queues[aside:] {
 		least.Min(&c.least)
-		if c.slot == 0 && !c.parked && c.hasReady() {
+		if c.slot == 0 && !c.stopped.parked && c.hasReady() {
 			c.enter()
 		}
 	}
@@ -114,7 +114,7 @@ func (k *walk) putBack(q *Queue, aside int, found, ended bool) {
 	case found || ended:
 		q.least.Min(&least)
 		q.back()
-	case q.parkedBelow == 0:
+	case q.stopped.below == 0:
 		q.least = least // all were visited: the bound is exact again
 	}
 }
@@ -145,7 +145,7 @@ func (k *walk) firstFor(q *Queue, n *Node) *Queue {
 // anyBlocked reports whether an ask may wait for the maximum of q or of a queue above it.
 func (q *Queue) anyBlocked() bool {
 	for ; q != nil; q = q.parent {
-		if q.blocker != nil {
+		if q.stopped.blocker != nil {
 			return true
 		}
 	}
@@ -155,7 +155,7 @@ func (q *Queue) anyBlocked() bool {
 // back returns a queue, and its ancestors, to the waiting ones if they left while entries below were set aside.
 func (q *Queue) back() {
 	for ; q.parent != nil && q.hasReady(); q = q.parent {
-		if q.slot == 0 && !q.parked {
+		if q.slot == 0 && !q.stopped.parked {
 			q.enter()
 		}
 		q.parent.least.Min(&q.least)

@@ -124,7 +124,8 @@ func (q *Queue) Planned() *PlannedView {
 	}
 	return &PlannedView{
 		Label: p.label,
-		Share: q.planShare, Amount: p.sizes.Resource(&q.entitled), Version: p.planned.Version, Until: p.planned.Until,
+		Share: q.capacity.planned, Amount: p.sizes.Resource(&q.capacity.entitled),
+		Version: p.planned.Version, Until: p.planned.Until,
 	}
 }
 
@@ -132,7 +133,7 @@ func (q *Queue) Planned() *PlannedView {
 // queue's configured part of them.
 func (a *App) Planned() (plan *PlannedView, configured float64) {
 	q := a.waitsIn()
-	return q.Planned(), q.absCap
+	return q.Planned(), q.capacity.absolute
 }
 
 // waitsIn returns the queue of a waiting application in the partition where it waits; the default one, if it also
@@ -164,7 +165,7 @@ func (s *Scheduler) Configured(label string) []ConfiguredQueue {
 	out := make([]ConfiguredQueue, 0, len(p.tree.all))
 	for _, q := range p.tree.all {
 		if q.sized(); q.parent != nil {
-			out = append(out, ConfiguredQueue{q.path, q.leaf != nil, q.absCap, q.absMax})
+			out = append(out, ConfiguredQueue{q.path, q.leaf != nil, q.capacity.absolute, q.bounds.absolute})
 		}
 	}
 	return out

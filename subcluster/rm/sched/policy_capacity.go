@@ -44,14 +44,15 @@ func (p *capacityPolicy) maxApps(q *Queue, all int) int {
 	if p.spec.Vectors && q.part.total.IsZero() {
 		return all // no share is known yet
 	}
-	part := q.absCap // the largest over all partitions
+	part := q.capacity.absolute // the largest over all partitions
 	for _, p := range slices.Concat(q.part.others(), q.part.absent()) {
 		if c := p.tree.at(q.path); c != nil {
-			part = max(part, c.sized().absCap)
+			part = max(part, c.sized().capacity.absolute)
 		}
 	}
 	most := int(float32(all) * float32(part)) // Hadoop multiplies so: 16.65 % of 10000 are 1665
-	if q.dynamic || q.part.total.IsZero() && q.absCap == 0 && q.spec.Capacity.Unit == queues.Absolute {
+	if q.lifetime.dynamic ||
+		q.part.total.IsZero() && q.capacity.absolute == 0 && q.spec.Capacity.Unit == queues.Absolute {
 		// Without nodes an amount has no share: accept applications, which wait for nodes.
 		most = max(most, 1)
 	}
@@ -111,7 +112,7 @@ func (p *capacityPolicy) patience(part *partition, w *Ask) int64 {
 }
 
 func (p *capacityPolicy) promise(part *partition, q *Queue) float64 {
-	return part.sizes.Dominant(&q.sized().guaranteed, &part.total)
+	return part.sizes.Dominant(&q.sized().capacity.guaranteed, &part.total)
 }
 
 func (p *capacityPolicy) report(*partition, *Queue, *QueueView) {}
@@ -155,72 +156,80 @@ func partByType(sizes *amounts.Sizes, of *amounts.Vec, types []queues.TypePercen
 
 // size computes a queue's part of its parent.
 func (p *capacityPolicy) size(part *partition, c *Queue) {
-	if c.parent == nil {
-		return // the root has everything
-	}
-	q := c.parent
-	if p.spec.Vectors {
-		q.sizeVectors()
+	switch {
+	case c.parent == nil: // the root has everything
+	case p.spec.Vectors:
+		c.parent.sizeVectors()
 		c.sizeShares()
-		return
+	default:
+		p.sizeGuarantee(part, c)
+		p.sizeMaximum(part, c)
 	}
-	a := &c.spec.Capacity
+}
+
+// sizeGuarantee computes a queue's guarantee from its capacity.
+func (p *capacityPolicy) sizeGuarantee(part *partition, q *Queue) {
+	a, c, above := &q.spec.Capacity, &q.capacity, &q.parent.capacity
 	switch a.Unit {
 	case queues.Weight:
-		c.capFrac = 0
-		if q.weights > 0 {
-			c.capFrac = float64(float32(c.weight) / float32(q.weights))
+		c.fraction = 0
+		if above.weights > 0 {
+			c.fraction = float64(float32(q.settings.weight) / float32(above.weights))
 		}
-		c.guaranteed = p.portion(q, &q.guaranteed, q.absCap, c.capFrac)
+		c.guaranteed = p.portion(q.parent, &above.guaranteed, above.absolute, c.fraction)
 	case queues.Absolute:
 		c.guaranteed = part.sizes.Vec(a.Resource)
+		of := part.sizes.Dominant(&above.guaranteed, &part.total)
 		// If the guarantees exceed the total, by the calculator's measure, each queue gets its proportional part of
 		// each type.
-		if part.sizes.Dominant(&q.guaranteed, &part.total) < part.sizes.Dominant(&q.fixed, &part.total) {
+		if of < part.sizes.Dominant(&above.fixed, &part.total) {
 			for i := 0; i < part.sizes.N; i++ {
-				if sum := q.fixed.At(i); sum > 0 {
-					c.guaranteed.Set(i, int64(float64(c.guaranteed.At(i))*float64(q.guaranteed.At(i))/float64(sum)))
+				if sum := above.fixed.At(i); sum > 0 {
+					c.guaranteed.Set(i, int64(float64(c.guaranteed.At(i))*float64(above.guaranteed.At(i))/float64(sum)))
 				}
 			}
 		}
-		of := part.sizes.Dominant(&q.guaranteed, &part.total)
-		c.capFrac = finite(part.sizes.Dominant(&c.guaranteed, &part.total) / of)
+		c.fraction = finite(part.sizes.Dominant(&c.guaranteed, &part.total) / of)
 	case queues.PerType:
-		c.guaranteed = partByType(&part.sizes, &q.guaranteed, a.Types)
-		c.capFrac = part.sizes.Dominant(&c.guaranteed, &q.guaranteed)
+		c.guaranteed = partByType(&part.sizes, &above.guaranteed, a.Types)
+		c.fraction = part.sizes.Dominant(&c.guaranteed, &above.guaranteed)
 	default:
-		c.capFrac = percentage(a.Value)
-		c.guaranteed = p.portion(q, &q.guaranteed, q.absCap, c.capFrac)
+		c.fraction = percentage(a.Value)
+		c.guaranteed = p.portion(q.parent, &above.guaranteed, above.absolute, c.fraction)
 	}
-	c.absCap = product(q.absCap, c.capFrac)
+	c.absolute = product(above.absolute, c.fraction)
 	if a.Unit == queues.Absolute {
-		c.absCap = finite(part.sizes.Dominant(&c.guaranteed, &part.total))
+		c.absolute = finite(part.sizes.Dominant(&c.guaranteed, &part.total))
 	}
-	b := &c.spec.MaxCapacity
-	c.bounded = true
-	switch b.Unit {
+}
+
+// sizeMaximum computes a queue's maximum from its maximum capacity.
+func (p *capacityPolicy) sizeMaximum(part *partition, q *Queue) {
+	a, b, above := &q.spec.MaxCapacity, &q.bounds, &q.parent.bounds
+	b.bounded = true
+	switch a.Unit {
 	case queues.Percent:
-		c.maxFrac = percentage(b.Value)
-		c.max = p.portion(q, &q.max, q.absMax, c.maxFrac)
-		c.bounded = b.Value < 100
+		b.fraction = percentage(a.Value)
+		b.max = p.portion(q.parent, &above.max, above.absolute, b.fraction)
+		b.bounded = a.Value < 100
 	case queues.Absolute:
-		c.max = part.sizes.Vec(b.Resource)
+		b.max = part.sizes.Vec(a.Resource)
 		for i := 0; i < part.sizes.N; i++ {
-			if c.max.At(i) == 0 {
-				c.max.Set(i, q.max.At(i))
+			if b.max.At(i) == 0 {
+				b.max.Set(i, above.max.At(i))
 			}
 		}
-		c.max.Min(&q.max)
-		c.maxFrac = finite(part.sizes.Dominant(&c.max, &part.total) / part.sizes.Dominant(&q.max, &part.total))
+		b.max.Min(&above.max)
+		b.fraction = finite(part.sizes.Dominant(&b.max, &part.total) / part.sizes.Dominant(&above.max, &part.total))
 	case queues.PerType:
-		c.max = partByType(&part.sizes, &q.max, b.Types)
-		c.maxFrac = finite(part.sizes.Dominant(&c.max, &q.max))
+		b.max = partByType(&part.sizes, &above.max, a.Types)
+		b.fraction = finite(part.sizes.Dominant(&b.max, &above.max))
 	default:
-		c.max, c.maxFrac, c.bounded = q.max, 1, false
+		b.max, b.fraction, b.bounded = above.max, 1, false
 	}
-	c.absMax = product(q.absMax, c.maxFrac)
-	if b.Unit == queues.Absolute {
-		c.absMax = finite(part.sizes.Dominant(&c.max, &part.total))
+	b.absolute = product(above.absolute, b.fraction)
+	if a.Unit == queues.Absolute {
+		b.absolute = finite(part.sizes.Dominant(&b.max, &part.total))
 	}
 }
 
@@ -242,7 +251,7 @@ func (p *capacityPolicy) amLimit(part *partition, q *Queue, u *user, _ shareSet)
 			base = limit
 		}
 	}
-	share := written(q.maxAM)
+	share := written(q.settings.maxAM)
 	all = scaleUp(&base, share, &part.sizes.Step, part.sizes.N)
 	fraction, f := 1.0, q.spec.Factor()
 	if f >= 0 {

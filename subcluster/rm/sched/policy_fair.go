@@ -61,10 +61,10 @@ func (p *fairPolicy) amLimit(part *partition, q *Queue, _ *user, set shareSet) (
 	root := part.tree.root
 	for i := 0; i < part.sizes.N; i++ {
 		if base.At(i) == 0 {
-			base.Set(i, min(max(part.total.At(i)-root.used.At(i), 0), q.max.At(i)))
+			base.Set(i, min(max(part.total.At(i)-root.used.At(i), 0), q.bounds.max.At(i)))
 		}
 	}
-	return scaleUp(&base, written(q.maxAM), &amounts.Vec{}, part.sizes.N), amounts.Unlimited
+	return scaleUp(&base, written(q.settings.maxAM), &amounts.Vec{}, part.sizes.N), amounts.Unlimited
 }
 
 // dividedAmong returns the part of a share that the parent's policy divides: the fair policy divides only memory.
@@ -86,14 +86,14 @@ func (p *fairPolicy) demand(part *partition, q *Queue) amounts.Vec {
 	if q.leaf != nil {
 		v = q.used
 		v.Add(&q.pending)
-		v.Add(&q.inLine)
+		v.Add(&q.apps.inLine)
 	}
 	for _, c := range q.children {
 		below := p.demand(part, c)
 		v.Add(&below)
 	}
-	if q.sized().bounded {
-		v.Min(&q.max)
+	if q.sized().bounds.bounded {
+		v.Min(&q.bounds.max)
 	}
 	return v
 }
@@ -106,7 +106,7 @@ func (p *fairPolicy) promise(part *partition, q *Queue) float64 {
 
 // report sets fair shares as guarantees, and counts as active the applications that have had a container.
 func (p *fairPolicy) report(part *partition, q *Queue, v *QueueView) {
-	v.Guaranteed, v.Minimum = v.FairShare, part.sizes.Resource(&q.minimum)
+	v.Guaranteed, v.Minimum = v.FairShare, part.sizes.Resource(&q.capacity.minimum)
 	told := func(share amounts.Vec) creel.Resource {
 		share = p.dividedAmong(q, share)
 		return part.sizes.Resource(&share)
@@ -153,16 +153,16 @@ func (p *fairPolicy) size(part *partition, c *Queue) {
 		}
 		return none, false
 	}
-	c.minimum, _ = amount(&c.spec.Minimum, amounts.Vec{})
-	c.max, c.bounded = amount(&c.spec.MaxCapacity, amounts.Unlimited)
+	c.capacity.minimum, _ = amount(&c.spec.Minimum, amounts.Vec{})
+	c.bounds.max, c.bounds.bounded = amount(&c.spec.MaxCapacity, amounts.Unlimited)
 	for i := 0; i < part.sizes.N; i++ {
-		c.max.Set(i, max(c.max.At(i), c.minimum.At(i)))
+		c.bounds.max.Set(i, max(c.bounds.max.At(i), c.capacity.minimum.At(i)))
 	}
 	if c.parent == nil {
-		c.max.Min(&part.total)
+		c.bounds.max.Min(&part.total)
 	}
-	c.maxFrac, c.absMax = 1, 1
-	if c.bounded {
-		c.absMax = min(1, finite(part.sizes.Dominant(&c.max, &part.total)))
+	c.bounds.fraction, c.bounds.absolute = 1, 1
+	if c.bounds.bounded {
+		c.bounds.absolute = min(1, finite(part.sizes.Dominant(&c.bounds.max, &part.total)))
 	}
 }

@@ -38,8 +38,8 @@ func (p *capacityPolicy) shortfall(r *round) {
 			queue: x.q, hard: e.Hard, even: e.Even, types: e.Types, least: e.Least, strict: cfg.ConservativeDRF,
 		}
 		// AMs are kept up to the AM share of the queue's guarantee.
-		if l := x.q.leaf; x.q.maxAM >= 0 {
-			keep := scaleUp(&x.Guarantee, x.q.maxAM, &amounts.Vec{}, part.sizes.N)
+		if l := x.q.leaf; x.q.settings.maxAM >= 0 {
+			keep := scaleUp(&x.Guarantee, x.q.settings.maxAM, &amounts.Vec{}, part.sizes.N)
 			b.ams = part.sizes.Above(&l.amUsed, &keep)
 		}
 		r.over, r.budgets[x.q] = append(r.over, b), b
@@ -82,7 +82,7 @@ func (p *Preemption) takenElsewhere(but *partition, sum *amounts.Vec) {
 func (r *round) anyBelow() bool {
 	p, balance := r.part, r.p.cfg.Balance
 	for _, q := range p.tree.all {
-		if q.pendingCount > 0 && q.leaf != nil && (balance || !p.sizes.Fits(&q.sized().entitled, &q.used)) {
+		if q.pendingCount > 0 && q.leaf != nil && (balance || !p.sizes.Fits(&q.sized().capacity.entitled, &q.used)) {
 			return true
 		}
 	}
@@ -127,18 +127,16 @@ type idealLeaf struct {
 func (r *round) idealOf(q *Queue, leaves *[]idealLeaf) *ideal.Queue {
 	q.sized()
 	x := &ideal.Queue{
-		Guarantee: q.entitled, Used: q.used, Most: q.max,
+		Guarantee: q.capacity.entitled, Used: q.used, Most: q.bounds.max,
 		Priority: q.spec.Priority, ByPriority: q.ordering.priorities,
 	}
-	if q.cap != nil {
-		q.cap.Lease.Left(r.part.now, &x.Most)
-	}
+	q.bounds.lower(r.part.now, &x.Most)
 	if q.leaf != nil {
 		x.Pending, x.Asks, x.Kept = q.pending, q.pendingCount > 0, q.spec.PreemptionDisabled
 		if x.Asks {
 			x.Wanted = r.wanted(q)
 			if r.p.cfg.ReservedTwice || r.p.cfg.ReservedFirst {
-				x.Wanted.Add(&q.held)
+				x.Wanted.Add(&q.reserved.sum)
 			}
 		}
 		*leaves = append(*leaves, idealLeaf{x, q})
@@ -183,7 +181,7 @@ func (u *user) potential() (amounts.Vec, bool) {
 	own := q.base()
 	base := own
 	if p.tree.spec.Preemption.Balance {
-		base = &q.max
+		base = &q.bounds.max
 	}
 	part := max(q.leaf.percent, u.weight/max(q.leaf.weights, u.weight)) * u.weight
 	for i := 0; i < p.sizes.N; i++ {

@@ -21,7 +21,7 @@ func (p *fairPolicy) shortfall(r *round) {
 	full := part.sizes.Dominant(&part.tree.root.used, &part.total) > cfg.Utilization
 	var due amounts.Vec
 	for _, q := range part.tree.all {
-		if q.leaf == nil || q.removed {
+		if q.leaf == nil || q.lifetime.removed {
 			continue
 		}
 		q.sized()
@@ -70,7 +70,7 @@ func (r *round) starving(q *Queue, share *amounts.Vec) need {
 	for i := 0; i < p.sizes.Check; i++ {
 		fair.Set(i, int64(float64(share.At(i))*at))
 	}
-	least := q.minimum
+	least := q.capacity.minimum
 	n := need{queue: q}
 	for _, rule := range []struct {
 		due   *amounts.Vec

@@ -17,7 +17,7 @@ func (r *round) within() {
 		return
 	}
 	for _, q := range p.tree.all {
-		if q.leaf != nil && !q.removed && q.pendingCount > 0 && q.users.Len() > 0 && r.looksWithin(q) {
+		if q.leaf != nil && !q.lifetime.removed && q.pendingCount > 0 && q.users.Len() > 0 && r.looksWithin(q) {
 			r.withinLeaf(q)
 		}
 	}
@@ -29,7 +29,7 @@ func (r *round) looksWithin(q *Queue) bool {
 		return false
 	}
 	p, cfg := r.part, &r.p.cfg
-	g := &q.sized().guaranteed
+	g := &q.sized().capacity.guaranteed
 	return p.sizes.Dominant(&q.used, &p.total) >= cfg.IntraFrom*p.sizes.Dominant(g, &p.total)
 }
 
@@ -47,7 +47,7 @@ func (r *round) withinLeaf(q *Queue) {
 	}
 	var rest amounts.Vec // rest of the limit under notice within the leaf
 	for i := 0; i < p.sizes.Check; i++ {
-		rest.Set(i, int64(cfg.IntraMost*float64(q.guaranteed.At(i)))-under.At(i))
+		rest.Set(i, int64(cfg.IntraMost*float64(q.capacity.guaranteed.At(i)))-under.At(i))
 	}
 	first, second := RuleUserLimit, RuleAppPriority
 	if cfg.IntraFirst == queues.IntraPriorityFirst {

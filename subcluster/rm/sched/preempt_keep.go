@@ -7,7 +7,7 @@ import "github.com/creelrm/creel/subcluster/rm/sched/places"
 // valid reports whether the claim still serves its purpose.
 func (c *claim) valid() bool {
 	a := c.app
-	if c.node.use != Open || c.queue.removed || !a.inQueue || a.queue != c.queue {
+	if c.node.use != Open || c.queue.lifetime.removed || !a.inQueue || a.queue != c.queue {
 		return false
 	}
 	if len(c.victims) == 0 {
@@ -68,7 +68,7 @@ func (p *Preemption) serveKept(n *Node) {
 			part.retries.add(a.queue)
 		}
 		part.enroll(a)
-		if c.count > 0 && len(c.victims) == 0 && !a.stillAsks(w) && !c.queue.removed {
+		if c.count > 0 && len(c.victims) == 0 && !a.stillAsks(w) && !c.queue.lifetime.removed {
 			part.walk.order()
 			for c.count > 0 && c.queue.hasReady() && part.walk.pick(c.queue, n) {
 				c.count--

@@ -84,7 +84,7 @@ func (p *Preemption) NextRound(q *Queue) (at int64, lacks creel.Resource, has bo
 	if !p.on || p.cfg.ObserveOnly || !part.policy.within {
 		return 0, lacks, false
 	}
-	v := part.sizes.Above(&q.sized().entitled, &q.used)
+	v := part.sizes.Above(&q.sized().capacity.entitled, &q.used)
 	v.Min(&q.pending)
 	for i := part.sizes.Check; i < part.sizes.N; i++ {
 		v.Set(i, 0)
@@ -96,7 +96,7 @@ func (p *Preemption) NextRound(q *Queue) (at int64, lacks creel.Resource, has bo
 // last round.
 func (v *Victim) Over() creel.Resource {
 	q := v.App.queue
-	own := &q.entitled
+	own := &q.capacity.entitled
 	if !q.part.policy.within {
 		own = &q.shares[inDecisions].share
 	}

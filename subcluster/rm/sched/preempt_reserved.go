@@ -67,7 +67,7 @@ func (r *round) reservedBelow(w *Ask) *reservation {
 	var best *reservation
 	most := 0.0
 	for _, q := range p.tree.all {
-		if q.leaf == nil || q.heldContainers == 0 {
+		if q.leaf == nil || q.reserved.containers == 0 {
 			continue
 		}
 		use := useRank(q).ratio

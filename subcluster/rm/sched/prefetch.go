@@ -16,8 +16,8 @@ const Prefetched = 16
 func (s *Scheduler) PrefetchApp(a *App, priority int32) {
 	q, u := a.queue, a.user
 	sum := a.used.Memory + a.pending.Memory + a.least.Memory + a.seconds.Memory + int64(a.priority)
-	sum += q.used.Memory + q.pending.Memory + q.least.Memory + q.max.Memory + q.guaranteed.Memory
-	sum += int64(q.slot) + int64(q.serial) + q.granted
+	sum += q.used.Memory + q.pending.Memory + q.least.Memory + q.bounds.max.Memory + q.capacity.guaranteed.Memory
+	sum += int64(q.slot) + int64(q.serial) + q.granted + int64(q.settings.nodes)
 	sum += u.used.Memory + int64(u.slot) + int64(len(u.apps.Items)) + q.leaf.usedByActive.Memory + int64(q.leaf.active)
 	asks := a.asks[:min(len(a.asks), Prefetched)]
 	for _, w := range asks {
@@ -64,7 +64,7 @@ func (part *partition) prefetchNodes(w *Ask) {
 			}
 		}
 	} else {
-		k = part.nodes.Ahead(&w.size.V, nodeOrder(w.app.queue.nodes), list[:min(int(w.count), Prefetched)])
+		k = part.nodes.Ahead(&w.size.V, nodeOrder(w.app.queue.settings.nodes), list[:min(int(w.count), Prefetched)])
 	}
 	sum := int32(0)
 	for _, i := range list[:k] {

@@ -3,6 +3,8 @@
 package sched
 
 import (
+	"cmp"
+
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
@@ -20,9 +22,21 @@ func (q *Queue) counts() tally {
 
 // SetState starts, stops or drains the queue. A stopped queue with applications drains until they have ended.
 func (q *Queue) SetState(to creel.QueueState) {
-	q.state = to
-	if to == creel.QueueStopped && q.appsBelow() > 0 {
-		q.state = creel.QueueDraining
+	q.lifetime.set(to, q.appsBelow())
+}
+
+// configure applies the configured state, 0 if the configuration has none.
+func (l *lifetime) configure(state creel.QueueState) {
+	if state != 0 || l.state == 0 {
+		l.state = cmp.Or(state, creel.QueueRunning)
+	}
+}
+
+// set changes the state of a queue with so many applications.
+func (l *lifetime) set(to creel.QueueState, apps int) {
+	l.state = to
+	if to == creel.QueueStopped && apps > 0 {
+		l.state = creel.QueueDraining
 	}
 }
 
@@ -41,8 +55,8 @@ func (q *Queue) appsBelow() int {
 // StateNow is the queue's state including its ancestors': a stopped parent stops all below.
 func (q *Queue) StateNow() creel.QueueState {
 	for p := q; p != nil; p = p.parent {
-		if p.state != creel.QueueRunning {
-			return p.state
+		if p.lifetime.state != creel.QueueRunning {
+			return p.lifetime.state
 		}
 	}
 	return creel.QueueRunning
@@ -61,7 +75,7 @@ func (q *Queue) Spec() *queues.Queue { return q.spec }
 func (q *Queue) IsLeaf() bool { return q.leaf != nil }
 
 // Largest is the largest container that applications may ask for here.
-func (q *Queue) Largest() *amounts.Vec { return &q.largest }
+func (q *Queue) Largest() *amounts.Vec { return &q.settings.largest }
 
 // Used returns the sum of the queue's containers.
 func (q *Queue) Used() amounts.Vec { return q.used }

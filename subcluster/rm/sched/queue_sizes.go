@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"math"
 
-	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 )
 
@@ -38,17 +37,15 @@ func (q *Queue) resize() {
 	p := q.part
 	q.version = p.tree.version
 	if q.parent == nil {
-		q.guaranteed, q.max, q.absCap, q.absMax, q.capFrac, q.maxFrac = p.total, p.total, 1, 1, 1, 1
+		q.capacity.whole(&p.total)
+		q.bounds.whole(&p.total)
 	} else {
 		q.parent.sized()
 	}
 	p.policy.size(p, q)
-	if q.cap = p.leases.Cap(q.path, p.label); q.cap != nil {
-		q.bounded = true
-	}
-	q.limit()
+	q.bounds.setCap(p.leases.Cap(q.path, p.label))
 	q.byPlan()
-	q.promised = p.sizes.Dominant(&q.entitled, &p.total)
+	q.capacity.promised = p.sizes.Dominant(&q.capacity.entitled, &p.total)
 	if q.leaf != nil {
 		q.leaf.caps = p.leases.Users(q.path, p.label)
 		q.sizeLeaf()
@@ -58,7 +55,7 @@ func (q *Queue) resize() {
 // Max returns the queue's maximum; false if only the cluster limits it.
 func (q *Queue) Max() (amounts.Vec, bool) {
 	q.sized()
-	return q.max, q.bounded
+	return q.bounds.max, q.bounds.bounded
 }
 
 // larger returns the amount with the larger dominant share.
@@ -71,15 +68,9 @@ func (p *partition) larger(a, b *amounts.Vec) *amounts.Vec {
 
 // sum adds the guarantees of q's children.
 func (q *Queue) sum() {
-	q.weights, q.fixed = 0, amounts.Vec{}
+	q.capacity.claims()
 	for _, c := range q.children {
-		switch c.spec.Capacity.Unit {
-		case queues.Weight:
-			q.weights += c.weight
-		case queues.Absolute:
-			v := q.part.sizes.Vec(c.spec.Capacity.Resource)
-			q.fixed.Add(&v)
-		}
+		q.capacity.claim(&q.part.sizes, &c.spec.Capacity, c.settings.weight)
 	}
 }
 
@@ -98,7 +89,7 @@ func (q *Queue) sizeLeaf() {
 	l.assured = *p.larger(base, &p.sizes.Least)
 	l.percent, l.factor = q.spec.UserPercent()/100, q.spec.Factor()
 	if l.bound = p.sizes.Dominant(&l.assured, &p.total) * l.factor; l.factor < 0 || base.IsZero() {
-		l.bound = p.sizes.Dominant(&q.max, &p.total)
+		l.bound = p.sizes.Dominant(&q.bounds.max, &p.total)
 	}
 	step := p.sizes.Step
 	step.Max(&amounts.Vec{Memory: 1, VCores: 1})
@@ -107,7 +98,7 @@ func (q *Queue) sizeLeaf() {
 	if l.factor >= 0 {
 		part = min(part, l.factor)
 	} else {
-		l.assured.Min(&q.max)
+		l.assured.Min(&q.bounds.max)
 	}
 	for i := 0; i < p.sizes.N; i++ {
 		l.assured.Set(i, int64(float64(l.assured.At(i))*part))
@@ -134,14 +125,14 @@ func written(f float64) float64 {
 // byPlan computes a queue's entitlement; its parent's is already known.
 func (q *Queue) byPlan() {
 	part := q.part
-	q.entitled, q.planShare = q.guaranteed, q.absCap
+	q.capacity.entitled, q.capacity.planned = q.capacity.guaranteed, q.capacity.absolute
 	p := part.planned
 	if p == nil || q.parent == nil {
 		return
 	}
 	share, ok := p.byPath[q.path]
 	if !ok {
-		left, others := q.parent.planShare, 0
+		left, others := q.parent.capacity.planned, 0
 		for _, c := range q.parent.children {
 			if x, named := p.byPath[c.path]; named {
 				left -= x
@@ -149,18 +140,15 @@ func (q *Queue) byPlan() {
 				others++
 			}
 		}
-		share = min(q.absCap, max(0, left)/float64(max(others, 1)))
+		share = min(q.capacity.absolute, max(0, left)/float64(max(others, 1)))
 	}
-	q.planShare, q.entitled = share, amounts.Vec{}
-	for i := 0; i < part.sizes.N; i++ {
-		q.entitled.Set(i, int64(float64(part.total.At(i))*share+1e-6))
-	}
+	q.capacity.plan(share, &part.total, part.sizes.N)
 }
 
 // base returns the amount that limits of users and AMs are fractions of.
 func (q *Queue) base() *amounts.Vec {
 	if q.part.planned == nil {
-		return &q.guaranteed
+		return &q.capacity.guaranteed
 	}
-	return q.part.larger(&q.guaranteed, &q.entitled)
+	return q.part.larger(&q.capacity.guaranteed, &q.capacity.entitled)
 }

@@ -31,11 +31,11 @@ func (s *Scheduler) Reload(spec queues.Spec) error {
 func (p *partition) adopt(spec *queues.Spec) {
 	p.policy = policyOf(spec)
 	for _, q := range p.tree.merge(spec) {
-		p.cluster.timers.stop(&q.idleTimer)
+		p.cluster.timers.stop(&q.lifetime.idle)
 	}
 	for _, q := range p.tree.all {
-		if !q.dynamic {
-			p.cluster.timers.stop(&q.idleTimer) // it ends only queues that were made on demand
+		if !q.lifetime.dynamic {
+			p.cluster.timers.stop(&q.lifetime.idle) // it ends only queues that were made on demand
 		}
 	}
 	p.resize()
@@ -57,7 +57,7 @@ func (s *Scheduler) CreateQueue(path creel.QueuePath) *Queue {
 // mirrorMade adds to a partition the queues created on demand in the default one.
 func (p *partition) mirrorMade() {
 	for _, q := range p.cluster.main.tree.all {
-		if q.dynamic {
+		if q.lifetime.dynamic {
 			p.counterpart(q)
 		}
 	}
@@ -75,7 +75,7 @@ func (p *partition) counterpart(q *Queue) *Queue {
 
 // idle starts the timeout after which an empty queue that was created on demand is removed.
 func (p *partition) idle(q *Queue) {
-	if !q.dynamic || q.leaf == nil || q.leaf.apps > 0 {
+	if !q.lifetime.dynamic || q.leaf == nil || q.leaf.apps > 0 {
 		return
 	}
 	keep := 300 * time.Second
@@ -85,9 +85,9 @@ func (p *partition) idle(q *Queue) {
 	if keep < 0 {
 		return
 	}
-	p.cluster.timers.stop(&q.idleTimer)
-	q.idleTimer = p.cluster.timers.start(p.now+int64(keep), func() {
-		q.idleTimer = nil
+	p.cluster.timers.stop(&q.lifetime.idle)
+	q.lifetime.idle = p.cluster.timers.start(p.now+int64(keep), func() {
+		q.lifetime.idle = nil
 		if q.leaf.apps == 0 && q.containers == 0 {
 			p.removeQueue(q)
 			p.resizeDue = true
@@ -99,7 +99,7 @@ func (p *partition) idle(q *Queue) {
 // a label also in all others.
 func (part *partition) removeQueue(q *Queue) {
 	for _, x := range part.tree.remove(q) {
-		part.cluster.timers.stop(&x.idleTimer)
+		part.cluster.timers.stop(&x.lifetime.idle)
 		for _, p := range part.others() {
 			if c := p.tree.at(x.path); c != nil {
 				p.removeQueue(c)

@@ -23,57 +23,73 @@ type QueueView struct {
 	State    creel.QueueState
 	Spec     queues.Queue // as configured, without Children
 
-	Guaranteed, Max               creel.Resource // of the present cluster
-	Planned                       *PlannedView   // a plan's capacity that replaces Guaranteed
-	Minimum                       creel.Resource // FairScheduler: minResources
-	Used, Reserved                creel.Resource
-	Pending                       creel.Resource
-	Demand                        creel.Resource // used and pending
-	FairShare                     creel.Resource // FairScheduler: instantaneous
-	SteadyShare                   creel.Resource // FairScheduler: if every queue were active
-	Capacity                      float64        // 0..1 of the parent
-	MaxCapacity                   float64        // 0..1 of the parent
-	AbsCapacity                   float64        // 0..1 of the cluster
-	AbsMaxCapacity                float64
-	UsedCapacity                  float64 // used over guaranteed
-	AbsUsed                       float64 // used over the cluster
-	NormalizedWeight              float64
-	Containers                    int32
-	ReservedContainers            int32
-	PendingContainers             int32
-	Apps, PendingApps, ActiveApps int32
-	MaxApps, MaxAppsPerUser       int
-	AMLimit, UserAMLimit, AMUsed  creel.Resource
-	MaxAllocation                 creel.Resource
-	MinUserPercent                float64
-	UserFactor                    float64
-	MaxAMPercent                  float64
-	Users                         []UserView // of a leaf, by name
+	QueueShare
+	QueueUse
+	QueueApps
+	QueueContainers
+	MaxAllocation creel.Resource
+	// No container is preempted from it for other queues, or between its users and applications; also true if
+	// preemption is off.
+	PreemptionDisabled, IntraPreemptionDisabled bool
+
+	Labels       []string        // labels that asks in the queue may name
+	DefaultLabel string          // label of asks that name none
+	Partitions   []PartitionView // of existing labels, by label; without the default one
+	Absent       []PartitionView // of labels that queues list and the cluster lacks, by label
+}
+
+// QueueShare is the part of the cluster that a queue has and may have.
+type QueueShare struct {
+	Guaranteed, Max  creel.Resource // of the present cluster
+	Planned          *PlannedView   // a plan's capacity that replaces Guaranteed
+	Minimum          creel.Resource // FairScheduler: minResources
+	FairShare        creel.Resource // FairScheduler: instantaneous
+	SteadyShare      creel.Resource // FairScheduler: if every queue were active
+	Capacity         float64        // 0..1 of the parent
+	MaxCapacity      float64        // 0..1 of the parent
+	AbsCapacity      float64        // 0..1 of the cluster
+	AbsMaxCapacity   float64
+	NormalizedWeight float64
+	Vectors          bool // capacities are configured per type (Spec.Vectors)
+	MemoryOnly       bool // the calculator compares only memory
+}
+
+// QueueUse is the use and demand of a queue.
+type QueueUse struct {
+	Used, Reserved     creel.Resource
+	Pending            creel.Resource
+	Demand             creel.Resource // used and pending
+	UsedCapacity       float64        // used over guaranteed
+	AbsUsed            float64        // used over the cluster
+	Containers         int32
+	ReservedContainers int32
+	PendingContainers  int32
+	AllContainers      int32 // of all partitions
 	// InLine is the sum of the AMs of applications that wait to start. Pending, the sum of outstanding asks, does not
 	// include it.
 	InLine           creel.Resource
 	InLineContainers int32
-	// Vectors: capacities are configured per type (Spec.Vectors).
-	Vectors bool
-	// MemoryOnly: the calculator compares only memory.
-	MemoryOnly                              bool
+}
+
+// QueueApps are the applications and users of a queue, and the limits on them.
+type QueueApps struct {
+	Apps, PendingApps, ActiveApps int32
+	MaxApps, MaxAppsPerUser       int
+	AMLimit, UserAMLimit, AMUsed  creel.Resource
+	MinUserPercent                float64
+	UserFactor                    float64
+	MaxAMPercent                  float64
+	Users                         []UserView // of a leaf, by name
+}
+
+// QueueContainers counts the containers of a queue since the start. Containers from before are in no count.
+type QueueContainers struct {
 	ContainersAllocated, ContainersReleased int64
-	// Of the allocated ones, by the place that the ask named. An ask without places is off-switch. Containers from
-	// before the start are in no count.
+	// Of the allocated ones, by the place that the ask named. An ask without places is off-switch.
 	NodeLocal, RackLocal, OffSwitch int64
-	ContainersPreempted             int64          // preempted containers
+	ContainersPreempted             int64
 	Preempted                       creel.Resource // the resources of these
-	// No container is preempted from it for other queues, or between its users and applications; also true if
-	// preemption is off.
-	PreemptionDisabled, IntraPreemptionDisabled bool
-	PreemptedSeconds                            creel.Resource // times the seconds of their runs
-
-	Labels        []string // labels that asks in the queue may name
-	DefaultLabel  string   // label of asks that name none
-	AllContainers int32    // of all partitions
-
-	Partitions []PartitionView // of existing labels, by label; without the default one
-	Absent     []PartitionView // of labels that queues list and the cluster lacks, by label
+	PreemptedSeconds                creel.Resource // times the seconds of their runs
 }
 
 // PartitionView is a queue's limits and use on the nodes of a label.
@@ -124,7 +140,7 @@ type UserView struct {
 // usedCapacity is use over guarantee, or over a smallest container if that is larger, by the calculator's measure.
 func (e Explainer) usedCapacity(q *Queue) float64 {
 	p := e.part
-	have := max(p.sizes.Dominant(&q.guaranteed, &p.total), p.sizes.Dominant(&p.sizes.Least, &p.total))
+	have := max(p.sizes.Dominant(&q.capacity.guaranteed, &p.total), p.sizes.Dominant(&p.sizes.Least, &p.total))
 	return finite(p.sizes.Dominant(&q.used, &p.total) / have)
 }
 
@@ -133,58 +149,26 @@ func (e Explainer) View(q *Queue) QueueView {
 	p := e.part
 	p.tree.refreshShares(inViews)
 	q.sized()
-	demand := q.used
-	demand.Add(&q.pending)
-	counts := q.counts()
 	v := QueueView{
-		Path:                q.path,
-		Leaf:                q.leaf != nil,
-		Dynamic:             q.dynamic,
-		Makes:               p.policy.template(q.spec, 1) != nil,
-		State:               q.state,
-		Spec:                *q.spec,
-		Guaranteed:          p.sizes.Resource(&q.guaranteed),
-		Planned:             q.Planned(),
-		Max:                 e.inCluster(q.max),
-		Used:                p.sizes.Resource(&q.used),
-		Reserved:            p.sizes.Resource(&q.held),
-		Pending:             p.sizes.Resource(&q.pending),
-		Demand:              p.sizes.Resource(&demand),
-		FairShare:           p.sizes.Resource(&q.shares[inViews].share),
-		SteadyShare:         p.sizes.Resource(&q.shares[inViews].steady),
-		Capacity:            q.capFrac,
-		MaxCapacity:         q.maxFrac,
-		AbsCapacity:         q.absCap,
-		AbsMaxCapacity:      q.absMax,
-		UsedCapacity:        e.usedCapacity(q),
-		AbsUsed:             finite(p.sizes.Dominant(&q.used, &p.total)),
-		Containers:          q.containers,
-		ReservedContainers:  q.heldContainers,
-		PendingContainers:   clampInt32(q.pendingCount),
-		MaxAllocation:       p.sizes.Resource(&q.largest),
-		MinUserPercent:      written(q.spec.UserPercent()),
-		UserFactor:          written(q.spec.Factor()),
-		MaxAMPercent:        written(q.maxAM),
-		Apps:                int32(q.appsBelow()),
-		ActiveApps:          int32(q.running),
-		ContainersAllocated: counts.granted,
-		ContainersReleased:  counts.released,
-		NodeLocal:           counts.near[places.AtNode],
-		RackLocal:           counts.near[places.AtRack],
-		OffSwitch:           counts.near[places.AtAny],
-		InLine:              p.sizes.Resource(&q.inLine),
-		InLineContainers:    q.inLineCount,
-		Vectors:             p.tree.spec.Vectors,
-		MemoryOnly:          p.sizes.Check == 1,
+		Path:            q.path,
+		Leaf:            q.leaf != nil,
+		Dynamic:         q.lifetime.dynamic,
+		Makes:           p.policy.template(q.spec, 1) != nil,
+		State:           q.lifetime.state,
+		Spec:            *q.spec,
+		QueueShare:      e.share(q),
+		QueueUse:        e.use(q),
+		QueueContainers: containersOf(q),
+		MaxAllocation:   p.sizes.Resource(&q.settings.largest),
 	}
+	v.MinUserPercent, v.UserFactor = written(q.spec.UserPercent()), written(q.spec.Factor())
+	v.MaxAMPercent = written(q.settings.maxAM)
+	v.Apps, v.ActiveApps = int32(q.appsBelow()), int32(q.apps.running)
 	e.preempted(q, &v)
 	v.PendingApps = v.Apps - v.ActiveApps
 	v.Spec.Children = nil
 	if q.parent != nil {
 		v.Parent = q.parent.path
-	}
-	if q.spec.Capacity.Unit == queues.Weight && !p.tree.spec.Vectors {
-		v.NormalizedWeight = q.capFrac
 	}
 	for _, c := range q.children {
 		v.Children = append(v.Children, c.path)
@@ -193,13 +177,66 @@ func (e Explainer) View(q *Queue) QueueView {
 		e.leaf(q, &v)
 	}
 	p.policy.report(p, q, &v)
-	v.AllContainers = q.containers
 	v.Labels = []string{queues.AnyLabel}
 	if p.label == "" && p.policy.knowsLabels {
 		v.Labels, v.DefaultLabel = q.Labels(), q.DefaultLabel()
 	}
 	e.partitions(q, &v)
 	return v
+}
+
+// share returns the queue's part of the cluster.
+func (e Explainer) share(q *Queue) QueueShare {
+	p := e.part
+	s := QueueShare{
+		Guaranteed:     p.sizes.Resource(&q.capacity.guaranteed),
+		Planned:        q.Planned(),
+		Max:            e.inCluster(q.bounds.max),
+		FairShare:      p.sizes.Resource(&q.shares[inViews].share),
+		SteadyShare:    p.sizes.Resource(&q.shares[inViews].steady),
+		Capacity:       q.capacity.fraction,
+		MaxCapacity:    q.bounds.fraction,
+		AbsCapacity:    q.capacity.absolute,
+		AbsMaxCapacity: q.bounds.absolute,
+		Vectors:        p.tree.spec.Vectors,
+		MemoryOnly:     p.sizes.Check == 1,
+	}
+	if q.spec.Capacity.Unit == queues.Weight && !p.tree.spec.Vectors {
+		s.NormalizedWeight = q.capacity.fraction
+	}
+	return s
+}
+
+// use returns the queue's use and demand.
+func (e Explainer) use(q *Queue) QueueUse {
+	p, demand := e.part, q.used
+	demand.Add(&q.pending)
+	return QueueUse{
+		Used:               p.sizes.Resource(&q.used),
+		Reserved:           p.sizes.Resource(&q.reserved.sum),
+		Pending:            p.sizes.Resource(&q.pending),
+		Demand:             p.sizes.Resource(&demand),
+		UsedCapacity:       e.usedCapacity(q),
+		AbsUsed:            finite(p.sizes.Dominant(&q.used, &p.total)),
+		Containers:         q.containers,
+		ReservedContainers: q.reserved.containers,
+		PendingContainers:  clampInt32(q.pendingCount),
+		AllContainers:      q.containers, // partitions adds the others'
+		InLine:             p.sizes.Resource(&q.apps.inLine),
+		InLineContainers:   q.apps.lined,
+	}
+}
+
+// containersOf returns the counts of the queue's containers, without preempted ones.
+func containersOf(q *Queue) QueueContainers {
+	n := q.counts()
+	return QueueContainers{
+		ContainersAllocated: n.granted,
+		ContainersReleased:  n.released,
+		NodeLocal:           n.near[places.AtNode],
+		RackLocal:           n.near[places.AtRack],
+		OffSwitch:           n.near[places.AtAny],
+	}
 }
 
 // inCluster returns a limit, reduced to the cluster's size.
@@ -312,21 +349,21 @@ func (e Explainer) Totals() Totals {
 	root := part.tree.root
 	left := part.total
 	left.Sub(&root.used)
-	left.Sub(&root.held)
+	left.Sub(&root.reserved.sum)
 	for i := 0; i < part.sizes.N; i++ {
 		left.Set(i, max(left.At(i), 0))
 	}
 	t := Totals{
 		Total:             part.total,
 		Used:              root.used,
-		Reserved:          root.held,
+		Reserved:          root.reserved.sum,
 		Available:         left,
 		Pending:           root.pending,
-		InLine:            root.inLine,
-		InLineContainers:  root.inLineCount,
+		InLine:            root.apps.inLine,
+		InLineContainers:  root.apps.lined,
 		PendingContainers: clampInt32(root.pendingCount),
 		ReservedNodes:     part.reservations.count,
-		Activated:         root.running,
+		Activated:         root.apps.running,
 	}
 	for _, q := range part.tree.all {
 		if q.leaf != nil {
@@ -337,7 +374,7 @@ func (e Explainer) Totals() Totals {
 	for _, p := range part.others() {
 		t.AllTotal.Add(&p.total)
 		t.AllUsed.Add(&p.tree.root.used)
-		t.AllReserved.Add(&p.tree.root.held)
+		t.AllReserved.Add(&p.tree.root.reserved.sum)
 	}
 	return t
 }

@@ -101,8 +101,7 @@ func (r *reservations) charge(a *App, size *amounts.Size, sign int64) {
 	a.held.AddTimes(&size.V, sign)
 	a.heldContainers += int32(sign)
 	for q := a.queue; q != nil; q = q.parent {
-		q.held.AddTimes(&size.V, sign)
-		q.heldContainers += int32(sign)
+		q.reserved.add(&size.V, sign)
 	}
 	if sign < 0 {
 		r.part.freed(a.queue)

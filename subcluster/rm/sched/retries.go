@@ -4,7 +4,7 @@ package sched
 
 // touch retries a leaf, because limits of its users may have risen.
 func (r *retries) touch(q *Queue) {
-	if q.leaf.limitedUsers == 0 && !q.parked {
+	if q.leaf.limitedUsers == 0 && !q.stopped.parked {
 		return
 	}
 	r.add(q)
@@ -13,8 +13,8 @@ func (r *retries) touch(q *Queue) {
 // add schedules a try of all waiting asks below q, on any node, when the call settles.
 func (r *retries) add(q *Queue) {
 	q.unpark()
-	if !q.queuedRetry {
-		q.queuedRetry = true
+	if !q.stopped.queued {
+		q.stopped.queued = true
 		r.due = append(r.due, q)
 	}
 }
@@ -23,7 +23,7 @@ func (r *retries) add(q *Queue) {
 func (r *retries) take() (*Queue, bool) {
 	q, due := take(&r.due)
 	if due {
-		q.queuedRetry = false
+		q.stopped.queued = false
 	}
 	return q, due
 }
@@ -33,12 +33,12 @@ func (r *retries) take() (*Queue, bool) {
 func (r *retries) freed(q *Queue) {
 	var top *Queue
 	for ; q != nil; q = q.parent {
-		if q.parked {
+		if q.stopped.parked {
 			q.unpark()
 			top = q
 		}
-		if q.limited {
-			q.limited = false
+		if q.stopped.limited {
+			q.stopped.limited = false
 			top = q
 		}
 	}
@@ -51,11 +51,11 @@ func (r *retries) freed(q *Queue) {
 // leaf among their queues.
 func (r *retries) loosen(leaf func(*Queue)) {
 	for _, q := range r.watched {
-		q.watched = false
-		if q.removed {
+		q.stopped.watched = false
+		if q.lifetime.removed {
 			continue
 		}
-		q.limited = false
+		q.stopped.limited = false
 		if q.leaf != nil {
 			for _, u := range q.leaf.userList {
 				u.limited = false
@@ -71,16 +71,16 @@ func (r *retries) loosen(leaf func(*Queue)) {
 
 // watch records a queue for loosen.
 func (r *retries) watch(q *Queue) {
-	if !q.watched {
-		q.watched = true
+	if !q.stopped.watched {
+		q.stopped.watched = true
 		r.watched = append(r.watched, q)
 	}
 }
 
 // park records that only a change of q's own limits can help the asks below it. The walk has removed q from the order.
 func (r *retries) park(q *Queue) {
-	q.parked = true
-	q.parent.parkedBelow++
+	q.stopped.parked = true
+	q.parent.stopped.below++
 	r.watch(q)
 }
 
@@ -88,7 +88,7 @@ func (r *retries) park(q *Queue) {
 func (r *retries) stop(w *Ask, v verdict) {
 	switch v.limit {
 	case LimitQueue:
-		v.where.limited = true
+		v.where.stopped.limited = true
 		r.watch(v.where)
 		if w.app.user.underCap(&w.size.V) {
 			r.block(v.where, w)
@@ -119,19 +119,19 @@ func (r *retries) stopUser(a *App) {
 
 // block records that w, first in order below q, waits for q's maximum.
 func (r *retries) block(q *Queue, w *Ask) {
-	if !q.part.policy.holdsTheLine || !q.part.sizes.Fits(&w.size.V, &q.sized().max) {
+	if !q.part.policy.holdsTheLine || !q.part.sizes.Fits(&w.size.V, &q.sized().bounds.max) {
 		return
 	}
 	if w.stops == q {
 		return
 	}
 	r.unblock(w)
-	if q.blocker != nil {
-		q.blocker.stops = nil
+	if q.stopped.blocker != nil {
+		q.stopped.blocker.stops = nil
 	} else {
 		r.blocked++
 	}
-	q.blocker, w.stops = w, q
+	q.stopped.blocker, w.stops = w, q
 }
 
 // unblock retries the asks that w stopped.
@@ -140,9 +140,9 @@ func (r *retries) unblock(w *Ask) {
 	if q == nil {
 		return
 	}
-	q.blocker, w.stops = nil, nil
+	q.stopped.blocker, w.stops = nil, nil
 	r.blocked--
-	if !q.removed {
+	if !q.lifetime.removed {
 		r.add(q)
 	}
 }
@@ -150,7 +150,7 @@ func (r *retries) unblock(w *Ask) {
 // recheck checks the ask that waits for q's maximum, and reports whether it still waits. If so, q is retried when its
 // limit rises. If not, the asks behind it are retried. (waitsFor changes nothing.)
 func (r *retries) recheck(q *Queue) bool {
-	w := q.blocker
+	w := q.stopped.blocker
 	if w == nil {
 		return false
 	}
@@ -158,7 +158,7 @@ func (r *retries) recheck(q *Queue) bool {
 		r.unblock(w)
 		return false
 	}
-	q.limited = true
+	q.stopped.limited = true
 	r.watch(q)
 	return true
 }
@@ -167,7 +167,7 @@ func (r *retries) recheck(q *Queue) bool {
 func (w *Ask) waitsFor(q *Queue) bool {
 	a, p := w.app, q.part
 	if w.count <= 0 || w.size == nil || !a.waits || !q.isAbove(a.queue) ||
-		!p.sizes.Fits(&w.size.V, &q.sized().max) {
+		!p.sizes.Fits(&w.size.V, &q.sized().bounds.max) {
 		return false
 	}
 	v := a.admitQueues(w.size, 1, w.own())
@@ -181,7 +181,7 @@ func (r *retries) blockedAbove(a *App) *Queue {
 	}
 	var top *Queue
 	for q := a.queue; q != nil; q = q.parent {
-		if q.blocker != nil && r.recheck(q) {
+		if q.stopped.blocker != nil && r.recheck(q) {
 			top = q
 		}
 	}
@@ -192,7 +192,7 @@ func (r *retries) blockedAbove(a *App) *Queue {
 // above it, so that later asks may not pass.
 func (r *retries) endsAt(q, c *Queue) bool {
 	for ; q != nil && r.blocked > 0; q = q.parent {
-		if w := q.blocker; w != nil && c.isAbove(w.app.queue) && r.recheck(q) {
+		if w := q.stopped.blocker; w != nil && c.isAbove(w.app.queue) && r.recheck(q) {
 			return true
 		}
 	}
@@ -201,7 +201,7 @@ func (r *retries) endsAt(q, c *Queue) bool {
 
 // unpark returns a parked queue to the order.
 func (q *Queue) unpark() {
-	if !q.parked {
+	if !q.stopped.parked {
 		return
 	}
 	q.dropPark()
@@ -212,9 +212,9 @@ func (q *Queue) unpark() {
 
 // dropPark is unpark for a queue with nothing that waits, or a removed one.
 func (q *Queue) dropPark() {
-	if q.parked {
-		q.parked = false
-		q.parent.parkedBelow--
+	if q.stopped.parked {
+		q.stopped.parked = false
+		q.parent.stopped.below--
 	}
 }
 

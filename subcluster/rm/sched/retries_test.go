@@ -82,7 +82,7 @@ func TestRetriesTakeEachQueueOnce(t *testing.T) {
 func TestReleaseRetriesTopmostStoppedQueue(t *testing.T) {
 	f := newBounded(t)
 	var r retries
-	f.a.limited, f.x.limited = true, true
+	f.a.stopped.limited, f.x.stopped.limited = true, true
 	r.freed(f.y)
 	if got, want := r.taken(), []string{"root.a"}; !slices.Equal(got, want) {
 		t.Errorf("a release in root.a.y retries %q, want %q", got, want)
@@ -102,16 +102,16 @@ func TestParkedQueueIsRetried(t *testing.T) {
 	f := newBounded(t)
 	var r retries
 	r.park(f.x)
-	if !f.x.parked || f.a.parkedBelow != 1 {
-		t.Fatalf("parked %v, counted %d", f.x.parked, f.a.parkedBelow)
+	if !f.x.stopped.parked || f.a.stopped.below != 1 {
+		t.Fatalf("parked %v, counted %d", f.x.stopped.parked, f.a.stopped.below)
 	}
 	r.touch(f.y)
 	if got := r.taken(); got != nil {
 		t.Errorf("a change of root.a.y retries %q", got)
 	}
 	r.touch(f.x)
-	if f.x.parked || f.a.parkedBelow != 0 {
-		t.Errorf("after the retry parked %v, counted %d", f.x.parked, f.a.parkedBelow)
+	if f.x.stopped.parked || f.a.stopped.below != 0 {
+		t.Errorf("after the retry parked %v, counted %d", f.x.stopped.parked, f.a.stopped.below)
 	}
 	if got, want := r.taken(), []string{"root.a.x"}; !slices.Equal(got, want) {
 		t.Errorf("a change of root.a.x retries %q, want %q", got, want)
@@ -125,7 +125,7 @@ func TestLoosenRetriesEveryStop(t *testing.T) {
 	r.stopUser(w.app)
 	r.park(f.b)
 	r.watch(f.y)
-	f.y.removed = true
+	f.y.lifetime.removed = true
 	var leaves []string
 	r.loosen(func(q *Queue) { leaves = append(leaves, string(q.path)) })
 	if want := []string{"root.a.x", "root.b"}; !slices.Equal(leaves, want) {
@@ -148,7 +148,7 @@ func TestStopAtMaximumBlocksLaterAsks(t *testing.T) {
 	f.s.Enroll(w.app)
 	r := &f.s.main.retries
 	f.s.Serve(w.app)
-	if f.a.blocker != w || w.stops != f.a || r.blocked != 1 {
+	if f.a.stopped.blocker != w || w.stops != f.a || r.blocked != 1 {
 		t.Fatalf("ask blocks %v, %d queues blocked; want root.a", w.stops, r.blocked)
 	}
 	later := f.ask(f.y, 1024)
@@ -159,7 +159,7 @@ func TestStopAtMaximumBlocksLaterAsks(t *testing.T) {
 		t.Error("the walk in order must end at root.a.x and only there")
 	}
 	r.unblock(w)
-	if f.a.blocker != nil || w.stops != nil || r.blocked != 0 {
+	if f.a.stopped.blocker != nil || w.stops != nil || r.blocked != 0 {
 		t.Errorf("withdrawn ask blocks %v, %d queues blocked", w.stops, r.blocked)
 	}
 	if got, want := r.taken(), []string{"root.a"}; !slices.Equal(got, want) {
@@ -172,7 +172,7 @@ func TestAskAboveWholeMaximumBlocksNothing(t *testing.T) {
 	w := f.ask(f.x, 12288)
 	f.s.Enroll(w.app)
 	f.s.Serve(w.app)
-	if !f.a.limited {
+	if !f.a.stopped.limited {
 		t.Error("maximum of root.a did not stop the ask")
 	}
 	if w.stops != nil || f.s.main.retries.blocked != 0 {

@@ -55,24 +55,24 @@ func (p *partition) appendState(b []byte) []byte {
 			b,
 			"queue %s state=%s guaranteed=%v max=%v used=%v held=%v pending=%v/%d containers=%d running=%d least=%v parked=%v limited=%v",
 			q.path,
-			q.state,
-			q.guaranteed,
-			q.max,
+			q.lifetime.state,
+			q.capacity.guaranteed,
+			q.bounds.max,
 			q.used,
-			q.held,
+			q.reserved.sum,
 			q.pending,
 			q.pendingCount,
 			q.containers,
-			q.running,
+			q.apps.running,
 			q.least,
-			q.parked,
-			q.limited,
+			q.stopped.parked,
+			q.stopped.limited,
 		)
 		b = append(b, " order="...)
 		for _, c := range q.ready.Items {
 			b = append(append(b, c.name...), ',')
 		}
-		if w := q.blocker; w != nil {
+		if w := q.stopped.blocker; w != nil {
 			b = fmt.Appendf(b, " blocked=%s:%d", w.app.id, w.priority)
 		}
 		b = append(b, '\n')

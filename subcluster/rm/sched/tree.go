@@ -17,7 +17,7 @@ func (t *Tree) Find(name string) *Queue {
 	if q := t.at(creel.QueuePath(name)); q != nil {
 		return q
 	}
-	if q := t.names[name]; q != nil && !q.removed {
+	if q := t.names[name]; q != nil && !q.lifetime.removed {
 		return q
 	}
 	return t.at(fullPath(creel.QueuePath(name)))
@@ -25,7 +25,7 @@ func (t *Tree) Find(name string) *Queue {
 
 // at returns the queue with exactly this path, nil for none.
 func (t *Tree) at(path creel.QueuePath) *Queue {
-	if q := t.byPath[path]; q != nil && !q.removed {
+	if q := t.byPath[path]; q != nil && !q.lifetime.removed {
 		return q
 	}
 	return nil

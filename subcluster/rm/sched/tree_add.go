@@ -69,53 +69,19 @@ func (q *Queue) becomeLeaf() {
 
 // configure applies the specification, with inheritance.
 func (q *Queue) configure() {
-	spec, p := q.spec, q.part
-	q.weight = 1
-	if spec.Capacity.Unit == queues.Weight {
-		q.weight = spec.Capacity.Value
-	}
-	if spec.State != 0 || q.state == 0 {
-		q.state = spec.State
-	}
-	if q.state == 0 {
-		q.state = creel.QueueRunning
-	}
-	q.orderBy, q.nodes, q.maxAM = spec.Policy, spec.NodeOrder, spec.MaxAMPercent
-	q.largest = p.sizes.Most
+	var above *settings
 	if q.parent != nil {
-		q.largest = q.parent.largest
-		if q.nodes == queues.NodeOrderDefault {
-			q.nodes = q.parent.nodes
-		}
-		if q.orderBy == queues.PolicyDefault && p.policy.inheritsOrder {
-			q.orderBy = q.parent.orderBy
-		}
-		if q.maxAM == 0 {
-			q.maxAM = q.parent.maxAM
-		}
+		above = &q.parent.settings
 	}
-	if q.nodes == queues.NodeOrderDefault {
-		q.nodes = queues.Spread
-	}
-	if q.maxAM == 0 {
-		q.maxAM = p.policy.amShare
-	}
-	if !spec.MaxAllocation.IsZero() {
-		v := p.sizes.Vec(spec.MaxAllocation)
-		for i := 0; i < p.sizes.N; i++ {
-			if v.At(i) > 0 {
-				q.largest.Set(i, min(v.At(i), p.sizes.Most.At(i)))
-			}
-		}
-	}
-	q.maxRunning = spec.MaxParallelApps
-	q.sizeWeight = spec.SizeWeight || p.tree.spec.SizeWeight
+	p := q.part
+	q.lifetime.configure(q.spec.State)
+	q.settings = settingsOf(q.spec, above, p.tree.spec, &p.sizes, &p.policy.traits)
 	q.order()
 }
 
 // order sets the order of service below the queue. The default differs between leaves and parents.
 func (q *Queue) order() {
-	by := q.orderBy
+	by := q.settings.order
 	if by == queues.PolicyDefault {
 		by = q.part.policy.defaultOrder(q)
 	}

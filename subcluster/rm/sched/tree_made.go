@@ -59,7 +59,7 @@ func (t *Tree) nearest(path creel.QueuePath) (above *Queue, missing []string) {
 // addMade adds a queue created on demand.
 func (t *Tree) addMade(spec *queues.Queue, above *Queue) *Queue {
 	q := t.add(spec, above)
-	q.dynamic = true
+	q.lifetime.dynamic = true
 	above.children = append(above.children, q)
 	above.sum()
 	return q
@@ -94,7 +94,7 @@ func specOf(auto *queues.AutoCreate, name string, leaf bool) *queues.Queue {
 func (q *Queue) made() int {
 	n := 0
 	for _, c := range q.children {
-		if c.dynamic {
+		if c.lifetime.dynamic {
 			n++
 		}
 		n += c.made()
@@ -105,7 +105,7 @@ func (q *Queue) made() int {
 // remove removes an empty queue, and then each parent created on demand that has no other child. It returns them.
 func (t *Tree) remove(q *Queue) (gone []*Queue) {
 	for {
-		q.removed = true
+		q.lifetime.removed = true
 		delete(t.byPath, q.path)
 		if t.names[q.name] == q {
 			delete(t.names, q.name)
@@ -115,7 +115,7 @@ func (t *Tree) remove(q *Queue) (gone []*Queue) {
 		p.children, t.all = without(p.children, q), without(t.all, q)
 		p.sum()
 		gone = append(gone, q)
-		if !p.dynamic || len(p.children) > 0 {
+		if !p.lifetime.dynamic || len(p.children) > 0 {
 			return gone
 		}
 		q = p

@@ -53,7 +53,7 @@ func (t *Tree) merge(spec *queues.Spec) (gone []*Queue) {
 
 // drop removes a queue that a merge did not list. The nearest ancestor that stays keeps its counts.
 func (t *Tree) drop(q *Queue, stays map[*Queue]bool) {
-	q.removed = true
+	q.lifetime.removed = true
 	above := q.parent
 	for !stays[above] { // the root always stays
 		above = above.parent
@@ -72,16 +72,16 @@ func (t *Tree) drop(q *Queue, stays map[*Queue]bool) {
 func (t *Tree) staysInUse(q *Queue, listed map[creel.QueuePath]*queues.Queue, policy policy) string {
 	spec := listed[q.path]
 	switch {
-	case q.removed:
-	case spec == nil && q.dynamic:
+	case q.lifetime.removed:
+	case spec == nil && q.lifetime.dynamic:
 		p := listed[q.parent.path]
-		lost := p == nil && !q.parent.dynamic || p != nil && !policy.keepsMade(p)
+		lost := p == nil && !q.parent.lifetime.dynamic || p != nil && !policy.keepsMade(p)
 		if lost && q.leaf != nil && q.leaf.apps > 0 {
 			return "its parent would no longer have it"
 		}
 	case spec == nil && q.leaf != nil && (q.leaf.apps > 0 || q.containers > 0):
 		return fmt.Sprintf("it has %d applications", q.leaf.apps)
-	case spec == nil && q.leaf != nil && policy.removesOnlyStopped && q.state == creel.QueueRunning:
+	case spec == nil && q.leaf != nil && policy.removesOnlyStopped && q.lifetime.state == creel.QueueRunning:
 		return "it is not stopped"
 	case spec != nil && q.leaf != nil && !spec.IsLeaf() && q.leaf.apps > 0:
 		return "it would become a parent and has applications"
@@ -113,7 +113,7 @@ func (t *Tree) mergeQueue(spec *queues.Queue, q *Queue, parent *Queue) *Queue {
 	if q == nil {
 		return t.add(spec, parent)
 	}
-	q.spec, q.dynamic = spec, false
+	q.spec, q.lifetime.dynamic = spec, false
 	t.list(q)
 	before := q.children
 	q.children = nil
@@ -127,7 +127,7 @@ func (t *Tree) mergeQueue(spec *queues.Queue, q *Queue, parent *Queue) *Queue {
 		q.children = append(q.children, t.mergeQueue(&spec.Children[i], old, q))
 	}
 	for _, c := range before {
-		if c.dynamic && !containsName(spec.Children, c.name) && t.part.policy.keepsMade(spec) {
+		if c.lifetime.dynamic && !containsName(spec.Children, c.name) && t.part.policy.keepsMade(spec) {
 			t.keepDynamic(c, spec.AutoCreate)
 			q.children = append(q.children, c)
 		}

@@ -97,7 +97,7 @@ func TestMergeReturnsQueuesOutsideTheSpecification(t *testing.T) {
 	}
 	expectPaths(t, "removed", tree.merge(&spec), "root.a", "root.a.x")
 	expectPaths(t, "all", tree.Queues(), "root", "root.c", "root.b", "root.b.y", "root.b.made")
-	if tree.Find("root.b.made") != kept || !kept.dynamic || tree.Find("x") != nil {
+	if tree.Find("root.b.made") != kept || !kept.lifetime.dynamic || tree.Find("x") != nil {
 		t.Error("the queue created on demand did not stay, or a removed one is found")
 	}
 	if got := tree.Root().tally.granted; got != 3 {
@@ -118,7 +118,8 @@ func TestMirrorAddsMadeQueuesAndTheirParents(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := s.partition("gpu")
-	if c := s.Tree().FindOn("root.b.c", "gpu"); c == nil || c.part != p || !c.dynamic || !c.parent.dynamic {
+	c := s.Tree().FindOn("root.b.c", "gpu")
+	if c == nil || c.part != p || !c.lifetime.dynamic || !c.parent.lifetime.dynamic {
 		t.Fatalf("the partition's tree has %v", paths(p.tree.all))
 	}
 	if c, added := p.tree.mirror(q); added || c.path != q.path {

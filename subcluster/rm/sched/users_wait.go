@@ -62,9 +62,9 @@ func (e Explainer) UsersWait(q *Queue) (each amounts.Vec, users []UserWaits) {
 // the guarantee there, and may rise to the maximum. One container may exceed the limit, as in userAdmits.
 func (e Explainer) mostOfUser(q *Queue, weight float64) amounts.Vec {
 	part := q.part
-	most := q.sized().max
+	most := q.sized().bounds.max
 	for p := q.parent; p != nil; p = p.parent {
-		most.Min(&p.sized().max)
+		most.Min(&p.sized().bounds.max)
 	}
 	most.Min(&part.total)
 	of := q.base()

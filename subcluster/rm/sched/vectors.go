@@ -14,13 +14,13 @@ import (
 // sizeVectors computes the parts of q's children, once per version of the tree.
 func (q *Queue) sizeVectors() {
 	part := q.part
-	if q.vectorsOf == part.tree.version {
+	if q.capacity.divided == part.tree.version {
 		return
 	}
-	q.vectorsOf = part.tree.version
+	q.capacity.divided = part.tree.version
 	asked, got := make([]shares.Portion, len(q.children)), make([]shares.Extent, len(q.children))
 	for _, c := range q.children {
-		c.guaranteed, c.max = amounts.Vec{}, amounts.Vec{}
+		c.capacity.guaranteed, c.bounds.max = amounts.Vec{}, amounts.Vec{}
 	}
 	for i := 0; i < part.sizes.N; i++ {
 		name := part.sizes.Names[i]
@@ -32,12 +32,12 @@ func (q *Queue) sizeVectors() {
 			p.Value = shares.As32Bits(p.Unit, p.Value)
 			p.MaximumUnit, p.Maximum = c.spec.MaxCapacity.Of(name)
 			p.Maximum = shares.As32Bits(p.MaximumUnit, p.Maximum)
-			p.Nothing = i > 0 && c.guaranteed.At(0) == 0
+			p.Nothing = i > 0 && c.capacity.guaranteed.At(0) == 0
 		}
-		shares.Divide(part.total.At(i), q.guaranteed.At(i), q.max.At(i), asked, got)
+		shares.Divide(part.total.At(i), q.capacity.guaranteed.At(i), q.bounds.max.At(i), asked, got)
 		for k, c := range q.children {
-			c.guaranteed.Set(i, got[k].Least)
-			c.max.Set(i, got[k].Most)
+			c.capacity.guaranteed.Set(i, got[k].Least)
+			c.bounds.max.Set(i, got[k].Most)
 		}
 	}
 }
@@ -52,14 +52,15 @@ func (q *Queue) sizeShares() {
 		}
 		return 0
 	}
-	capacity, most := of(&q.guaranteed, &p.guaranteed), of(&q.max, &p.max)
-	q.capFrac, q.maxFrac = float64(capacity), float64(most)
+	capacity, most := of(&q.capacity.guaranteed, &p.capacity.guaranteed), of(&q.bounds.max, &p.bounds.max)
+	q.capacity.fraction, q.bounds.fraction = float64(capacity), float64(most)
 	if part.total.IsZero() {
 		most = 1
 		if m := q.spec.MaxCapacity; m.Unit == queues.Percent {
 			most = float32(m.Value / 100)
 		}
 	}
-	q.absCap, q.absMax = float64(float32(p.absCap)*capacity), float64(float32(p.absMax)*most)
-	q.bounded = !q.max.Is(&p.max)
+	q.capacity.absolute = float64(float32(p.capacity.absolute) * capacity)
+	q.bounds.absolute = float64(float32(p.bounds.absolute) * most)
+	q.bounds.bounded = !q.bounds.max.Is(&p.bounds.max)
 }

@@ -87,12 +87,12 @@ func (k *Sketch) SetMaximum(q *Queue, to amounts.Vec) error {
 		return noQueue(string(q.path))
 	}
 	q.sized()
-	was, bounded := q.max, q.bounded
-	q.max, q.bounded = to, true
-	q.limit()
+	was, bounded := q.bounds.max, q.bounds.bounded
+	q.bounds.max, q.bounds.bounded = to, true
+	q.bounds.limit()
 	k.undo = append(k.undo, func() {
-		q.max, q.bounded = was, bounded
-		q.limit()
+		q.bounds.max, q.bounds.bounded = was, bounded
+		q.bounds.limit()
 	})
 	return nil
 }
@@ -101,7 +101,7 @@ func (k *Sketch) SetMaximum(q *Queue, to amounts.Vec) error {
 // it. It returns ErrInvalidResource if the application could never ask for one.
 func (k *Sketch) Fits(a *App, r creel.Resource) (*Node, Limit, error) {
 	p := &k.of.main
-	v, err := p.sizes.Normalize(r, &a.queue.largest)
+	v, err := p.sizes.Normalize(r, &a.queue.settings.largest)
 	if err != nil {
 		return nil, LimitNone, err
 	}

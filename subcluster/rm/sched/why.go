@@ -77,7 +77,7 @@ func (e Explainer) whyNotActive(a *App, w *Why) {
 	switch limit {
 	case LimitParallelApps:
 		if q != nil {
-			w.Count, w.Max = q.running, max(q.maxRunning, 0)
+			w.Count, w.Max = q.apps.running, max(q.settings.maxRunning, 0)
 			w.Text = fmt.Sprintf("Queue %s runs %d applications of at most %d at once.", q.path, w.Count, w.Max)
 			w.Try = "wait until one ends, or raise the queue's limit of parallel applications"
 			return
@@ -147,18 +147,16 @@ func (e Explainer) whyLimited(a *App, k *Ask, w *Why) bool {
 	}
 	if v := a.admit(k.size, nil); v.limit != LimitNone {
 		w.Limit, w.Where = v.limit, v.where.path
-		if v.limit == LimitQueue && v.where.cap != nil {
-			have := v.where.used
-			have.Add(&v.where.held)
-			if !v.where.cap.Lease.Admits(&p.sizes, p.now, &have, &k.size.V) {
+		if v.limit == LimitQueue && v.where.bounds.cap != nil {
+			have := v.where.reserved.and(&v.where.used)
+			if !v.where.bounds.cap.Lease.Admits(&p.sizes, p.now, &have, &k.size.V) {
 				e.whyCap(v.where, w.Need, w)
 				return true
 			}
 		}
 		if v.limit == LimitQueue {
-			have := v.where.used
-			have.Add(&v.where.held)
-			w.Used, w.Bound = p.sizes.Resource(&have), p.sizes.Resource(&v.where.max)
+			have := v.where.reserved.and(&v.where.used)
+			w.Used, w.Bound = p.sizes.Resource(&have), p.sizes.Resource(&v.where.bounds.max)
 			w.Text = fmt.Sprintf(
 				"Queue %s uses %s of at most %s; one more container needs %s.",
 				v.where.path,
@@ -186,9 +184,8 @@ func (e Explainer) whyLimited(a *App, k *Ask, w *Why) bool {
 		return true
 	}
 	if q := e.heldAt(a, k); q != nil {
-		have, b := q.used, q.blocker
-		have.Add(&q.held)
-		w.Limit, w.Where, w.Used, w.Bound = LimitQueue, q.path, p.sizes.Resource(&have), p.sizes.Resource(&q.max)
+		have, b := q.reserved.and(&q.used), q.stopped.blocker
+		w.Limit, w.Where, w.Used, w.Bound = LimitQueue, q.path, p.sizes.Resource(&have), p.sizes.Resource(&q.bounds.max)
 		before := "another ask of its own"
 		if b.app.id != a.id {
 			w.Before, before = b.app.id, b.app.id.String()
@@ -206,7 +203,7 @@ func (e Explainer) whyLimited(a *App, k *Ask, w *Why) bool {
 // heldAt returns the queue whose maximum an earlier ask waits for, which k may not pass; nil for none.
 func (e Explainer) heldAt(a *App, k *Ask) *Queue {
 	for q := a.queue; q != nil; q = q.parent {
-		if b := q.blocker; b != nil && b != k && b.waitsFor(q) {
+		if b := q.stopped.blocker; b != nil && b != k && b.waitsFor(q) {
 			return q
 		}
 	}
@@ -356,9 +353,8 @@ func whyRefused(by map[*constraints.Constraint]int, of int, out *Why) {
 
 // whyCap describes an ask that a queue's cap stops.
 func (e Explainer) whyCap(q *Queue, need creel.Resource, w *Why) {
-	c := q.cap
-	have := q.used
-	have.Add(&q.held)
+	c := q.bounds.cap
+	have := q.reserved.and(&q.used)
 	w.Used, w.Bound = e.part.sizes.Resource(&have), c.Cap
 	w.Text = fmt.Sprintf(
 		"Queue %s may use %s here of %s in the federation until %s, and uses %s; one more container needs %s.",
