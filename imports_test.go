@@ -373,9 +373,14 @@ var rules = map[string]rule{
 			"statestore/tidy", "statestore/events", "router", "router/moves", "internal/strictyaml",
 		},
 	},
+	// The list of all members' applications, and lists that viewers share. Their callers ask the members.
+	"router/snapshot": {imports: []string{".", "router", "subcluster/remote"}},
+	"router/apps": {
+		imports: []string{".", "internal/rawjson", "router", "router/snapshot", "subcluster", "subcluster/remote"},
+	},
 	"router/rest": {
 		imports: []string{
-			"internal/units",
+			"internal/units", "router/apps", "router/snapshot",
 			".", "statestore/intents", "statestore/events", "internal/httpguard", "internal/amcookies", "internal/audit", "internal/servlets",
 			"internal/query", "internal/rawjson", "internal/nodelogs", "subcluster", "internal/strictjson", "subcluster/remote", "policies", "router", "router/server",
 			"router/history", "router/operator", "router/tokens", "statestore", "policies/rebalancer", "internal/token", "internal/webdoc",
@@ -390,8 +395,8 @@ var rules = map[string]rule{
 	"router/dash": {
 		imports: []string{
 			"internal/units",
-			".", "internal/pages", "subcluster", "policies", "policies/rebalancer", "router", "router/operator", "router/rest",
-			"statestore",
+			".", "internal/pages", "subcluster", "policies", "policies/rebalancer", "router", "router/apps", "router/operator",
+			"router/rest", "statestore",
 		},
 	},
 	"app/sim": {

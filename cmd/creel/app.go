@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/strictjson"
 	"github.com/creelrm/creel/internal/units"
+	"github.com/creelrm/creel/router/apps"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/spf13/cobra"
 )
@@ -68,16 +69,16 @@ func appTags() *cobra.Command {
 				return err
 			}
 		}
-		n := func(v func(g rest.AppGroup) int64) func(rest.AppGroup) string {
-			return func(g rest.AppGroup) string { return strconv.FormatInt(v(g), 10) }
+		n := func(v func(g apps.Group) int64) func(apps.Group) string {
+			return func(g apps.Group) string { return strconv.FormatInt(v(g), 10) }
 		}
-		return printList(c.OutOrStdout(), f.printer, doc.Groups, []column[rest.AppGroup]{
-			{"TAG", false, func(g rest.AppGroup) string { return g.Key }},
-			{"RUNNING", false, n(func(g rest.AppGroup) int64 { return g.Running })},
-			{"WAITING", false, n(func(g rest.AppGroup) int64 { return g.Waiting })},
-			{"ENDED", false, n(func(g rest.AppGroup) int64 { return g.Ended })},
-			{"CONTAINERS", false, n(func(g rest.AppGroup) int64 { return g.Containers })},
-			{"MEMORY", true, func(g rest.AppGroup) string { return units.Memory(g.MemoryMB) }},
+		return printList(c.OutOrStdout(), f.printer, doc.Groups, []column[apps.Group]{
+			{"TAG", false, func(g apps.Group) string { return g.Key }},
+			{"RUNNING", false, n(func(g apps.Group) int64 { return g.Running })},
+			{"WAITING", false, n(func(g apps.Group) int64 { return g.Waiting })},
+			{"ENDED", false, n(func(g apps.Group) int64 { return g.Ended })},
+			{"CONTAINERS", false, n(func(g apps.Group) int64 { return g.Containers })},
+			{"MEMORY", true, func(g apps.Group) string { return units.Memory(g.MemoryMB) }},
 		})
 	}
 	f.register(c)

@@ -18,20 +18,20 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/units"
-	"github.com/creelrm/creel/router/rest"
+	"github.com/creelrm/creel/router/apps"
 	"github.com/creelrm/creel/subcluster"
 )
 
-var appListColumns = []column[rest.AppRow]{
-	{"ID", false, func(a rest.AppRow) string { return a.ID }},
-	{"NAME", false, func(a rest.AppRow) string { return a.Name }},
-	{"TYPE", true, func(a rest.AppRow) string { return a.Type }},
-	{"USER", false, func(a rest.AppRow) string { return a.User }},
-	{"QUEUE", false, func(a rest.AppRow) string { return a.Queue }},
-	{"HOME", false, func(a rest.AppRow) string { return string(a.Home) }},
-	{"STATE", false, func(a rest.AppRow) string { return a.State }},
-	{"FINAL", false, func(a rest.AppRow) string { return a.Outcome }},
-	{"AGE", false, func(a rest.AppRow) string {
+var appListColumns = []column[apps.Row]{
+	{"ID", false, func(a apps.Row) string { return a.ID }},
+	{"NAME", false, func(a apps.Row) string { return a.Name }},
+	{"TYPE", true, func(a apps.Row) string { return a.Type }},
+	{"USER", false, func(a apps.Row) string { return a.User }},
+	{"QUEUE", false, func(a apps.Row) string { return a.Queue }},
+	{"HOME", false, func(a apps.Row) string { return string(a.Home) }},
+	{"STATE", false, func(a apps.Row) string { return a.State }},
+	{"FINAL", false, func(a apps.Row) string { return a.Outcome }},
+	{"AGE", false, func(a apps.Row) string {
 		if a.Started <= 0 {
 			return "-"
 		}
@@ -41,19 +41,19 @@ var appListColumns = []column[rest.AppRow]{
 		}
 		return units.Age(max(until.Sub(time.UnixMilli(a.Started)).Seconds(), 0))
 	}},
-	{"CONTAINERS", false, func(a rest.AppRow) string { return strconv.FormatInt(max(a.Containers, 0), 10) }},
-	{"WAITS-FOR", false, func(a rest.AppRow) string { return a.Waits }},
-	{"WAITS", false, func(a rest.AppRow) string {
+	{"CONTAINERS", false, func(a apps.Row) string { return strconv.FormatInt(max(a.Containers, 0), 10) }},
+	{"WAITS-FOR", false, func(a apps.Row) string { return a.Waits }},
+	{"WAITS", false, func(a apps.Row) string {
 		if a.WaitsSeconds == 0 {
 			return ""
 		}
 		return units.Age(a.WaitsSeconds)
 	}},
-	{"WAITS-IN", true, func(a rest.AppRow) string { return a.WaitsIn }},
-	{"MEMORY", true, func(a rest.AppRow) string { return units.Memory(max(a.MemoryMB, 0)) }},
-	{"VCORES", true, func(a rest.AppRow) string { return strconv.FormatInt(max(a.VCores, 0), 10) }},
-	{"STARTED", true, func(a rest.AppRow) string { return moment(a.Started) }},
-	{"TAGS", true, func(a rest.AppRow) string { return strings.Join(a.Tags, ",") }},
+	{"WAITS-IN", true, func(a apps.Row) string { return a.WaitsIn }},
+	{"MEMORY", true, func(a apps.Row) string { return units.Memory(max(a.MemoryMB, 0)) }},
+	{"VCORES", true, func(a apps.Row) string { return strconv.FormatInt(max(a.VCores, 0), 10) }},
+	{"STARTED", true, func(a apps.Row) string { return moment(a.Started) }},
+	{"TAGS", true, func(a apps.Row) string { return strings.Join(a.Tags, ",") }},
 }
 
 // appQuery selects applications.
@@ -85,17 +85,17 @@ func appList() *cobra.Command {
 			}
 		}
 		return repeat(c, watch, func(out io.Writer) error {
-			apps, head, err := f.apps(c.Context(), q)
+			found, head, err := f.apps(c.Context(), q)
 			if err != nil {
 				return err
 			}
-			apps = q.first(apps, by)
-			if q.queue != "" && len(apps) == 0 {
+			found = q.first(found, by)
+			if q.queue != "" && len(found) == 0 {
 				if err := f.queueThere(c.Context(), q.queue); err != nil {
 					return err
 				}
 			}
-			if err := printList(out, f.printer, apps, appListColumns); err != nil {
+			if err := printList(out, f.printer, found, appListColumns); err != nil {
 				return err
 			}
 			return partialExit(c, head)
@@ -129,7 +129,7 @@ func appState(text string) (string, error) {
 }
 
 // apps reads the pages of a router's list, or YARN's list of a server without pages. The header names missing members.
-func (f *clientFlags) apps(ctx context.Context, by appQuery) ([]rest.AppRow, http.Header, error) {
+func (f *clientFlags) apps(ctx context.Context, by appQuery) ([]apps.Row, http.Header, error) {
 	most := 1000
 	if by.limit > 0 && by.since == 0 && by.name == "" {
 		most = min(most, by.limit)
@@ -140,12 +140,12 @@ func (f *clientFlags) apps(ctx context.Context, by appQuery) ([]rest.AppRow, htt
 	if by.since > 0 {
 		since = time.Now().Add(-by.since).UnixMilli()
 	}
-	var all []rest.AppRow
+	var all []apps.Row
 	seen := map[string]bool{} // an application may change its place between two pages
 	for {
 		var page struct {
-			Apps    []rest.AppRow `json:"apps"`
-			Next    string        `json:"next"`
+			Apps    []apps.Row `json:"apps"`
+			Next    string     `json:"next"`
 			Missing []struct {
 				Member string `json:"member"`
 			} `json:"missing"`
@@ -178,18 +178,18 @@ func (f *clientFlags) apps(ctx context.Context, by appQuery) ([]rest.AppRow, htt
 
 // first returns the first applications of an order, nil for the server's. Routers have sorted them, ResourceManagers
 // have not.
-func (q appQuery) first(apps []rest.AppRow, by func(a, b rest.AppRow) int) []rest.AppRow {
+func (q appQuery) first(found []apps.Row, by func(a, b apps.Row) int) []apps.Row {
 	if by != nil {
-		slices.SortStableFunc(apps, by)
+		slices.SortStableFunc(found, by)
 	}
 	if q.limit > 0 {
-		apps = apps[:min(q.limit, len(apps))]
+		found = found[:min(q.limit, len(found))]
 	}
-	return apps
+	return found
 }
 
 // yarnApps reads the list of a ResourceManager, which has neither homes nor reasons.
-func (f *clientFlags) yarnApps(ctx context.Context, by appQuery) ([]rest.AppRow, http.Header, error) {
+func (f *clientFlags) yarnApps(ctx context.Context, by appQuery) ([]apps.Row, http.Header, error) {
 	q := url.Values{"deSelects": {"resourceRequests"}}
 	for name, value := range map[string]string{
 		"user": by.user, "queue": by.queue, "applicationTypes": by.kind, "applicationTags": strings.Join(by.tags, ","),
@@ -219,12 +219,12 @@ func (f *clientFlags) yarnApps(ctx context.Context, by appQuery) ([]rest.AppRow,
 	if err != nil {
 		return nil, head, err
 	}
-	var all []rest.AppRow
+	var all []apps.Row
 	for _, a := range doc.Apps.App {
 		if !strings.Contains(a.Name, by.name) {
 			continue
 		}
-		row := rest.AppRow{AppLine: subcluster.AppLine{
+		row := apps.Row{AppLine: subcluster.AppLine{
 			ID: a.ID, Name: a.Name, User: a.User, Queue: a.Queue, Type: a.Type, State: a.State, Outcome: a.FinalStatus,
 			Started: a.Started, Finished: a.Finished, Containers: max(a.Containers, 0), MemoryMB: max(a.MemoryMB, 0),
 			VCores: max(a.VCores, 0),
@@ -234,7 +234,7 @@ func (f *clientFlags) yarnApps(ctx context.Context, by appQuery) ([]rest.AppRow,
 		}
 		all = append(all, row)
 	}
-	rank := func(a rest.AppRow) int {
+	rank := func(a apps.Row) int {
 		switch {
 		case a.Finished > 0:
 			return 2
@@ -243,29 +243,29 @@ func (f *clientFlags) yarnApps(ctx context.Context, by appQuery) ([]rest.AppRow,
 		}
 		return 1
 	}
-	slices.SortStableFunc(all, func(a, b rest.AppRow) int {
+	slices.SortStableFunc(all, func(a, b apps.Row) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), newest(a, b))
 	})
 	return all, head, nil
 }
 
-func newest(a, b rest.AppRow) int {
+func newest(a, b apps.Row) int {
 	return cmp.Or(cmp.Compare(b.Started, a.Started), cmp.Compare(b.ID, a.ID))
 }
 
 // appOrders compare applications for --sort; state is the order of the answer.
-var appOrders = map[string]func(a, b rest.AppRow) int{
+var appOrders = map[string]func(a, b apps.Row) int{
 	"state":      nil,
-	"started":    func(_, _ rest.AppRow) int { return 0 },
-	"name":       func(a, b rest.AppRow) int { return cmp.Compare(a.Name, b.Name) },
-	"user":       func(a, b rest.AppRow) int { return cmp.Compare(a.User, b.User) },
-	"queue":      func(a, b rest.AppRow) int { return cmp.Compare(a.Queue, b.Queue) },
-	"memory":     func(a, b rest.AppRow) int { return cmp.Compare(b.MemoryMB, a.MemoryMB) },
-	"containers": func(a, b rest.AppRow) int { return cmp.Compare(b.Containers, a.Containers) },
+	"started":    func(_, _ apps.Row) int { return 0 },
+	"name":       func(a, b apps.Row) int { return cmp.Compare(a.Name, b.Name) },
+	"user":       func(a, b apps.Row) int { return cmp.Compare(a.User, b.User) },
+	"queue":      func(a, b apps.Row) int { return cmp.Compare(a.Queue, b.Queue) },
+	"memory":     func(a, b apps.Row) int { return cmp.Compare(b.MemoryMB, a.MemoryMB) },
+	"containers": func(a, b apps.Row) int { return cmp.Compare(b.Containers, a.Containers) },
 }
 
 // appOrder is an order of applications, nil for the server's. Equal ones are sorted newest first.
-func appOrder(name string) (func(a, b rest.AppRow) int, error) {
+func appOrder(name string) (func(a, b apps.Row) int, error) {
 	first, ok := appOrders[name]
 	if !ok {
 		return nil, usage(fmt.Errorf("--sort %s: use state, started, name, user, queue, memory or containers", name))
@@ -273,5 +273,5 @@ func appOrder(name string) (func(a, b rest.AppRow) int, error) {
 	if first == nil {
 		return nil, nil
 	}
-	return func(a, b rest.AppRow) int { return cmp.Or(first(a, b), newest(a, b)) }, nil
+	return func(a, b apps.Row) int { return cmp.Or(first(a, b), newest(a, b)) }, nil
 }

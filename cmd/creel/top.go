@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/creelrm/creel/internal/units"
+	"github.com/creelrm/creel/router/apps"
 	"github.com/creelrm/creel/router/rest"
 )
 
@@ -24,7 +25,7 @@ type topDoc struct {
 	Overview     rest.OverviewDoc     `json:"overview"`
 	Subclusters  []rest.SubclusterDoc `json:"subclusters"`
 	Queues       []queueDoc           `json:"queues"`
-	Applications []rest.AppRow        `json:"applications"`
+	Applications []apps.Row           `json:"applications"`
 	Missing      []string             `json:"missing"` // members that are not in the applications
 }
 
@@ -73,7 +74,7 @@ press Ctrl-C; elsewhere, with --once and in JSON or YAML it is written once.`
 func (f *clientFlags) top(
 	ctx context.Context,
 	q appQuery,
-	by func(a, b rest.AppRow) int,
+	by func(a, b apps.Row) int,
 ) (doc topDoc, err error) {
 	if doc.Overview, err = f.overview(ctx); hasNoSuch(err) {
 		return doc, &exitError{exitNotFound, errors.New("this server has no federation: name a router by --server")}
@@ -92,11 +93,11 @@ func (f *clientFlags) top(
 	slices.SortStableFunc(doc.Queues, func(a, b queueDoc) int { return cmp.Compare(b.Used, a.Used) })
 	doc.Queues = doc.Queues[:min(q.limit, len(doc.Queues))]
 	q.states = []string{"running", "waiting"}
-	apps, head, err := f.apps(ctx, q)
+	found, head, err := f.apps(ctx, q)
 	if err != nil {
 		return doc, err
 	}
-	doc.Applications, doc.Missing = q.first(apps, by), head.Values("X-Missing-SubClusters")
+	doc.Applications, doc.Missing = q.first(found, by), head.Values("X-Missing-SubClusters")
 	return doc, nil
 }
 
@@ -152,9 +153,9 @@ var topMemberColumns = []column[rest.SubclusterDoc]{
 // topAppColumns are those of `creel app list` that fit on a screen, with the use in between.
 var topAppColumns = slices.Concat(
 	columnsNamed(appListColumns, "ID", "NAME", "USER", "QUEUE", "HOME"),
-	[]column[rest.AppRow]{
-		{"MEMORY", false, func(a rest.AppRow) string { return units.Memory(max(a.MemoryMB, 0)) }},
-		{"VCORES", false, func(a rest.AppRow) string { return strconv.FormatInt(max(a.VCores, 0), 10) }},
+	[]column[apps.Row]{
+		{"MEMORY", false, func(a apps.Row) string { return units.Memory(max(a.MemoryMB, 0)) }},
+		{"VCORES", false, func(a apps.Row) string { return strconv.FormatInt(max(a.VCores, 0), 10) }},
 	},
 	columnsNamed(appListColumns, "CONTAINERS", "AGE", "WAITS-FOR"),
 )

@@ -23,6 +23,7 @@ import (
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/router/apps"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/routertest"
 	"github.com/creelrm/creel/statestore"
@@ -138,7 +139,7 @@ func TestTheDashboardLives(t *testing.T) {
 	}
 	told := api[rest.AppsDoc](t, r.Web, "/api/v1/apps?user.name=alice")
 	for i, raw := range told.Applications {
-		var a rest.AppRow
+		var a apps.Row
 		if err := json.Unmarshal(raw, &a); err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router/apps"
 	"github.com/creelrm/creel/router/rest"
 )
 
@@ -78,9 +79,9 @@ func loadApp(c *pages.Call) (any, error) {
 }
 
 // rowOf returns an application's row of the list, which all users may see; an empty one without it.
-func rowOf(c *pages.Call, id creel.ApplicationID) (row rest.AppRow) {
+func rowOf(c *pages.Call, id creel.ApplicationID) (row apps.Row) {
 	var list struct {
-		Apps []rest.AppRow `json:"apps"`
+		Apps []apps.Row `json:"apps"`
 	}
 	if c.Get(pages.WithQuery("/api/v1/apps", "q", id.String(), "limit", "1"), &list) != nil || len(list.Apps) == 0 {
 		return row

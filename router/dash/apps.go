@@ -10,6 +10,7 @@ import (
 
 	"github.com/creelrm/creel/internal/pages"
 	"github.com/creelrm/creel/internal/units"
+	"github.com/creelrm/creel/router/apps"
 	"github.com/creelrm/creel/router/rest"
 )
 
@@ -35,10 +36,10 @@ var appsPage = pages.Page{
 // commandOrders are the orders that the command has, too.
 var commandOrders = []string{"state", "started", "name", "user", "queue", "memory", "containers"}
 
-// apps is a page of the list.
-type apps struct {
+// appList is a page of the list.
+type appList struct {
 	rest.AppsDoc
-	Rows       []rest.AppRow
+	Rows       []apps.Row
 	Filter     map[string]string
 	Next, From string
 	Members    []string // members that do not answer, as text
@@ -73,15 +74,17 @@ func linksOf(filters []string) stateLinks {
 }
 
 // States returns the states for the filter.
-func (*apps) States() []string {
+func (*appList) States() []string {
 	return []string{"running", "waiting", "ended", "ACCEPTED", "FINISHED", "FAILED", "KILLED"}
 }
 
 // Groupings returns the fields by which applications can be grouped.
-func (*apps) Groupings() []string { return []string{"queue", "user", "state", "home", "type", "tag"} }
+func (*appList) Groupings() []string {
+	return []string{"queue", "user", "state", "home", "type", "tag"}
+}
 
 // Title describes the order of the list.
-func (a *apps) Title() string {
+func (a *appList) Title() string {
 	name, reverse := strings.CutPrefix(a.Order.Value(), "-")
 	title := "By " + strings.NewReplacer("_", " ", "yarn ", "").Replace(name)
 	switch name {
@@ -107,7 +110,7 @@ var appFilters = []string{
 var formFilters = []string{"q", "state", "queue", "user", "home", "tag", "group"}
 
 func loadApps(c *pages.Call) (any, error) {
-	a := apps{Filter: map[string]string{}}
+	a := appList{Filter: map[string]string{}}
 	pairs := []string{"limit", "50"}
 	var kept []string // the active filters
 	for _, name := range appFilters {
@@ -129,7 +132,7 @@ func loadApps(c *pages.Call) (any, error) {
 		return nil, err
 	}
 	for _, raw := range a.Applications {
-		var row rest.AppRow
+		var row apps.Row
 		if err := json.Unmarshal(raw, &row); err != nil {
 			return nil, err
 		}

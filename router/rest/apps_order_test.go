@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/creelrm/creel/router/apps"
 	"github.com/creelrm/creel/router/rest"
 )
 
@@ -33,14 +34,14 @@ func TestListsAreSortedOverAllPages(t *testing.T) {
 		io.WriteString(w, `{"at":"l-1","whole":true,"apps":[`+strings.Join(lines, ",")+`]}`)
 	})
 	warm()
-	read := func(user, order string, limit int) (rows []rest.AppRow) {
+	read := func(user, order string, limit int) (rows []apps.Row) {
 		t.Helper()
 		for cursor := ""; ; {
 			var doc rest.AppsDoc
 			fetch(t, fmt.Sprintf("%s/api/v1/apps?user.name=%s&sort=%s&limit=%d&cursor=%s",
 				web.URL, user, order, limit, url.QueryEscape(cursor)), &doc)
 			for _, raw := range doc.Applications {
-				var row rest.AppRow
+				var row apps.Row
 				if err := json.Unmarshal(raw, &row); err != nil {
 					t.Fatal(err)
 				}
@@ -55,20 +56,20 @@ func TestListsAreSortedOverAllPages(t *testing.T) {
 		}
 	}
 	rank := map[string]int{"RUNNING": 0, "ACCEPTED": 1, "FINISHED": 2}
-	newest := func(a, b rest.AppRow) int {
+	newest := func(a, b apps.Row) int {
 		return cmp.Or(cmp.Compare(b.Started, a.Started), strings.Compare(b.ID, a.ID))
 	}
-	orders := map[string]func(a, b rest.AppRow) int{
-		"":           func(a, b rest.AppRow) int { return cmp.Compare(rank[a.State], rank[b.State]) },
-		"state":      func(a, b rest.AppRow) int { return cmp.Compare(rank[a.State], rank[b.State]) },
-		"started":    func(_, _ rest.AppRow) int { return 0 },
-		"name":       func(a, b rest.AppRow) int { return cmp.Compare(a.Name, b.Name) },
-		"user":       func(a, b rest.AppRow) int { return cmp.Compare(a.User, b.User) },
-		"queue":      func(a, b rest.AppRow) int { return cmp.Compare(a.Queue, b.Queue) },
-		"memory":     func(a, b rest.AppRow) int { return cmp.Compare(b.MemoryMB, a.MemoryMB) },
-		"containers": func(a, b rest.AppRow) int { return cmp.Compare(b.Containers, a.Containers) },
+	orders := map[string]func(a, b apps.Row) int{
+		"":           func(a, b apps.Row) int { return cmp.Compare(rank[a.State], rank[b.State]) },
+		"state":      func(a, b apps.Row) int { return cmp.Compare(rank[a.State], rank[b.State]) },
+		"started":    func(_, _ apps.Row) int { return 0 },
+		"name":       func(a, b apps.Row) int { return cmp.Compare(a.Name, b.Name) },
+		"user":       func(a, b apps.Row) int { return cmp.Compare(a.User, b.User) },
+		"queue":      func(a, b apps.Row) int { return cmp.Compare(a.Queue, b.Queue) },
+		"memory":     func(a, b apps.Row) int { return cmp.Compare(b.MemoryMB, a.MemoryMB) },
+		"containers": func(a, b apps.Row) int { return cmp.Compare(b.Containers, a.Containers) },
 	}
-	ids := func(rows []rest.AppRow) (out []string) {
+	ids := func(rows []apps.Row) (out []string) {
 		for _, a := range rows {
 			out = append(out, a.ID)
 		}
@@ -77,7 +78,7 @@ func TestListsAreSortedOverAllPages(t *testing.T) {
 	for order, first := range orders {
 		for _, limit := range []int{1, 7, 29, 60, 1000} {
 			rows := read("ann", order, limit)
-			want := slices.SortedFunc(slices.Values(rows), func(a, b rest.AppRow) int { return cmp.Or(first(a, b), newest(a, b)) })
+			want := slices.SortedFunc(slices.Values(rows), func(a, b apps.Row) int { return cmp.Or(first(a, b), newest(a, b)) })
 			if len(rows) != 60 || !slices.Equal(ids(rows), ids(want)) {
 				t.Errorf("by %q, %d on a page: %d rows, %q", order, limit, len(rows), ids(rows))
 			}

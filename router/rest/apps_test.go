@@ -19,6 +19,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/router/apps"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster"
@@ -63,7 +64,7 @@ func fedBy(t testing.TB, members ...http.HandlerFunc) (web *httptest.Server, war
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- h.Run(ctx) }()
+	go func() { ended <- h.Applications().Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -127,10 +128,10 @@ func TestViewersShareMemberChanges(t *testing.T) {
 		io.WriteString(w, `{"at":"l-2","whole":false,"gone":["application_1_0003"],"apps":[
 			{"id":"application_1_0002","user":"bob","queue":"root.b","state":"FINISHED","started":6,"finished":9,"viewers":""}]}`)
 	})
-	list := func(user string) (doc rest.AppsDoc, rows []rest.AppRow) {
+	list := func(user string) (doc rest.AppsDoc, rows []apps.Row) {
 		fetch(t, web.URL+"/api/v1/apps?user.name="+user, &doc)
 		for _, raw := range doc.Applications {
-			var row rest.AppRow
+			var row apps.Row
 			if err := json.Unmarshal(raw, &row); err != nil || row.Viewers != "" {
 				t.Errorf("%s, %v", raw, err)
 			}
@@ -165,7 +166,7 @@ func TestViewersShareMemberChanges(t *testing.T) {
 	}
 	for user, wants := range map[string]bool{"zoe": true, "yan": true, "mallory": false, "": false} {
 		doc, rows := list(user)
-		listed := slices.ContainsFunc(rows, func(a rest.AppRow) bool { return a.ID == "application_1_0004" })
+		listed := slices.ContainsFunc(rows, func(a apps.Row) bool { return a.ID == "application_1_0004" })
 		var over rest.OverviewDoc
 		fetch(t, web.URL+"/api/v1/overview?user.name="+user, &over)
 		if listed != wants || doc.Matching.Waiting == 1 != wants || len(over.Waiting) != 1 ||
@@ -229,7 +230,7 @@ func TestMemberWithoutCodesReportsDiagnostics(t *testing.T) {
 		})
 	var doc rest.AppsDoc
 	fetch(t, web.URL+"/api/v1/apps", &doc)
-	var rows [4]rest.AppRow
+	var rows [4]apps.Row
 	for i, raw := range doc.Applications {
 		if err := json.Unmarshal(raw, &rows[i]); err != nil {
 			t.Fatal(err)
@@ -251,7 +252,7 @@ func TestMemberWithoutCodesReportsDiagnostics(t *testing.T) {
 	}
 	var glance rest.OverviewDoc
 	fetch(t, web.URL+"/api/v1/overview", &glance)
-	if len(glance.Waiting) != 2 || glance.Waiting[0] != (rest.WaitGroup{
+	if len(glance.Waiting) != 2 || glance.Waiting[0] != (apps.WaitGroup{
 		Applications: 1, Queue: "root.a", Code: "am_limit", In: "root", Example: "application_1_0001",
 	}) {
 		t.Errorf("what waits: %+v", glance.Waiting)
@@ -278,9 +279,9 @@ func TestApplicationsAreCountedByTag(t *testing.T) {
 	})
 	var doc rest.AppsDoc
 	fetch(t, web.URL+"/api/v1/apps?group=tag&limit=1", &doc)
-	want := []rest.AppGroup{
-		{Key: "prod", AppCounts: rest.AppCounts{Running: 1, Waiting: 1, Containers: 2}},
-		{Key: "etl", AppCounts: rest.AppCounts{Running: 1, Containers: 2}},
+	want := []apps.Group{
+		{Key: "prod", Counts: apps.Counts{Running: 1, Waiting: 1, Containers: 2}},
+		{Key: "etl", Counts: apps.Counts{Running: 1, Containers: 2}},
 	}
 	if !slices.Equal(doc.Groups, want) {
 		t.Errorf("groups: %+v", doc.Groups)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/snapshot"
 	"github.com/creelrm/creel/statestore"
 )
 
@@ -70,16 +71,16 @@ func (h *Handler) askDaemons(ctx context.Context, _ string) []router.Part[[]*Dae
 }
 
 // mergeDaemons lists the daemons in the store's order.
-func mergeDaemons(parts []listShare[*DaemonRow]) []*DaemonRow { return parts[0].Items }
+func mergeDaemons(parts []snapshot.Part[*DaemonRow]) []*DaemonRow { return parts[0].Items }
 
 // listDaemons serves a page of the live daemons.
 func (h *Handler) listDaemons(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, err := pageLimit(r)
 	var all []*DaemonRow
-	var parts []listShare[*DaemonRow]
+	var parts []snapshot.Part[*DaemonRow]
 	if err == nil {
-		all, parts, err = h.shownDaemons.get(r.Context(), "")
+		all, parts, err = h.shownDaemons.Get(r.Context(), "", false)
 	}
 	if err == nil && parts[0].At.IsZero() {
 		err = parts[0].Err // there is no earlier data

@@ -16,6 +16,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/router/snapshot"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -30,18 +31,19 @@ type HostsDoc struct {
 type drainsAPI struct {
 	h *Handler
 	// shown has the drained hosts, for all viewers of a user.
-	shown   shared[subcluster.HostDoc]
+	shown   *shared[subcluster.HostDoc]
 	changes atomic.Int64 // by this router
 }
 
 func (a *drainsAPI) init(h *Handler) {
-	a.h, a.shown.ask, a.shown.changed = h, listDrains(h.server), a.changes.Load
-	a.shown.merge = func(parts []listShare[subcluster.HostDoc]) (rows []subcluster.HostDoc) {
+	a.h = h
+	merge := func(parts []snapshot.Part[subcluster.HostDoc]) (rows []subcluster.HostDoc) {
 		for i := range parts {
 			rows = append(rows, parts[i].Items...)
 		}
 		return rows
 	}
+	a.shown = sharedList(listDrains(h.server), merge, 0, a.changes.Load)
 }
 
 // listDrains asks the members of creel's for their drained hosts.
@@ -74,7 +76,7 @@ func ofCreel(s *server.Server) func(id creel.SubclusterID) bool {
 
 // list lists the hosts that calls drain, of all members or of one.
 func (a *drainsAPI) list(w http.ResponseWriter, r *http.Request) {
-	rows, parts, err := a.shown.get(r.Context(), identity(r))
+	rows, parts, err := a.shown.Get(r.Context(), identity(r), false)
 	only := creel.SubclusterID(r.URL.Query().Get("subcluster"))
 	doc := HostsDoc{subcluster.HostsDoc{Hosts: []subcluster.HostDoc{}}, []missing{}}
 	for _, m := range missingOf(parts, time.Now()) {
@@ -179,7 +181,7 @@ func (a *drainsAPI) find(r *http.Request) (subcluster.HostDoc, error) {
 
 // noHost is the error for a host that no ResourceManager of creel's has. It may be at one of Hadoop's.
 func (a *drainsAPI) noHost(r *http.Request, host string, only creel.SubclusterID) error {
-	all, _, _ := a.h.shownNodes.get(r.Context(), identity(r))
+	all, _, _ := a.h.shownNodes.Get(r.Context(), identity(r), false)
 	for _, n := range all {
 		at, _, _ := strings.Cut(n.ID, ":")
 		if at == host && (only == "" || only == n.Member) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/router/apps"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/events"
@@ -47,7 +48,7 @@ func (a *eventsAPI) query(r *http.Request) (q events.Query, err error) {
 		Kind: statestore.EventKind(values.Get("kind")), Subject: values.Get("subject"), User: values.Get("user"),
 	}
 	limit, err := number(r, "limit", 100)
-	if err == nil && (limit < 1 || limit > maxAppPage) {
+	if err == nil && (limit < 1 || limit > apps.MaxPage) {
 		err = invalid("limit is not a number from 1 to 1000", "")
 	}
 	q.Limit = int(limit)

@@ -51,7 +51,7 @@ func fit(h *Handler) http.HandlerFunc {
 			problemOf(w, err)
 			return
 		}
-		nodes, parts, err := h.shownNodes.get(r.Context(), identity(r))
+		nodes, parts, err := h.shownNodes.Get(r.Context(), identity(r), false)
 		if err != nil {
 			answer(w, FitDoc{Fits: true, Members: []FitMember{}})
 			return

@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/servlets"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/apps"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/router/tokens"
@@ -58,17 +59,14 @@ type Config struct {
 
 // Handler serves the router's documents.
 type Handler struct {
-	server    *server.Server
-	conf      Config
-	shownApps shared[*AppRow]
-	// feed and fedApps have the applications for all viewers, if members publish changes.
-	feed       feed
-	fedApps    shared[*AppRow]
-	shownNodes shared[*NodeRow]
-	drains     drainsAPI
+	server       *server.Server
+	conf         Config
+	applications appsAPI
+	shownNodes   *shared[*NodeRow]
+	drains       drainsAPI
 	// shownQueues has one row: the merged scheduler document.
-	shownQueues  shared[json.RawMessage]
-	shownDaemons shared[*DaemonRow]
+	shownQueues  *shared[json.RawMessage]
+	shownDaemons *shared[*DaemonRow]
 	pageBatcher  pageBatcher
 	long         server.Lists[[][]byte]
 }
@@ -84,18 +82,17 @@ func New(s *server.Server, conf Config) *Handler {
 	}
 	h := &Handler{server: s, conf: conf}
 	h.long.Last = s.LastParts()
-	s.ListedBy(h.listedHome)
-	h.shownApps.ask = listApplications(s)
-	h.feed.server, h.feed.user, h.feed.allows = s, conf.User, conf.Allows != nil
-	h.fedApps.changed = func() int64 { return s.Counts().Accepted.Load() + s.Counts().Killed.Load() }
-	h.fedApps.ask, h.fedApps.merge, h.fedApps.wait = h.feed.ask, h.mergeRows, fedWait
-	h.shownApps.merge, h.shownNodes.merge = h.mergeRows, mergeNodes
-	h.shownNodes.ask = listOf(s, base+"/nodes?", "nodes", "node", nodeRow)
-	h.shownQueues.ask, h.shownQueues.merge = schedulerOf(s), h.mergeQueues
+	h.applications = appsAPI{newApps(s, &h.conf), conf.StaticUser}
+	s.ListedBy(h.applications.home)
+	h.shownNodes = sharedList(listOf(s, base+"/nodes?", "nodes", "node", nodeRow), mergeNodes, 0, nil)
+	h.shownQueues = sharedList(schedulerOf(s), h.mergeQueues, 0, nil)
 	h.drains.init(h)
-	h.shownDaemons.ask, h.shownDaemons.merge, h.shownDaemons.fresh = h.askDaemons, mergeDaemons, daemonsFresh
+	h.shownDaemons = sharedList(h.askDaemons, mergeDaemons, daemonsFresh, nil)
 	return h
 }
+
+// Applications returns the list of applications that creel's own views show. The caller must run it.
+func (h *Handler) Applications() *apps.List { return h.applications.list }
 
 // Mount adds the routes to r: router.Documents below /ws/v1/cluster, and the native API.
 func (h *Handler) Mount(r chi.Router) {

@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/apps"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster"
@@ -35,7 +36,7 @@ func (h *Handler) native(r chi.Router) {
 		r.Get("/overview", h.overview)
 		r.Get("/system", h.system)
 		packed := r.With(middleware.Compress(5, "application/json"))
-		packed.Get("/apps", h.listApps)
+		packed.Get("/apps", h.applications.serve)
 		packed.Get("/nodes", h.listNodes)
 		packed.Get("/nodes/{node}/containers", nodeContainersAPI{h}.serve)
 		logs := nodeLogsAPI{nodeContainersAPI{h}, nodelogs.New()}
@@ -114,7 +115,7 @@ type SubclusterDoc struct {
 	Drain      *operator.DrainProgress   `json:"drain,omitempty"`
 	Addresses  subcluster.Addresses      `json:"addresses"`
 	Metrics    subcluster.ClusterMetrics `json:"metrics"`
-	Apps       AppCounts                 `json:"apps"`              // applications with this home
+	Apps       apps.Counts               `json:"apps"`              // applications with this home
 	CutOff     []string                  `json:"cut_off,omitempty"` // kinds of call with an open breaker
 	Refuses    []router.Refusal          `json:"refuses,omitempty"` // at its last trial by this router
 }
@@ -138,10 +139,12 @@ func (h *Handler) subclusters(w http.ResponseWriter, r *http.Request) {
 		doc.Frozen = view.Freeze.Reason
 	}
 	now := time.Now()
-	rows, err := h.counted(r)
-	apps := countsBy[creel.SubclusterID]{}
-	for _, a := range rows {
-		apps.add(a.Home, a, now)
+	all, err := h.applications.counted(r)
+	byHome := apps.CountsBy[creel.SubclusterID]{}
+	if err == nil {
+		for _, a := range all.Rows {
+			byHome.Add(a.Home, a, now)
+		}
 	}
 	for i := range view.Members {
 		m := &view.Members[i]
@@ -159,7 +162,7 @@ func (h *Handler) subclusters(w http.ResponseWriter, r *http.Request) {
 			CutOff:     h.server.CutOff(m.ID),
 			Refuses:    h.server.Refusals(m.ID),
 		}
-		sub.Apps = apps.of(m.ID)
+		sub.Apps = byHome.Of(m.ID)
 		if err != nil { // its report, in which running applications do not wait
 			all := &m.Load.Metrics
 			sub.Apps.Waiting, sub.Apps.Running = m.Load.UAMs.TakenFrom(all.AppsPending, all.AppsRunning)

@@ -56,7 +56,7 @@ func (a nodeContainersAPI) serve(w http.ResponseWriter, r *http.Request) {
 func (a nodeContainersAPI) find(r *http.Request, id string, only creel.SubclusterID) (*NodeRow, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), nodeWait)
 	defer cancel()
-	rows, parts, err := a.h.shownNodes.get(ctx, identity(r))
+	rows, parts, err := a.h.shownNodes.Get(ctx, identity(r), false)
 	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
 		err = &creel.Error{
 			Kind: creel.ErrUnavailable, What: "the nodes are not known yet",

@@ -79,7 +79,7 @@ func (a *nodeLogsAPI) find(r *http.Request) (*NodeRow, nodelogs.At, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), nodeWait)
 	defer cancel()
 	app, user := id.Attempt.Application, ""
-	if row := a.nodes.h.listed(app); row != nil {
+	if row := a.nodes.h.applications.list.Last(app); row != nil {
 		user = row.User
 	}
 	switch may, err := a.nodes.h.mayView(r.WithContext(ctx), app, user); {

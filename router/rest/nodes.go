@@ -13,6 +13,8 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/rawjson"
+	"github.com/creelrm/creel/router/apps"
+	"github.com/creelrm/creel/router/snapshot"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -27,7 +29,7 @@ type NodeRow struct {
 }
 
 // mergeNodes lists the nodes of all members, by member and id.
-func mergeNodes(parts []listShare[*NodeRow]) (rows []*NodeRow) {
+func mergeNodes(parts []snapshot.Part[*NodeRow]) (rows []*NodeRow) {
 	for i := range parts {
 		for _, n := range parts[i].Items {
 			if parts[i].Err != nil {
@@ -138,7 +140,7 @@ type NodesDoc struct {
 // pageLimit returns the requested length of a page, 50 if the query has none.
 func pageLimit(r *http.Request) (int64, error) {
 	limit, err := number(r, "limit", 50)
-	if err == nil && (limit < 1 || limit > maxAppPage) {
+	if err == nil && (limit < 1 || limit > apps.MaxPage) {
 		err = invalid("limit is not a number from 1 to 1000", "")
 	}
 	return limit, err
@@ -153,9 +155,9 @@ func (h *Handler) listNodes(w http.ResponseWriter, r *http.Request) {
 		order, err = orderOf(q, nodeOrders)
 	}
 	var all []*NodeRow
-	var parts []listShare[*NodeRow]
+	var parts []snapshot.Part[*NodeRow]
 	if err == nil {
-		all, parts, err = h.shownNodes.get(r.Context(), identity(r))
+		all, parts, err = h.shownNodes.Get(r.Context(), identity(r), false)
 	}
 	if err != nil {
 		problemOf(w, err)
@@ -165,7 +167,7 @@ func (h *Handler) listNodes(w http.ResponseWriter, r *http.Request) {
 	only, state := creel.SubclusterID(q.Get("subcluster")), strings.ToUpper(q.Get("state"))
 	search, now := strings.ToLower(q.Get("q")), time.Now()
 	if only != "" {
-		parts = slices.DeleteFunc(slices.Clone(parts), func(p listShare[*NodeRow]) bool { return p.Member != only })
+		parts = slices.DeleteFunc(slices.Clone(parts), func(p snapshot.Part[*NodeRow]) bool { return p.Member != only })
 	}
 	doc.Missing = missingOf(parts, now)
 	page := sheet[NodeRow]{limit: int(limit)}

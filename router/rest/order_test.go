@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/creelrm/creel/router/apps"
 	"github.com/creelrm/creel/router/rest"
 )
 
@@ -39,7 +40,7 @@ func TestSortedListsArePagedCompletely(t *testing.T) {
 		var doc rest.AppsDoc
 		fetch(t, web.URL+"/api/v1/apps?"+query, &doc)
 		for _, raw := range doc.Applications {
-			var row rest.AppRow
+			var row apps.Row
 			if err := json.Unmarshal(raw, &row); err != nil {
 				t.Fatal(err)
 			}

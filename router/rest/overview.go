@@ -6,12 +6,13 @@ import (
 	"context"
 	"math"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/apps"
 	"github.com/creelrm/creel/router/history"
+	"github.com/creelrm/creel/router/snapshot"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -22,13 +23,13 @@ type OverviewDoc struct {
 	Remedy   string                    `json:"remedy,omitempty"`
 	Holder   creel.QueuePath           `json:"holder,omitempty"` // queue that holds the room of the first one in Short
 	Short    []ShortDoc                `json:"short"`            // queues below their guarantee, the worst first
-	Apps     *AppCounts                `json:"apps,omitempty"`   // omitted if no member sent its applications
+	Apps     *apps.Counts              `json:"apps,omitempty"`   // omitted if no member sent its applications
 	Members  map[string]int            `json:"members"`          // by state
 	Sum      subcluster.ClusterMetrics `json:"sum"`
 	Without  []LeftDoc                 `json:"without"` // members that are not in the sums
 	Rates    []RateDoc                 `json:"rates"`   // of the last ten minutes, oldest first
 	StepS    float64                   `json:"step_s"`
-	Waiting  []WaitGroup               `json:"waiting"` // reasons why applications wait, the most frequent first
+	Waiting  []apps.WaitGroup          `json:"waiting"` // reasons why applications wait, the most frequent first
 	Missing  []missing                 `json:"missing"` // members whose applications are not in Apps and Waiting
 	Events   []EventDoc                `json:"events"`  // observed by this router, newest first
 }
@@ -99,9 +100,9 @@ const maxWaits = 10
 // firstWait bounds the time for which an overview waits for the first view and the first list of applications.
 const firstWait = 2 * time.Second
 
-// firstApplications is Handler.applications, bounded by firstWait while there is no list: a router that has just
+// firstApplications is appsAPI.read, bounded by firstWait while there is no list: a router that has just
 // started must not report that nothing runs.
-func firstApplications(h *Handler, r *http.Request) ([]*AppRow, []listShare[*AppRow], *viewer, error) {
+func firstApplications(h *Handler, r *http.Request) (*apps.View, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), firstWait)
 	defer cancel()
 	for h.server.View() == nil && ctx.Err() == nil {
@@ -110,7 +111,7 @@ func firstApplications(h *Handler, r *http.Request) ([]*AppRow, []listShare[*App
 		case <-ctx.Done():
 		}
 	}
-	return h.applications(r.WithContext(ctx))
+	return h.applications.read(r.WithContext(ctx))
 }
 
 // breaches returns the invariants that the rebalancer found broken. The overview does without them if the store does
@@ -129,25 +130,20 @@ func breaches(ctx context.Context, h *Handler) (out []router.Breach) {
 	return out
 }
 
-// anyPart reports whether a member has sent its part of a list, or the federation has no member that could.
-func anyPart[T any](parts []listShare[T]) bool {
-	return len(parts) == 0 || slices.ContainsFunc(parts, func(p listShare[T]) bool { return !p.At.IsZero() })
-}
-
 func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
-	var apps router.Tally
-	rows, parts, who, err := firstApplications(h, r)
+	var tally router.Tally
+	all, err := firstApplications(h, r)
 	now := time.Now()
-	var counts *AppCounts
-	var waits []WaitGroup
-	if err == nil && anyPart(parts) {
-		counts, waits = countAll(rows, now), topWaits(rows, who, maxWaits, now)
-		apps = tallyOf(counts, waits)
+	var counts *apps.Counts
+	var waits []apps.WaitGroup
+	if err == nil && snapshot.Sent(all.Parts) {
+		counts, waits = all.Count(now), all.Waits(maxWaits, now)
+		tally = tallyOf(counts, waits)
 	}
-	s := h.server.Summary(apps, breaches(r.Context(), h)...)
+	s := h.server.Summary(tally, breaches(r.Context(), h)...)
 	doc := OverviewDoc{
 		State: s.State, Sentence: s.Sentence, Remedy: s.Remedy, Holder: s.Holder, Members: s.Members, Sum: s.Sum,
-		Without: []LeftDoc{}, StepS: history.Step.Seconds(), Waiting: []WaitGroup{}, Events: []EventDoc{},
+		Without: []LeftDoc{}, StepS: history.Step.Seconds(), Waiting: []apps.WaitGroup{}, Events: []EventDoc{},
 		Missing: []missing{}, Short: []ShortDoc{},
 	}
 	for _, q := range h.server.Short() {
@@ -163,7 +159,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 		doc.Events = append(doc.Events, EventDoc{e.At.UTC(), e.Kind, e.Member, e.Text})
 	}
 	if err == nil {
-		doc.Apps, doc.Missing = counts, missingOf(parts, now)
+		doc.Apps, doc.Missing = counts, missingOf(all.Parts, now)
 		if waits != nil {
 			doc.Waiting = waits
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/statestore"
 )
@@ -55,36 +54,4 @@ func lacking(ctx context.Context) string {
 		return ""
 	}
 	return "the state store does not answer: " + strings.Join(facts, "; ")
-}
-
-// listedHome returns the home of an application by the last list of applications, without I/O.
-func (h *Handler) listedHome(app creel.ApplicationID) (creel.SubclusterID, bool) {
-	if row := h.listed(app); row != nil {
-		return row.Home, row.Home != ""
-	}
-	return "", false
-}
-
-// lastSeen returns the last report of an application, nil if this router has none.
-func (h *Handler) lastSeen(app creel.ApplicationID, now time.Time) *LastSeen {
-	row := h.listed(app)
-	if row == nil {
-		return nil
-	}
-	seen := &LastSeen{User: row.User, Queue: creel.QueuePath(row.Queue), State: row.State, AgeSeconds: -1}
-	if !row.at.IsZero() {
-		seen.AgeSeconds = now.Sub(row.at).Round(time.Second).Seconds()
-	}
-	return seen
-}
-
-// listed returns the row of an application in the last list, nil if there is none.
-func (h *Handler) listed(app creel.ApplicationID) *AppRow {
-	id := app.String()
-	for _, row := range h.fedApps.last("") {
-		if row.ID == id {
-			return row
-		}
-	}
-	return nil
 }

@@ -75,7 +75,7 @@ func runsWithPage(t *testing.T, f *routertest.Federation, url string) (id string
 	return id, home
 }
 
-// Users who can reach only routers see the pages of their AMs there: the AM's content, its redirects, and web
+// Users with access only to routers see the pages of their AMs there: the AM's content, its redirects, and web
 // sockets, without the cookies that their browser has for the router.
 func TestAMPagesAreReachedThroughRouter(t *testing.T) {
 	f := routertest.Start(t, routertest.Options{})

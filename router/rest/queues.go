@@ -13,8 +13,10 @@ import (
 	"github.com/creelrm/creel/internal/rawjson"
 	"github.com/creelrm/creel/policies/rebalancer"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/apps"
 	"github.com/creelrm/creel/router/operator"
 	"github.com/creelrm/creel/router/server"
+	"github.com/creelrm/creel/router/snapshot"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -55,7 +57,7 @@ func schedulerOf(s *server.Server) func(ctx context.Context, who string) []route
 }
 
 // mergeQueues merges the documents of the members that answered. Earlier answers of other members are not included.
-func (h *Handler) mergeQueues(parts []listShare[json.RawMessage]) []json.RawMessage {
+func (h *Handler) mergeQueues(parts []snapshot.Part[json.RawMessage]) []json.RawMessage {
 	var present []router.Part[[]byte]
 	for i := range parts {
 		if p := &parts[i]; p.Err == nil && len(p.Items) == 1 {
@@ -71,7 +73,7 @@ func (h *Handler) mergeQueues(parts []listShare[json.RawMessage]) []json.RawMess
 
 // listQueues serves the shared snapshot of the queues.
 func (h *Handler) listQueues(w http.ResponseWriter, r *http.Request) {
-	rows, parts, err := h.shownQueues.get(r.Context(), identity(r))
+	rows, parts, err := h.shownQueues.Get(r.Context(), identity(r), false)
 	if err != nil {
 		problemOf(w, err)
 		return
@@ -127,7 +129,7 @@ func (h *Handler) queueTree(w http.ResponseWriter, r *http.Request) {
 // countQueues replaces the numbers of applications by those of the list of applications, so that all views agree. A
 // parent has the sums of its children. The rows of node labels keep the members' numbers.
 func (h *Handler) countQueues(r *http.Request, queues []rebalancer.QueueState) {
-	rows, err := h.counted(r)
+	all, err := h.applications.counted(r)
 	if err != nil {
 		return // the members' numbers remain
 	}
@@ -136,16 +138,16 @@ func (h *Handler) countQueues(r *http.Request, queues []rebalancer.QueueState) {
 		queue  string
 		member creel.SubclusterID
 	}
-	by := countsBy[at]{}
-	for _, a := range rows {
+	by := apps.CountsBy[at]{}
+	for _, a := range all.Rows {
 		for queue := creel.QueuePath(a.Queue); queue != ""; queue = queue.Parent() {
 			for _, member := range []creel.SubclusterID{"", a.Home} {
-				by.add(at{string(queue), member}, a, now)
+				by.Add(at{string(queue), member}, a, now)
 			}
 		}
 	}
 	set := func(u *rebalancer.QueueUse, key at) {
-		c := by.of(key)
+		c := by.Of(key)
 		u.Running, u.Waiting, u.OldestWait = c.Running, c.Waiting, c.OldestWait
 	}
 	for i := range queues {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/apps"
 	"github.com/creelrm/creel/router/rest"
 )
 
@@ -82,7 +83,7 @@ func TestCurrentListHasEarlierChanges(t *testing.T) {
 		if err := json.NewDecoder(resp.Body).Decode(&page); err != nil || len(page.Applications) != 1 {
 			t.Fatalf("%+v: %v", page, err)
 		}
-		var row rest.AppRow
+		var row apps.Row
 		if err := json.Unmarshal(page.Applications[0], &row); err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 		}
 		if err != nil {
 			notes = append(notes, "the reason for its wait is unknown: its home does not answer: "+err.Error())
-			doc.Last = h.lastSeen(app, time.Now())
+			doc.Last = h.applications.lastSeen(app, time.Now())
 		}
 	}
 	placed, kept, err := h.server.Placement(r.Context(), app)

@@ -75,18 +75,6 @@ func AskSome[T any](
 	return parts
 }
 
-// AsksHadoop reports whether a call to every member includes a member running Hadoop's ResourceManager.
-func (s *Server) AsksHadoop() bool {
-	view := s.View()
-	for i := 0; view != nil && i < len(view.Members); i++ {
-		m := &view.Members[i]
-		if m.State != subcluster.StateDeregistered && m.State != subcluster.StateLost && m.ByAgent() {
-			return true
-		}
-	}
-	return false
-}
-
 // InNoRelease reports whether no member was asked, since the releases of all members lack the call. It returns the
 // error for that.
 func InNoRelease[T any](parts []router.Part[T]) (error, bool) {

@@ -8,13 +8,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/creelrm/creel/router"
-	"github.com/creelrm/creel/router/rest"
+	"github.com/creelrm/creel/router/apps"
 )
 
 // appFigures exports the federation's applications by queue, as pages and /api/v1 count them.
 type appFigures struct {
-	tallies func(ctx context.Context) []rest.QueueTally
+	tallies func(ctx context.Context) []apps.QueueTally
 }
 
 var (
@@ -24,12 +23,17 @@ var (
 		"applications; 0 if none waits. Of Hadoop's ResourceManagers it has those without an AM.", "queue")
 )
 
+// tallyWait bounds the wait of a scrape for members that publish no changes.
+const tallyWait = time.Second
+
 // addApplications adds the task that keeps the list of applications, its metrics, and its part of the history.
-func (r *Router) addApplications(documents *rest.Handler) {
-	r.Server.WaitingBy(func(now time.Time) *router.Waiting { return rest.Waiting(documents, now) })
-	r.Add("applications", documents.Run)
-	r.Health.Register(appFigures{func(ctx context.Context) []rest.QueueTally {
-		return rest.Tallies(ctx, documents)
+func (r *Router) addApplications(list *apps.List) {
+	r.Server.WaitingBy(list.Waiting)
+	r.Add("applications", list.Run)
+	r.Health.Register(appFigures{func(ctx context.Context) []apps.QueueTally {
+		ctx, cancel := context.WithTimeout(ctx, tallyWait)
+		defer cancel()
+		return list.Tallies(ctx, r.Watcher.View())
 	}})
 }
 

@@ -408,7 +408,7 @@ func (r *Router) addWeb(p *routerParts, addresses map[string]string) (err error)
 	if login, ok := c.Site.Tickets.(*spnego.Login); ok {
 		login.Tokens = tokenLogin(p.tokens)
 	}
-	r.addApplications(documents)
+	r.addApplications(documents.Applications())
 	var site *pages.Site
 	if c.Dashboard.On {
 		api := chi.NewRouter()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rest
+package apps
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/snapshot"
 	"github.com/creelrm/creel/subcluster"
 )
 
@@ -21,30 +22,20 @@ type QueueTally struct {
 	OldestWait       time.Duration // 0 if none waits, or if members do not report it
 }
 
-// Tallies counts the applications of each leaf queue for metrics, by the same list and rule as pages and /api/v1. It
-// returns nil while no member has sent its applications. If members publish changes, the list is that of the last
-// update: a scrape costs them nothing.
-func Tallies(ctx context.Context, h *Handler) []QueueTally {
-	var rows []*AppRow
-	if h.feed.usable() {
-		rows = h.fedApps.last("")
-	} else {
-		ctx, cancel := context.WithTimeout(ctx, countWait)
-		defer cancel()
-		list, parts, err := h.shownApps.list(ctx, url.Values{"user.name": {h.conf.User}}.Encode(), false)
-		if err == nil && anyPart(parts) {
-			rows = append([]*AppRow{}, list...)
-		}
-	}
-	if rows == nil {
+// Tallies counts the applications of each leaf queue for metrics, by the same list and rule as pages and the API. It
+// returns nil while no member has sent its applications. The applications of members that publish changes are those of
+// the last update: a scrape costs these members nothing.
+func (l *List) Tallies(ctx context.Context, view *subcluster.View) []QueueTally {
+	v := l.forCounts(ctx)
+	if v == nil || !snapshot.Sent(v.Parts) {
 		return nil
 	}
-	now, by := time.Now(), countsBy[creel.QueuePath]{}
-	for _, queue := range leafQueues(h.server.View()) {
-		by[queue] = &AppCounts{}
+	now, by := time.Now(), CountsBy[creel.QueuePath]{}
+	for _, queue := range leafQueues(view) {
+		by[queue] = &Counts{}
 	}
-	for _, a := range rows {
-		by.add(creel.QueuePath(a.Queue), a, now)
+	for _, a := range v.Rows {
+		by.Add(creel.QueuePath(a.Queue), a, now)
 	}
 	out := make([]QueueTally, 0, len(by))
 	for queue, c := range by {
@@ -54,6 +45,24 @@ func Tallies(ctx context.Context, h *Handler) []QueueTally {
 	}
 	slices.SortFunc(out, func(a, b QueueTally) int { return strings.Compare(string(a.Queue), string(b.Queue)) })
 	return out
+}
+
+// forCounts returns the last list for this router, nil if there is none.
+func (l *List) forCounts(ctx context.Context) *View {
+	by := Reader{Identity: url.Values{"user.name": {l.conf.User}}.Encode(), User: l.conf.User}
+	if !l.shares() {
+		v, err := l.Read(ctx, by)
+		if err != nil {
+			return nil
+		}
+		return v
+	}
+	v := &View{}
+	rows, parts, ok := l.shared.Last(struct{}{})
+	if !ok || l.complete(ctx, by, v, rows, parts) != nil {
+		return nil
+	}
+	return v
 }
 
 // leafQueues returns the leaf queues that members report, so that a queue without applications counts as zero.
@@ -81,17 +90,16 @@ func leafQueues(view *subcluster.View) (leaves []creel.QueuePath) {
 	return leaves
 }
 
-// Waiting counts the waiting applications in the last list, for the history; nil if members publish no changes, or if
-// there is no list yet.
-func Waiting(h *Handler, now time.Time) *router.Waiting {
-	rows := h.fedApps.last("")
-	if rows == nil || !h.feed.usable() {
+// Waiting counts the waiting applications in the last list, for the history; nil if a member publishes no changes, or
+// if there is no list yet.
+func (l *List) Waiting(now time.Time) *router.Waiting {
+	rows, parts, ok := l.shared.Last(struct{}{})
+	if !ok || apartOf(parts) != "" {
 		return nil
 	}
 	w := &router.Waiting{Members: map[creel.SubclusterID]int64{}, Queues: map[creel.QueuePath]int64{}}
 	for _, a := range rows {
-		var c AppCounts
-		if c.add(a, false, now); c.Waiting == 0 {
+		if a.rank != waiting {
 			continue
 		}
 		w.All++

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rest
+package apps
 
 import (
 	"cmp"
@@ -12,46 +12,46 @@ import (
 	"github.com/creelrm/creel"
 )
 
-// appOrder is an order of the list of applications. Exactly one function is set. Equal ones are sorted newest first.
-type appOrder struct {
-	text   func(a *AppRow) string // ascending
-	number func(a *AppRow) int64  // descending
-	down   bool                   // texts are descending
+// order is an order of the list of applications. Exactly one function is set. Equal ones are sorted newest first.
+type order struct {
+	text   func(a *Row) string // ascending
+	number func(a *Row) int64  // descending
+	down   bool                // texts are descending
 }
 
 // reversed returns the other direction of an order, which a query has as "-" before the name.
-func (o appOrder) reversed(name string) appOrder {
+func (o order) reversed(name string) order {
 	o.down = true
 	switch number := o.number; {
 	case name == "started":
-		o.number = func(a *AppRow) int64 { return -a.Started }
+		o.number = func(a *Row) int64 { return -a.Started }
 	case number != nil:
-		o.number = func(a *AppRow) int64 { return -number(a) }
+		o.number = func(a *Row) int64 { return -number(a) }
 	}
 	return o
 }
 
-// appOrders are the orders by their name in a query. A list without one has the order "state".
-var appOrders = map[string]appOrder{
-	"state":      {number: func(a *AppRow) int64 { return -int64(a.rank) }},
-	"started":    {number: func(*AppRow) int64 { return 0 }},
-	"name":       {text: func(a *AppRow) string { return a.Name }},
-	"user":       {text: func(a *AppRow) string { return a.User }},
-	"queue":      {text: func(a *AppRow) string { return a.Queue }},
-	"memory":     {number: func(a *AppRow) int64 { return a.MemoryMB }},
-	"containers": {number: func(a *AppRow) int64 { return a.Containers }},
-	"id":         {text: func(a *AppRow) string { return a.ID }},
-	"yarn_state": {text: func(a *AppRow) string { return a.State }},
-	"outcome":    {text: func(a *AppRow) string { return a.Outcome }},
-	"home":       {text: func(a *AppRow) string { return string(a.Home) }},
-	"members":    {number: func(a *AppRow) int64 { return int64(len(a.Elsewhere)) }},
-	"waits_for":  {text: func(a *AppRow) string { return a.Waits }},
+// orders are the orders by their name in a query. A list without one has the order "state".
+var orders = map[string]order{
+	"state":      {number: func(a *Row) int64 { return -int64(a.rank) }},
+	"started":    {number: func(*Row) int64 { return 0 }},
+	"name":       {text: func(a *Row) string { return a.Name }},
+	"user":       {text: func(a *Row) string { return a.User }},
+	"queue":      {text: func(a *Row) string { return a.Queue }},
+	"memory":     {number: func(a *Row) int64 { return a.MemoryMB }},
+	"containers": {number: func(a *Row) int64 { return a.Containers }},
+	"id":         {text: func(a *Row) string { return a.ID }},
+	"yarn_state": {text: func(a *Row) string { return a.State }},
+	"outcome":    {text: func(a *Row) string { return a.Outcome }},
+	"home":       {text: func(a *Row) string { return string(a.Home) }},
+	"members":    {number: func(a *Row) int64 { return int64(len(a.Elsewhere)) }},
+	"waits_for":  {text: func(a *Row) string { return a.Waits }},
 }
 
 // placed is an application with its place in an order.
 type placed struct {
-	row    *AppRow // complete, also if the viewer may not see all of it
-	seen   bool    // the viewer may see all of it
+	row    *Row // complete, also if the viewer may not see all of it
+	seen   bool // the viewer may see all of it
 	text   string
 	down   bool // texts are descending
 	number int64
@@ -60,7 +60,7 @@ type placed struct {
 // guardedNumbers are the orders by a number that only permitted viewers may know. To others it is 0.
 var guardedNumbers = []string{"memory", "containers", "started"}
 
-func (f *appFilter) placeOf(a *AppRow, seen bool) placed {
+func (f *Filter) placeOf(a *Row, seen bool) placed {
 	p := placed{row: a, seen: seen, down: f.order.down}
 	switch {
 	case f.order.text != nil:
@@ -81,7 +81,7 @@ func (p *placed) compare(q *placed) int {
 }
 
 // cursor names the place. It does not contain the start time, which the viewer may not know.
-func (p *placed) cursor(by appOrder) string {
+func (p *placed) cursor(by order) string {
 	key := strconv.FormatInt(p.number, 10)
 	if by.text != nil {
 		key = base64.RawURLEncoding.EncodeToString([]byte(p.text))
@@ -89,10 +89,10 @@ func (p *placed) cursor(by appOrder) string {
 	return key + "." + p.row.ID
 }
 
-func parseCursor(text string, by appOrder) (*placed, error) {
+func parseCursor(text string, by order) (*placed, error) {
 	bad := invalid("invalid cursor", "leave it out to start again, and sort all pages alike")
 	key, id, _ := strings.Cut(text, ".")
-	p := &placed{row: &AppRow{}, down: by.down}
+	p := &placed{row: &Row{}, down: by.down}
 	var err error
 	if by.text != nil {
 		var b []byte
