@@ -22,13 +22,14 @@ const base = "/ws/v1/cluster"
 // appPath returns the path of an application's report.
 func appPath(id creel.ApplicationID) string { return base + "/apps/" + id.String() }
 
-// carryOutREST is CarryOut for an intent that came by REST. It uses REST and the user's name, like the direct call. By
+// carryOutREST is carryOut for an intent that came by REST. It uses REST and the user's name, like the direct call. By
 // RPC the router would impersonate the user, which a member may forbid. Timeouts need a call for each type.
-func carryOutREST(ctx context.Context, m *remote.Member, i intents.Intent) (done bool, err error) {
+func (c member) carryOutREST(ctx context.Context, i intents.Intent, later passing) (done bool, err error) {
+	carry := func(method, path string, doc any) ([]byte, error) { return c.carry(ctx, i, later, method, path, doc) }
 	app := appPath(i.Application)
 	switch i.Verb {
 	case intents.Kill:
-		doc, err := carry(ctx, m, i, http.MethodPut, app+"/state",
+		doc, err := carry(http.MethodPut, app+"/state",
 			map[string]string{"state": "KILLED", "diagnostics": i.Diagnostics})
 		if err != nil {
 			return false, err
@@ -42,12 +43,12 @@ func carryOutREST(ctx context.Context, m *remote.Member, i intents.Intent) (done
 		state, err := creel.ParseApplicationState(answer.State)
 		return err == nil && state.Ended(), nil
 	case intents.Move:
-		_, err = carry(ctx, m, i, http.MethodPut, app+"/queue", map[string]string{"queue": i.Queue})
+		_, err = carry(http.MethodPut, app+"/queue", map[string]string{"queue": i.Queue})
 	case intents.Priority:
-		_, err = carry(ctx, m, i, http.MethodPut, app+"/priority", map[string]int32{"priority": i.Level})
+		_, err = carry(http.MethodPut, app+"/priority", map[string]int32{"priority": i.Level})
 	case intents.Timeouts:
 		for kind, at := range i.Expiry {
-			_, one := carry(ctx, m, i, http.MethodPut, app+"/timeout",
+			_, one := carry(http.MethodPut, app+"/timeout",
 				map[string]map[string]string{"timeout": {"type": kind, "expiryTime": at}})
 			err = errors.Join(err, one)
 		}
@@ -56,7 +57,7 @@ func carryOutREST(ctx context.Context, m *remote.Member, i intents.Intent) (done
 			return false, intents.ErrUnknownVerb
 		}
 		command := creel.SignalCommands[i.Command-1]
-		_, err = carry(ctx, m, i, http.MethodPost, base+"/containers/"+i.Container.String()+"/signal/"+command, nil)
+		_, err = carry(http.MethodPost, base+"/containers/"+i.Container.String()+"/signal/"+command, nil)
 	default:
 		return false, intents.ErrUnknownVerb
 	}
@@ -64,8 +65,8 @@ func carryOutREST(ctx context.Context, m *remote.Member, i intents.Intent) (done
 }
 
 // carry makes one call for a recorded intent, and converts its error for the loop.
-func carry(
-	ctx context.Context, m *remote.Member, i intents.Intent, method, path string, doc any,
+func (c member) carry(
+	ctx context.Context, i intents.Intent, later passing, method, path string, doc any,
 ) (answer []byte, err error) {
 	var body []byte
 	head := http.Header{subcluster.RouterHeader: {"1"}, "Accept": {"application/json"}}
@@ -76,7 +77,7 @@ func carry(
 		head.Set("Content-Type", "application/json")
 	}
 	path += "?" + url.Values{"user.name": {i.User}}.Encode()
-	answer, _, err = m.Web(ctx, remote.Write, method, path, i.User, head, body)
+	answer, _, err = c.m.Web(ctx, remote.Write, method, path, i.User, head, body)
 	var status *remote.StatusError
 	if !errors.As(err, &status) {
 		return answer, err
@@ -87,8 +88,7 @@ func carry(
 		kind = creel.ErrContainerNotFound
 	case status.Code == http.StatusNotFound:
 		kind = creel.ErrApplicationNotFound
-	case status.Code == http.StatusServiceUnavailable,
-		status.Code == http.StatusInternalServerError && i.Verb != intents.Signal && !m.ByAgent():
+	case later(i, status.Code):
 		kind = creel.ErrBusy
 	case status.Code == http.StatusInsufficientStorage:
 		kind = creel.ErrReadOnly

@@ -81,12 +81,13 @@ func Expiries(i intents.Intent) (out []*yarnpb.ApplicationUpdateTimeoutMapProto)
 	return out
 }
 
-// CarryOut sends a recorded intent to a member with its user's name, by the protocol that it came by, and reports
-// whether it is done there. A kill is done when the application has ended. The error of a verb that this router does
-// not know is intents.ErrUnknownVerb, without a call.
-func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done bool, err error) {
+// passing reports whether an intent that a member answered with an HTTP status may succeed later.
+type passing func(i intents.Intent, code int) bool
+
+// carryOut is CarryOut for the statuses that pass at a member of this kind.
+func (c member) carryOut(ctx context.Context, i intents.Intent, later passing) (done bool, err error) {
 	if i.REST {
-		return carryOutREST(ctx, m, i)
+		return c.carryOutREST(ctx, i, later)
 	}
 	if i.Verb == intents.Signal {
 		request, err := proto.Marshal(&yarnpb.SignalContainerRequestProto{
@@ -96,18 +97,18 @@ func CarryOut(ctx context.Context, m *remote.Member, i intents.Intent) (done boo
 		if err != nil {
 			return false, err
 		}
-		_, err = m.Client(ctx, remote.Write, i.User, "signalToContainer", request)
+		_, err = c.m.Client(ctx, remote.Write, i.User, "signalToContainer", request)
 		return err == nil, AbsentContainer(err)
 	}
-	c, ok := Changes[i.Verb]
+	change, ok := Changes[i.Verb]
 	if !ok {
 		return false, fmt.Errorf("%q: %w", i.Verb, intents.ErrUnknownVerb)
 	}
-	request, err := proto.Marshal(c.Request(yarnpb.FromApplicationID(i.Application), i))
+	request, err := proto.Marshal(change.Request(yarnpb.FromApplicationID(i.Application), i))
 	if err != nil {
 		return false, err
 	}
-	answer, err := m.Client(ctx, remote.Write, i.User, c.Method, request)
+	answer, err := c.m.Client(ctx, remote.Write, i.User, change.Method, request)
 	if err != nil || i.Verb != intents.Kill {
 		return err == nil, err
 	}

@@ -13,8 +13,10 @@ import (
 func TestUnknownVerbCallsNoMember(t *testing.T) {
 	for _, rest := range []bool{false, true} {
 		i := intents.Intent{Verb: "suspend", REST: rest}
-		if _, err := CarryOut(t.Context(), nil, i); !errors.Is(err, intents.ErrUnknownVerb) {
-			t.Errorf("by REST %t: %v", rest, err)
+		for _, m := range []Member{creelMember{}, hadoopMember{}} {
+			if _, err := m.CarryOut(t.Context(), i); !errors.Is(err, intents.ErrUnknownVerb) {
+				t.Errorf("%T, by REST %t: %v", m, rest, err)
+			}
 		}
 	}
 }

@@ -4,6 +4,8 @@
 // moves it, carries out recorded changes, lists applications for the router's loops, and tries members that join. Calls
 // of users are forwarded by packages rpc and rest.
 //
-// Each function calls one member, several times only where its comment names the further calls. Errors are those of
-// package remote. Callers bound the time by the context, and repeat.
+// A Member is one ResourceManager. Of returns creel's or Hadoop's, by the member's record: creel's has calls that
+// Hadoop's lacks, as further fields of Hadoop's messages. Each method and function calls one member, several times only
+// where its comment names the further calls. Errors are those of package remote. Callers bound the time by the context,
+// and repeat.
 package client

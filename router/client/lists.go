@@ -140,10 +140,9 @@ var livingStates = []yarnpb.YarnApplicationStateProto{
 	yarnpb.YarnApplicationStateProto_RUNNING,
 }
 
-// Applications returns a member's whole list, including ended and unmanaged applications. UAMs with ids of their own
-// are left out: they have no home.
-func Applications(ctx context.Context, m *remote.Member) (out []statestore.ReportedApplication, err error) {
-	list, err := getApplications(ctx, m, &yarnpb.GetApplicationsRequestProto{})
+// Applications implements Member.
+func (c member) Applications(ctx context.Context) (out []statestore.ReportedApplication, err error) {
+	list, err := getApplications(ctx, c.m, &yarnpb.GetApplicationsRequestProto{})
 	for _, r := range list.GetApplications() {
 		if a, ok := reportedApplication(r); ok {
 			out = append(out, a)

@@ -4,69 +4,12 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
-	"github.com/creelrm/creel/internal/yarnrpc"
-	"github.com/creelrm/creel/subcluster/remote"
 )
-
-// Hold makes a member hold a waiting application, and returns the data for its next home.
-func Hold(
-	ctx context.Context,
-	m *remote.Member,
-	app creel.ApplicationID,
-	claim int64,
-	why string,
-) (*yarnrpc.MovedApplication, error) {
-	return holdVerb(ctx, m, app, yarnrpc.Hold, claim, why)
-}
-
-// Release undoes Hold.
-func Release(ctx context.Context, m *remote.Member, app creel.ApplicationID, claim int64) error {
-	_, err := holdVerb(ctx, m, app, yarnrpc.ReleaseHold, claim, "")
-	return err
-}
-
-// Drop makes a member delete an application that it holds.
-func Drop(ctx context.Context, m *remote.Member, app creel.ApplicationID, claim int64) error {
-	_, err := holdVerb(ctx, m, app, yarnrpc.DropHeld, claim, "")
-	return err
-}
-
-func holdVerb(
-	ctx context.Context,
-	m *remote.Member,
-	app creel.ApplicationID,
-	verb yarnrpc.HoldVerb,
-	claim int64,
-	why string,
-) (*yarnrpc.MovedApplication, error) {
-	answer, err := report(ctx, m, app, func(request []byte) []byte {
-		return yarnrpc.WithHold(request, verb, claim, why)
-	})
-	if err != nil {
-		return nil, err
-	}
-	c, done := yarnrpc.HoldDone(answer, verb, claim)
-	if !done {
-		return nil, &creel.Error{
-			Kind: creel.ErrInvalidRequest,
-			What: fmt.Sprintf("%s cannot be moved", app),
-			Why:  fmt.Sprintf("the ResourceManager of %s holds no applications: it is not creel's, or older", m.ID),
-		}
-	}
-	return &c, nil
-}
-
-// SubmitCarried submits an application that another member holds, with its user's name.
-func SubmitCarried(ctx context.Context, m *remote.Member, c *yarnrpc.MovedApplication, claim int64) error {
-	_, err := m.Client(ctx, remote.Write, c.User, "submitApplication", yarnrpc.SubmissionOf(c, claim))
-	return err
-}
 
 // WaitingApplication is an application that waits for its AM's first container.
 type WaitingApplication struct {
@@ -77,9 +20,9 @@ type WaitingApplication struct {
 	Held        int64  // number of the claim under which it is held; 0: it is not held
 }
 
-// Waiting lists the waiting applications of a member.
-func Waiting(ctx context.Context, m *remote.Member) ([]WaitingApplication, error) {
-	list, err := getApplications(ctx, m, &yarnpb.GetApplicationsRequestProto{
+// Waiting implements Member.
+func (c member) Waiting(ctx context.Context) ([]WaitingApplication, error) {
+	list, err := getApplications(ctx, c.m, &yarnpb.GetApplicationsRequestProto{
 		ApplicationStates: []yarnpb.YarnApplicationStateProto{yarnpb.YarnApplicationStateProto_ACCEPTED},
 	})
 	if err != nil {

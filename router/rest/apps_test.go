@@ -20,6 +20,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router/apps"
+	"github.com/creelrm/creel/router/client"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster"
@@ -94,7 +95,7 @@ func handlerOver(
 	t.Cleanup(func() { pool.Close() })
 	core := server.New(server.Config{
 		View: func() *subcluster.View { return view }, Pool: pool,
-		Known: func(context.Context, *remote.Member, creel.ApplicationID) (bool, error) { return false, nil },
+		Members: func(m *remote.Member) server.Member { return client.Of(m) },
 	})
 	mux := chi.NewRouter()
 	h := rest.New(core, c)

@@ -3,7 +3,6 @@
 package rest_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/router/client"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster"
@@ -91,7 +91,7 @@ func benchRouter(b *testing.B, total int) http.Handler {
 	b.Cleanup(func() { pool.Close() })
 	core := server.New(server.Config{
 		View: func() *subcluster.View { return view }, Pool: pool,
-		Known: func(context.Context, *remote.Member, creel.ApplicationID) (bool, error) { return false, nil },
+		Members: func(m *remote.Member) server.Member { return client.Of(m) },
 	})
 	mux := chi.NewRouter()
 	rest.New(core, rest.Config{Started: time.Now()}).Mount(mux)

@@ -19,6 +19,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/router"
+	"github.com/creelrm/creel/router/client"
 	"github.com/creelrm/creel/router/rest"
 	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster"
@@ -140,8 +141,8 @@ func overHomes(
 	t.Cleanup(func() { pool.Close() })
 	core := server.New(server.Config{
 		View: func() *subcluster.View { return view }, Pool: pool,
-		Homes: homes{at: at},
-		Known: func(context.Context, *remote.Member, creel.ApplicationID) (bool, error) { return false, nil },
+		Homes:   homes{at: at},
+		Members: func(m *remote.Member) server.Member { return client.Of(m) },
 	})
 	mux := chi.NewRouter()
 	h := rest.New(core, c)

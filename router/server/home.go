@@ -66,7 +66,7 @@ func (s *Server) listedHome(ctx context.Context, app creel.ApplicationID) *remot
 // search asks every member whether it has an application without a claim.
 func (s *Server) search(ctx context.Context, app creel.ApplicationID, notFound error) (*remote.Member, error) {
 	parts := Ask(ctx, s, func(ctx context.Context, m *remote.Member) (bool, error) {
-		return s.conf.Known(ctx, m, app)
+		return s.conf.Members(m).Has(ctx, app)
 	})
 	silent := 0
 	for _, p := range parts {

@@ -64,7 +64,7 @@ func (s *Server) checkGiven(ctx context.Context, app creel.ApplicationID) error 
 	s.issuedIDs.mu.RLock()
 	known, there := s.issuedIDs.starts[app.ClusterTimestamp]
 	s.issuedIDs.mu.RUnlock()
-	if there && app.ID <= known.number || s.conf.NewID == nil {
+	if there && app.ID <= known.number {
 		return nil
 	}
 	if _, repeated := s.HomeSeen(app); repeated {
@@ -77,7 +77,7 @@ func (s *Server) checkGiven(ctx context.Context, app creel.ApplicationID) error 
 		if there && known.member != "" && m.ID != known.member {
 			return creel.ApplicationID{}, nil
 		}
-		return s.conf.NewID(ctx, m)
+		return s.conf.Members(m).NewID(ctx)
 	}) {
 		if p.Err == nil && !p.Value.IsZero() {
 			s.Gave(p.Value, 1, p.Member)

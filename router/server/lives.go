@@ -27,7 +27,12 @@ const lifeFresh = 10 * time.Second
 
 // life implements router.Life.
 func (s *Server) life(ctx context.Context, id creel.SubclusterID, fresh bool) (int64, error) {
-	if status, ok := s.View().Member(id); !ok || !status.ByAgent() {
+	status, ok := s.View().Member(id)
+	if !ok {
+		return 0, nil
+	}
+	m := s.conf.Members(s.conf.Pool.Member(status))
+	if m.Fences() {
 		return 0, nil
 	}
 	s.lives.mu.Lock()
@@ -36,14 +41,10 @@ func (s *Server) life(ctx context.Context, id creel.SubclusterID, fresh bool) (i
 	if !fresh && time.Since(last.asked) < lifeFresh {
 		return last.start, nil
 	}
-	m, err := s.Member(id)
-	if err != nil {
-		return 0, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	asked := time.Now()
-	issued, err := s.conf.NewID(ctx, m)
+	issued, err := m.NewID(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -34,15 +34,11 @@ func TestForgottenAtHadoopHomeRunsOnce(t *testing.T) {
 					Homes: memory.New(memory.NewState("test", nil), time.Now),
 					View:  func() *subcluster.View { return view },
 					Pool:  remote.NewPool(remote.Config{}),
-					NewID: func(context.Context, *remote.Member) (creel.ApplicationID, error) {
-						asked++
-						return creel.ApplicationID{ClusterTimestamp: start, ID: int32(asked + 1)}, nil
-					},
-					Disown: func(context.Context, *remote.Member, creel.ApplicationID, int64) (router.Standing, error) {
-						if has {
-							return router.Running, nil
-						}
-						return router.Absent, nil
+					Members: func(*remote.Member) Member {
+						return fakeMember{fences: version != "hadoop-3.4.2", has: &has, id: func() creel.ApplicationID {
+							asked++
+							return creel.ApplicationID{ClusterTimestamp: start, ID: int32(asked + 1)}
+						}}
 					},
 				})
 				s.Gave(app, 1, "sc-1")
@@ -78,4 +74,28 @@ func TestForgottenAtHadoopHomeRunsOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// fakeMember is a ResourceManager that has an application or not.
+type fakeMember struct {
+	fences bool
+	has    *bool
+	id     func() creel.ApplicationID
+}
+
+func (f fakeMember) Has(context.Context, creel.ApplicationID) (bool, error) { return *f.has, nil }
+
+func (f fakeMember) NewID(context.Context) (creel.ApplicationID, error) { return f.id(), nil }
+
+func (f fakeMember) Fences() bool { return f.fences }
+
+func (f fakeMember) Disown(context.Context, creel.ApplicationID, int64) (router.Standing, error) {
+	if *f.has {
+		return router.Running, nil
+	}
+	return router.Absent, nil
+}
+
+func (f fakeMember) Placed(context.Context, policies.Submission) (creel.QueuePath, error) {
+	return "", nil
 }

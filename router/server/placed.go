@@ -24,7 +24,7 @@ const (
 // is the queue that the submission names. A rule that rejects the submission is the home's to apply.
 func (s *Server) placed(ctx context.Context, sub policies.Submission) creel.QueuePath {
 	view := s.View()
-	if s.conf.Placed == nil || view == nil {
+	if view == nil {
 		return sub.Queue
 	}
 	var may []*subcluster.Status
@@ -39,7 +39,7 @@ func (s *Server) placed(ctx context.Context, sub policies.Submission) creel.Queu
 	s.random().Shuffle(len(may), func(i, j int) { may[i], may[j] = may[j], may[i] })
 	for _, m := range may[:min(len(may), placementTries)] {
 		wait, cancel := context.WithTimeout(ctx, placementWait)
-		queue, err := s.conf.Placed(wait, s.conf.Pool.Member(m), sub)
+		queue, err := s.conf.Members(s.conf.Pool.Member(m)).Placed(wait, sub)
 		cancel()
 		if err == nil {
 			return cmp.Or(queue, sub.Queue)

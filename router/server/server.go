@@ -26,7 +26,7 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Config configures a Server. View, Homes, Pool, Known and Disown are required.
+// Config configures a Server. View, Homes, Pool and Members are required.
 type Config struct {
 	View  func() *subcluster.View
 	Where policies.PlaceLookup // finds the members that have a host or rack; nil: unknown
@@ -34,17 +34,8 @@ type Config struct {
 	// Reservations stores the homes of reservations.
 	Reservations Reservations
 	Pool         *remote.Pool
-	// Known asks a member whether it has an application; an error means that it could not be asked.
-	Known func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (bool, error)
-	// NewID makes a member issue an application id; nil: submissions' ids are not compared with the ids that members
-	// issued.
-	NewID func(ctx context.Context, m *remote.Member) (creel.ApplicationID, error)
-	// Disown makes a member reject an application under claims up to a number, unless it has the application; see
-	// router.Disown.
-	Disown func(ctx context.Context, m *remote.Member, app creel.ApplicationID, claim int64) (router.Standing, error)
-	// Placed asks a member for the queue in which its placement rules would run a submission; "": it does not know.
-	// nil: a submission's own queue is used.
-	Placed func(ctx context.Context, m *remote.Member, sub policies.Submission) (creel.QueuePath, error)
+	// Members returns the router's own calls to a member.
+	Members func(*remote.Member) Member
 	// Policy applies to queues that no document of the view covers; the zero value is policies.Default.
 	Policy policies.Policy
 	// HomesKept is the number of applications whose homes are remembered, 100,000 (16 MB) if zero. For others the
@@ -74,6 +65,16 @@ type Config struct {
 	ListsUAMs bool
 	Clock     *pauseclock.Clock // detects pauses; its owner runs it; nil: none
 	Log       *slog.Logger      // slog.Default if nil
+}
+
+// Member has the calls that a Server makes for itself to a member; package client documents and implements them, for
+// creel's ResourceManagers and for Hadoop's. A user's calls are forwarded by the remote.Member, in the user's protocol.
+type Member interface {
+	Has(ctx context.Context, app creel.ApplicationID) (bool, error)
+	NewID(ctx context.Context) (creel.ApplicationID, error)
+	Fences() bool
+	Disown(ctx context.Context, app creel.ApplicationID, claim int64) (router.Standing, error)
+	Placed(ctx context.Context, sub policies.Submission) (creel.QueuePath, error)
 }
 
 // Homes is the part of the state store that a Server needs; package statestore documents it.
@@ -147,12 +148,11 @@ func New(conf Config) *Server {
 		MaxTries: conf.MaxTries,
 		Rand:     s.random,
 
+		Acceptances: conf.Homes,
+		Life:        s.life,
 		UnclearWait: cmp.Or(conf.UnclearWait, router.UnclearWait),
 		Paused:      s.pauses.lately,
 		Now:         time.Now,
-	}
-	if conf.NewID != nil {
-		s.submitter.Acceptances, s.submitter.Life = conf.Homes, s.life
 	}
 	return s
 }
@@ -178,7 +178,7 @@ func (s *Server) disown(
 	if err != nil {
 		return 0, err
 	}
-	return s.conf.Disown(ctx, m, app, claim)
+	return s.conf.Members(m).Disown(ctx, app, claim)
 }
 
 // random returns a new random source for each submission, so that no lock is shared.

@@ -109,60 +109,46 @@ func (m *mover) member(id creel.SubclusterID) (*remote.Member, error) {
 	return m.pool.Member(status), nil
 }
 
+// at makes a call to a member in the view.
+func at[T any](m *mover, id creel.SubclusterID, call func(client.Member) (T, error)) (answer T, err error) {
+	to, err := m.member(id)
+	if err != nil {
+		return answer, err
+	}
+	return call(client.Of(to))
+}
+
 // steps returns the calls of a move.
 func (m *mover) steps(s *server.Server) router.Mover[*yarnrpc.MovedApplication] {
-	at := func(
-		do func(context.Context, *remote.Member, creel.ApplicationID, int64) error,
-	) func(context.Context, creel.SubclusterID, creel.ApplicationID, int64) error {
-		return func(ctx context.Context, id creel.SubclusterID, app creel.ApplicationID, claim int64) error {
-			to, err := m.member(id)
-			if err != nil {
-				return err
-			}
-			return do(ctx, to, app, claim)
-		}
-	}
-	return router.Mover[*yarnrpc.MovedApplication]{
+	type held = *yarnrpc.MovedApplication
+	return router.Mover[held]{
 		Homes: m.homes,
 		Disown: func(
-			ctx context.Context,
-			id creel.SubclusterID,
-			app creel.ApplicationID,
-			claim int64,
+			ctx context.Context, id creel.SubclusterID, app creel.ApplicationID, claim int64,
 		) (router.Standing, error) {
-			to, err := m.member(id)
-			if err != nil {
-				return 0, err
-			}
-			return client.Disown(ctx, to, app, claim)
+			return at(m, id, func(to client.Member) (router.Standing, error) { return to.Disown(ctx, app, claim) })
 		},
 		Hold: func(
-			ctx context.Context,
-			id creel.SubclusterID,
-			app creel.ApplicationID,
-			claim int64,
-			why string,
-		) (*yarnrpc.MovedApplication, error) {
-			from, err := m.member(id)
-			if err != nil {
-				return nil, err
-			}
-			return client.Hold(ctx, from, app, claim, why)
+			ctx context.Context, id creel.SubclusterID, app creel.ApplicationID, claim int64, why string,
+		) (held, error) {
+			return at(m, id, func(from client.Member) (held, error) { return from.Hold(ctx, app, claim, why) })
 		},
-		Release: at(client.Release),
-		Drop:    at(client.Drop),
+		Release: func(ctx context.Context, id creel.SubclusterID, app creel.ApplicationID, claim int64) error {
+			_, err := at(m, id, func(from client.Member) (held, error) { return nil, from.Release(ctx, app, claim) })
+			return err
+		},
+		Drop: func(ctx context.Context, id creel.SubclusterID, app creel.ApplicationID, claim int64) error {
+			_, err := at(m, id, func(from client.Member) (held, error) { return nil, from.Drop(ctx, app, claim) })
+			return err
+		},
 		Submit: func(
-			ctx context.Context,
-			id creel.SubclusterID,
-			app creel.ApplicationID,
-			held *yarnrpc.MovedApplication,
-			claim int64,
+			ctx context.Context, id creel.SubclusterID, app creel.ApplicationID, moved held, claim int64,
 		) (router.Verdict, error) {
 			to, err := m.member(id)
 			if err != nil {
 				return router.NotSent, err
 			}
-			err = client.SubmitCarried(ctx, to, held, claim)
+			err = client.Of(to).SubmitCarried(ctx, moved, claim)
 			if err == nil {
 				s.Forget(app)
 			}
@@ -230,7 +216,7 @@ func (m *mover) renew(ctx context.Context, lease statestore.Lease, until time.Ti
 }
 
 func (m *mover) held(ctx context.Context, s *subcluster.Status) ([]moves.Hold, error) {
-	list, err := client.Waiting(ctx, m.pool.Member(s))
+	list, err := client.Of(m.pool.Member(s)).Waiting(ctx)
 	var out []moves.Hold
 	for _, w := range list {
 		if w.Held > 0 {
@@ -279,7 +265,7 @@ func (m *mover) chosen(
 			!drained && !m.terms.Loaded {
 			continue
 		}
-		list, err := client.Waiting(ctx, m.pool.Member(status))
+		list, err := client.Of(m.pool.Member(status)).Waiting(ctx)
 		if err != nil {
 			notes = append(notes, fmt.Sprintf("failed to list the waiting applications of %s: %v", status.ID, err))
 			continue

@@ -227,7 +227,7 @@ func (r *Router) addIntents(store statestore.Store, pool *remote.Pool, moving *m
 	r.Add("recorded intents", intents.New(store, intents.Config{
 		View: r.Watcher.View, Log: log,
 		Do: func(ctx context.Context, m *subcluster.Status, i intents.Intent) (bool, error) {
-			return client.CarryOut(ctx, pool.Member(m), i)
+			return client.Of(pool.Member(m)).CarryOut(ctx, i)
 		},
 		Moving: func(ctx context.Context, app creel.ApplicationID) (bool, error) {
 			_, moves, err := moving.elsewhere(ctx, app)
@@ -312,7 +312,7 @@ func (r *Router) addServer(p *routerParts) {
 	}
 	conf := c.Server
 	conf.View, conf.Where, conf.Homes, conf.Reservations, conf.Pool = r.Watcher.View, hosts.Where, homes, store, p.pool
-	conf.Known, conf.NewID, conf.Disown, conf.Placed = client.Known, client.NewID, client.Disown, client.Placed
+	conf.Members = func(m *remote.Member) server.Member { return client.Of(m) }
 	conf.Intents, conf.Record, conf.Elsewhere, conf.Clock = store, p.recorder.Record, p.moving.elsewhere, p.clock
 	conf.Seed, conf.Log = cmp.Or(conf.Seed, rand.Uint64()), c.Log
 	r.Server = server.New(conf)
@@ -469,7 +469,7 @@ func (r *Router) knows(ctx context.Context, id creel.SubclusterID, app creel.App
 	if err != nil {
 		return false, err
 	}
-	return client.Known(ctx, m, app)
+	return client.Of(m).Has(ctx, app)
 }
 
 // newPool makes the connections to members.

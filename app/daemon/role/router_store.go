@@ -42,7 +42,7 @@ func (r *Router) addRebuild(store statestore.Store, pool *remote.Pool, clock *pa
 		Clock: clock,
 		Ask:   reported(pool),
 		End: func(ctx context.Context, m *subcluster.Status, app creel.ApplicationID) error {
-			return killAt(ctx, pool.Member(m), app)
+			return killAt(ctx, client.Of(pool.Member(m)), app)
 		},
 	})
 	r.Add("store rebuild", loop.Run)
@@ -82,7 +82,7 @@ func (r *Router) addReconcile(store reconcile.Store, pool *remote.Pool, lists *c
 		Ask:   lists.Member,
 		Whole: reported(pool),
 		End: func(ctx context.Context, m *subcluster.Status, app creel.ApplicationID) error {
-			return killAt(ctx, pool.Member(m), app)
+			return killAt(ctx, client.Of(pool.Member(m)), app)
 		},
 	})
 	n := loop.Stats()
@@ -104,14 +104,14 @@ func reported(
 	pool *remote.Pool,
 ) func(context.Context, *subcluster.Status) ([]statestore.ReportedApplication, error) {
 	return func(ctx context.Context, m *subcluster.Status) ([]statestore.ReportedApplication, error) {
-		return client.Applications(ctx, pool.Member(m))
+		return client.Of(pool.Member(m)).Applications(ctx)
 	}
 }
 
 // killAt kills an application at a member, and waits until it has ended.
-func killAt(ctx context.Context, m *remote.Member, app creel.ApplicationID) error {
+func killAt(ctx context.Context, m client.Member, app creel.ApplicationID) error {
 	for {
-		ended, err := client.End(ctx, m, app, "its home is another subcluster")
+		ended, err := m.End(ctx, app, "its home is another subcluster")
 		if errors.Is(err, creel.ErrApplicationNotFound) {
 			return nil
 		}
