@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"path"
 	"strconv"
 	"strings"
 
@@ -17,35 +16,34 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// changeOf reads a call that changes an application. answer is the document for the case that the change must wait
-// for home. If it cannot read the call, ok is false, and home will reject the call.
-func changeOf(r *http.Request, app creel.ApplicationID, q *request) (i intents.Intent, answer any, ok bool) {
-	i = intents.Intent{Application: app, User: caller(r), REST: true}
-	if q.method != http.MethodPut {
-		return i, nil, false
+// change is the codec of a call that changes an application. It sets the intent from the call's body. kept is the
+// document for the case that the change must wait for home. If it cannot read the body, ok is false, and home rejects
+// the call.
+type change func(body []byte, i *intents.Intent) (kept any, ok bool)
+
+func readKill(body []byte, i *intents.Intent) (kept any, ok bool) {
+	i.Verb, i.Diagnostics = intents.Kill, "Application killed by user "+i.User
+	return map[string]string{"state": "KILLING"}, element(body, "state") == "KILLED"
+}
+
+func readMove(body []byte, i *intents.Intent) (kept any, ok bool) {
+	i.Verb, i.Queue = intents.Move, element(body, "queue")
+	return map[string]string{"queue": i.Queue}, i.Queue != ""
+}
+
+func readPriority(body []byte, i *intents.Intent) (kept any, ok bool) {
+	level, err := strconv.ParseInt(element(body, "priority"), 10, 32)
+	i.Verb, i.Level = intents.Priority, int32(level)
+	return map[string]int32{"priority": i.Level}, err == nil
+}
+
+func readTimeout(body []byte, i *intents.Intent) (kept any, ok bool) {
+	if t := rawjson.Get(body, "timeout"); t != nil {
+		body = t
 	}
-	b := q.body
-	switch path.Base(r.URL.Path) {
-	case "state":
-		i.Verb, i.Diagnostics = intents.Kill, "Application killed by user "+i.User
-		return i, map[string]string{"state": "KILLING"}, element(b, "state") == "KILLED"
-	case "queue":
-		i.Verb, i.Queue = intents.Move, element(b, "queue")
-		return i, map[string]string{"queue": i.Queue}, i.Queue != ""
-	case "priority":
-		level, err := strconv.ParseInt(element(b, "priority"), 10, 32)
-		i.Verb, i.Level = intents.Priority, int32(level)
-		return i, map[string]int32{"priority": i.Level}, err == nil
-	case "timeout":
-		if t := rawjson.Get(b, "timeout"); t != nil {
-			b = t
-		}
-		kind, at := element(b, "type"), element(b, "expiryTime")
-		i.Verb, i.Expiry = intents.Timeouts, map[string]string{kind: at}
-		doc := map[string]map[string]string{"timeout": {"type": kind, "expiryTime": at}}
-		return i, doc, kind != "" && at != ""
-	}
-	return i, nil, false
+	kind, at := element(body, "type"), element(body, "expiryTime")
+	i.Verb, i.Expiry = intents.Timeouts, map[string]string{kind: at}
+	return map[string]map[string]string{"timeout": {"type": kind, "expiryTime": at}}, kind != "" && at != ""
 }
 
 // element returns the text of a field of a small document, in JSON or XML.
@@ -71,24 +69,36 @@ func writeKept(w http.ResponseWriter, r *http.Request, kept *server.PendingChang
 	write(w, r, http.StatusAccepted, body)
 }
 
-// change applies a change at home and in every member with a part of the application. If home does not answer, the
-// change is recorded, and the answer is 202 (Accepted).
-func (h *Handler) change(w http.ResponseWriter, r *http.Request, i intents.Intent, q *request, doc any) {
-	answer, kept, err := server.Change(r.Context(), h.server, i,
-		func(ctx context.Context, m *remote.Member, app creel.ApplicationID) (reply, error) {
-			return q.under(i.Application, app).at(ctx, m)
-		})
-	switch {
-	case err != nil:
-		fail(w, r, notFoundText(err, i.Application))
-	case kept != nil:
-		body, err := json.Marshal(doc)
-		if err != nil {
-			fail(w, r, err)
+// changing returns the handler of a change. It is applied at home and in every member with a part of the application.
+// If home does not answer, the change is recorded, and the answer is 202 (Accepted).
+func changing(read change) serve {
+	return func(h *Handler, w http.ResponseWriter, r *http.Request) {
+		app, q, ok := aboutApp(w, r)
+		if !ok {
 			return
 		}
-		writeKept(w, r, kept, body)
-	default:
-		pass(w, r, answer)
+		i := intents.Intent{Application: app, User: q.user, REST: true}
+		doc, ok := read(q.body, &i)
+		if !ok {
+			h.atHome(w, r, app, q)
+			return
+		}
+		answer, kept, err := server.Change(r.Context(), h.server, i,
+			func(ctx context.Context, m *remote.Member, id creel.ApplicationID) (reply, error) {
+				return q.under(app, id).at(ctx, m)
+			})
+		switch {
+		case err != nil:
+			fail(w, r, notFoundText(err, app))
+		case kept != nil:
+			body, err := json.Marshal(doc)
+			if err != nil {
+				fail(w, r, err)
+				return
+			}
+			writeKept(w, r, kept, body)
+		default:
+			pass(w, r, answer)
+		}
 	}
 }

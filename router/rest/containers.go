@@ -33,8 +33,7 @@ func (q *request) elsewhere(r *http.Request, path string) *request {
 	return &other
 }
 
-// containers joins an attempt's containers at home with the containers of its UAMs, which have other attempt ids. If
-// the UAMs belong to a later attempt, their containers are not included.
+// containers joins the members' lists of an attempt's containers (server.Containers).
 func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 	app, q, ok := aboutApp(w, r)
 	if !ok {
@@ -45,34 +44,26 @@ func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 		h.atHome(w, r, app, q)
 		return
 	}
-	attempts := h.server.Attempts(r.Context(), attempt)
-	if attempts.Earlier() {
-		h.atHome(w, r, app, q)
-		return
-	}
-	if _, err := h.server.Home(r.Context(), app); err != nil {
+	q.head.Set("Accept", "application/json")
+	lists, err := server.Containers(r.Context(), h.server, attempt,
+		func(ctx context.Context, m *remote.Member, at creel.AttemptID) ([]byte, error) {
+			ask := q
+			if at != attempt {
+				ask = q.elsewhere(r, containersOf(at))
+			}
+			answer, err := ask.at(ctx, m)
+			return answer.body, err
+		})
+	if err != nil {
 		fail(w, r, notFoundText(err, app))
 		return
 	}
-	q.head.Set("Accept", "application/json")
-	parts := server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) ([]byte, error) {
-		ask := q
-		if at := attempts.At(m.ID); at != attempt {
-			ask = q.elsewhere(r, containersOf(at))
-		}
-		answer, err := ask.at(ctx, m)
-		return answer.body, err
-	})
-	if _, _, err := server.PartOfHome(r.Context(), h.server, app, parts); err != nil {
-		fail(w, r, err)
-		return
-	}
-	_, missing := router.Present(slices.DeleteFunc(slices.Clone(parts), func(p router.Part[[]byte]) bool {
+	_, missing := router.Present(slices.DeleteFunc(slices.Clone(lists), func(p router.Part[[]byte]) bool {
 		return notFound(p.Err)
 	}))
 	tellMissing(w, missing)
 	const typ = "containers document"
-	write(w, r, http.StatusOK, rooted(r, h.merger().Merge(typ, h.weighed(parts)), xmlRoots[typ]))
+	write(w, r, http.StatusOK, rooted(r, h.merger().Merge(typ, h.weighed(lists)), xmlRoots[typ]))
 }
 
 // container asks home for one container. If home does not have it or does not answer, it asks the members that may

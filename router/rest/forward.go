@@ -3,7 +3,6 @@
 package rest
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,16 +10,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/rawjson"
-	"github.com/creelrm/creel/internal/units"
 	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/server"
@@ -211,18 +207,11 @@ func aboutApp(w http.ResponseWriter, r *http.Request) (creel.ApplicationID, *req
 	return app, q, true
 }
 
-// home forwards a call about one application. A change goes to all its parts, and is queued while its home is
-// unavailable.
+// home forwards a call about one application.
 func (h *Handler) home(w http.ResponseWriter, r *http.Request) {
-	app, q, ok := aboutApp(w, r)
-	if !ok {
-		return
+	if app, q, ok := aboutApp(w, r); ok {
+		h.atHome(w, r, app, q)
 	}
-	if i, doc, ok := changeOf(r, app, q); ok {
-		h.change(w, r, i, q, doc)
-		return
-	}
-	h.atHome(w, r, app, q)
 }
 
 func (h *Handler) atHome(w http.ResponseWriter, r *http.Request, app creel.ApplicationID, q *request) {
@@ -232,140 +221,6 @@ func (h *Handler) atHome(w http.ResponseWriter, r *http.Request, app creel.Appli
 		return
 	}
 	pass(w, r, answer)
-}
-
-// report asks home for an application's document. While home does not answer, the user gets the last document that
-// went through this router, marked as old.
-func (h *Handler) report(w http.ResponseWriter, r *http.Request) {
-	app, q, ok := aboutApp(w, r)
-	if !ok {
-		return
-	}
-	if q.method != http.MethodGet {
-		h.atHome(w, r, app, q)
-		return
-	}
-	answer, home, err := server.AtHome(r.Context(), h.server, app, q.at)
-	switch {
-	case err == nil:
-		if doc := h.withUAMs(w, r, app, home.ID, answer); doc != nil {
-			h.server.Saw(app, q.user, server.REST, doc)
-			write(w, r, http.StatusOK, doc)
-			return
-		}
-		answer.body = ofFederation(answer.body, h.server.Share(home.ID))
-		kind := answer.head.Get("Content-Type")
-		if strings.HasPrefix(kind, "application/json") && answer.status == http.StatusOK {
-			h.server.Saw(app, q.user, server.REST, answer.body)
-		}
-		pass(w, r, answer)
-		return
-	case errors.Is(err, creel.ErrUnavailable):
-		if last, age, ok := h.server.Seen(app, q.user, server.REST); ok {
-			if doc, ok := withDiagnostics(last, server.AsOf(age, err)); ok {
-				old := router.MissingMember{Reason: fmt.Sprintf("its last report is %s old", units.Age(age.Seconds()))}
-				if home != nil {
-					old.Member = home.ID
-				} else {
-					old.Member, _ = h.server.HomeSeen(app)
-				}
-				w.Header().Set("X-Last-Known-SubClusters", oneLine(old.String()))
-				write(w, r, http.StatusOK, doc)
-				return
-			}
-		}
-	}
-	fail(w, r, notFoundText(err, app))
-}
-
-// asksUAMs reports whether an application's UAMs must be asked for its report: it is running, or it has ended and
-// nodes aggregate logs. Otherwise UAMs would not change the report.
-func asksUAMs(report []byte) (asked, ended bool) {
-	state, err := creel.ParseApplicationState(textIn(report, "state"))
-	logs := creel.ParseLogAggregationStatus(textIn(report, "logAggregationStatus"))
-	ended = err == nil && state.Ended()
-	return state == creel.AppRunning || ended && logs > creel.LogDisabled, ended
-}
-
-// textIn returns the text of a field's first occurrence in a JSON or XML document, "" if there is none.
-func textIn(doc []byte, name string) string {
-	before, after := `"`+name+`":"`, `"`
-	if len(doc) > 0 && doc[0] == '<' {
-		before, after = "<"+name+">", "<"
-	}
-	if _, rest, ok := bytes.Cut(doc, []byte(before)); ok {
-		text, _, _ := bytes.Cut(rest, []byte(after))
-		return string(text)
-	}
-	return ""
-}
-
-// withUAMs returns the report of an application merged with its UAMs' reports, as in lists; nil if it has none.
-// answer is home's.
-func (h *Handler) withUAMs(
-	w http.ResponseWriter, r *http.Request, app creel.ApplicationID, home creel.SubclusterID, answer reply,
-) []byte {
-	asked, ended := asksUAMs(answer.body)
-	if answer.status != http.StatusOK || !asked {
-		return nil
-	}
-	user, head := caller(r), forwardHeaders(r, "application/json")
-	get := func(ctx context.Context, m *remote.Member, id creel.ApplicationID) ([]byte, error) {
-		doc, _, err := m.Web(ctx, remote.Read, http.MethodGet, appPath(id)+"?"+r.URL.RawQuery, user, head, nil)
-		return rawjson.Get(doc, "app"), err
-	}
-	uams := server.AskUAMs(r.Context(), h.server, server.Application{ID: app, Home: home, Ended: ended}, get, notFound)
-	if len(uams) == 0 {
-		return nil
-	}
-	own := rawjson.Get(answer.body, "app")
-	if own == nil { // the client asked for XML
-		m, err := h.server.Member(home)
-		if err != nil {
-			return nil
-		}
-		if own, err = get(r.Context(), m, app); err != nil {
-			return nil
-		}
-	}
-	same := []router.Part[[]byte]{{Member: home, Value: own}}
-	var missing []router.MissingMember
-	for _, p := range uams {
-		switch {
-		case p.Err == nil && ended && !isUAM(p.Value): // another application with the same id
-		case p.Err == nil && p.Value != nil:
-			same = append(same, p)
-		default:
-			missing = append(missing, router.MissingMember{Member: p.Member, Reason: fmt.Sprint(p.Err)})
-		}
-	}
-	for i, p := range same {
-		same[i].Value = underApplication(ofFederation(p.Value, h.server.Share(p.Member)))
-	}
-	tellMissing(w, missing)
-	if len(same) == 1 && len(missing) == 0 {
-		return nil
-	}
-	return fmt.Appendf(nil, `{"app":%s}`, h.appFields().Join(same))
-}
-
-// appPath returns the path of an application's report.
-func appPath(id creel.ApplicationID) string { return base + "/apps/" + id.String() }
-
-// withDiagnostics adds a text before the diagnostics in an application's document.
-func withDiagnostics(doc []byte, words string) ([]byte, bool) {
-	var outer, inner map[string]json.RawMessage
-	if json.Unmarshal(doc, &outer) != nil || json.Unmarshal(outer["app"], &inner) != nil {
-		return nil, false
-	}
-	said := rawjson.Text(inner["diagnostics"])
-	var err error
-	if inner["diagnostics"], err = json.Marshal(words + said); err == nil {
-		if outer["app"], err = json.Marshal(inner); err == nil {
-			doc, err = json.Marshal(outer)
-		}
-	}
-	return doc, err == nil
 }
 
 // signal sends a signal to the member that runs the container; it tries home first. If a member does not answer, the
@@ -413,34 +268,40 @@ func (h *Handler) anyone(w http.ResponseWriter, r *http.Request) {
 
 // forwardAny does the work of anyone for a call that has been read.
 func (h *Handler) forwardAny(w http.ResponseWriter, r *http.Request, q *request) {
-	answer, err := server.Any(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (reply, error) {
-		answer, err := q.at(ctx, m)
-		return answer, server.OfNoPlan(err)
-	})
+	answer, err := server.Any(r.Context(), h.server, q.planned)
+	passOr(w, r, answer, err)
+}
+
+// planned sends the call to a member that may have no reservations.
+func (q *request) planned(ctx context.Context, m *remote.Member) (reply, error) {
+	answer, err := q.at(ctx, m)
+	return answer, server.OfNoPlan(err)
+}
+
+// newApplication forwards a request for an application id to any member.
+func (h *Handler) newApplication(w http.ResponseWriter, r *http.Request) {
+	q, err := read(w, r)
 	if err != nil {
 		fail(w, r, err)
 		return
 	}
-	if strings.HasSuffix(r.URL.Path, "/apps/new-application") {
-		if id, err := creel.ParseApplicationID(string(applicationID.Find(answer.body))); err == nil {
-			h.server.Gave(id, 1, "")
-		}
+	answer, err := server.Any(r.Context(), h.server, q.at)
+	if id, wrong := creel.ParseApplicationID(string(applicationID.Find(answer.body))); err == nil && wrong == nil {
+		h.server.Gave(id, 1, "")
 	}
-	pass(w, r, answer)
+	passOr(w, r, answer, err)
 }
 
 // applicationID matches an application id in an answer of any format.
 var applicationID = regexp.MustCompile(`application_\d+_\d+`)
 
-// namedOr forwards to the member that the call names in its query, or else to all.
-func (h *Handler) namedOr(all http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Has("subClusterId") {
-			h.named(w, r)
-			return
-		}
-		all(w, r)
+// bulkActivities forwards to the member that the call names in its query, or else merges the answers of all.
+func (h *Handler) bulkActivities(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Has("subClusterId") {
+		h.named(w, r)
+		return
 	}
+	h.merged("bulk activities document")(w, r)
 }
 
 // named forwards to the member that the call names in its query or body, such as a change of one scheduler's
@@ -497,121 +358,6 @@ func subclusterOf(body []byte) string {
 	}
 	id, _, _ := strings.Cut(after, "<")
 	return strings.TrimSpace(id)
-}
-
-// atNode forwards a call about a node to the member that has it, and a change to all members concerned. If the path
-// has no node, the query may have one, or name the member.
-func (h *Handler) atNode(w http.ResponseWriter, r *http.Request) {
-	node := cmp.Or(pathParam(r, "nodeId"), r.URL.Query().Get("nodeId"))
-	if node == "" {
-		h.named(w, r)
-		return
-	}
-	q, err := read(w, r)
-	if err != nil {
-		fail(w, r, err)
-		return
-	}
-	look := &request{method: http.MethodGet, user: q.user, head: forwardHeaders(r, "application/json")}
-	id := creel.NodeID{Host: node}
-	if full, err := creel.ParseNodeID(node); err == nil {
-		id = full
-	}
-	labels := strings.HasSuffix(r.URL.Path, "/replace-labels")
-	parts := server.Ask(r.Context(), h.server, func(ctx context.Context, m *remote.Member) (bool, error) {
-		has, err := look.hasNode(ctx, m, node)
-		if labels && err == nil && !has {
-			return look.hasLabels(ctx, m, id)
-		}
-		return has, err
-	})
-	if q.method != http.MethodGet {
-		h.orderNode(w, r, q, id, parts)
-		return
-	}
-	for _, p := range parts {
-		if p.Err != nil || !p.Value {
-			continue
-		}
-		m, err := h.server.Member(p.Member)
-		if err == nil {
-			var answer reply
-			if answer, err = q.at(r.Context(), m); err == nil {
-				pass(w, r, answer)
-				return
-			}
-		}
-		fail(w, r, err)
-		return
-	}
-	if _, silent := router.ForNode(id, parts); len(silent) > 0 {
-		tellMissing(w, silent)
-		fail(w, r, router.NodeUnknown(node, silent))
-		return
-	}
-	h.forwardAny(w, r, q) // any member rejects an unknown node
-}
-
-// orderNode forwards a change of a node to the members concerned.
-func (h *Handler) orderNode(
-	w http.ResponseWriter, r *http.Request, q *request, node creel.NodeID, has []router.Part[bool],
-) {
-	members, silent := router.ForNode(node, has)
-	if len(silent) > 0 {
-		tellMissing(w, silent)
-		fail(w, r, router.NodeUnknown(node.String(), silent))
-		return
-	}
-	concerned := func(id creel.SubclusterID) bool { return slices.Contains(members, id) }
-	parts := server.AskSome(r.Context(), h.server, concerned, q.at)
-	if len(parts) == 0 {
-		partial(w, r, parts) // there are no members
-		return
-	}
-	if err := server.CarriedOut("the change of "+node.String(), parts); err != nil {
-		fail(w, r, err)
-		return
-	}
-	pass(w, r, parts[0].Value)
-}
-
-// hasLabels reports whether a member stores labels of a node, even if it does not have the node.
-func (q *request) hasLabels(ctx context.Context, m *remote.Member, node creel.NodeID) (bool, error) {
-	look := *q
-	look.path = base + "/get-node-to-labels"
-	answer, err := look.at(ctx, m)
-	if err != nil {
-		return false, err
-	}
-	list, err := rawjson.ListAt(answer.body, "nodeToLabels", "entry")
-	return slices.ContainsFunc(list, func(entry []byte) bool {
-		id, err := creel.ParseNodeID(rawjson.Text(rawjson.Get(entry, "key")))
-		return err == nil && (id == node || node.Port == 0 && id.Host == node.Host)
-	}), err
-}
-
-// hasNode reports whether a member has a node. Without a port, or with port 0, any node of the host counts, as in
-// YARN's documents with a node's name.
-func (q *request) hasNode(ctx context.Context, m *remote.Member, node string) (bool, error) {
-	look := *q
-	host, port, _ := strings.Cut(node, ":")
-	if port != "" && port != "0" {
-		look.path = base + "/nodes/" + url.PathEscape(node)
-		_, err := look.at(ctx, m)
-		if notFound(err) {
-			return false, nil
-		}
-		return err == nil, err
-	}
-	look.path = base + "/nodes"
-	answer, err := look.at(ctx, m)
-	if err != nil {
-		return false, err
-	}
-	list, err := rawjson.ListAt(answer.body, "nodes", "node")
-	return slices.ContainsFunc(list, func(n []byte) bool {
-		return rawjson.Text(rawjson.Get(n, "nodeHostName")) == host
-	}), err
 }
 
 // noNode answers that no member has a node, or that this is unknown while members do not answer.

@@ -136,6 +136,13 @@ var byName = map[string]serve{
 	"* /apps/{appid}":                                      (*Handler).report,
 	"GET /nodes":                                           (*Handler).nodes,
 	"GET /nodes/{nodeId}":                                  (*Handler).node,
+	"PUT /apps/{appid}/state":                              changing(readKill),
+	"PUT /apps/{appid}/queue":                              changing(readMove),
+	"PUT /apps/{appid}/priority":                           changing(readPriority),
+	"PUT /apps/{appid}/timeout":                            changing(readTimeout),
+	"POST /apps/new-application":                           (*Handler).newApplication,
+	"POST /nodes/{nodeId}/replace-labels":                  (*Handler).relabel,
+	"GET /scheduler/bulk-activities":                       (*Handler).bulkActivities,
 	"GET /userinfo":                                        (*Handler).userinfo,
 	"GET /reservation/list":                                (*Handler).reservations,
 	"POST /reservation/submit":                             (*Handler).reserve,
@@ -152,7 +159,6 @@ var byName = map[string]serve{
 // byRoute has the handlers of all others, except merged documents.
 var byRoute = map[router.Route]serve{
 	router.AtHome:     (*Handler).home,
-	router.AtHomeAll:  (*Handler).home,
 	router.AtOwner:    (*Handler).atNode,
 	router.ByName:     (*Handler).named,
 	router.Everywhere: (*Handler).everywhere,
@@ -166,11 +172,8 @@ func (h *Handler) handler(doc router.Document) http.HandlerFunc {
 	if !ok {
 		own, ok = byRoute[doc.Route]
 	}
-	switch {
-	case ok:
+	if ok {
 		return func(w http.ResponseWriter, r *http.Request) { own(h, w, r) }
-	case doc.Name == "GET /scheduler/bulk-activities":
-		return h.namedOr(h.merged(doc.Type))
 	}
 	return h.merged(doc.Type)
 }

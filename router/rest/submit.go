@@ -5,7 +5,6 @@ package rest
 import (
 	"cmp"
 	"context"
-	"encoding/xml"
 	"errors"
 	"net/http"
 	"strconv"
@@ -17,74 +16,57 @@ import (
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// submission is the part of a submission document that the router reads, by its JSON and XML names.
-type submission struct {
-	XMLName xml.Name    `json:"-" xml:"application-submission-context"`
-	ID      webdoc.Text `json:"application-id" xml:"application-id"`
-	Name    webdoc.Text `json:"application-name" xml:"application-name"`
-	Queue   webdoc.Text `json:"queue" xml:"queue"`
-	Type    webdoc.Text `json:"application-type" xml:"application-type"`
-	AMLabel webdoc.Text `json:"am-container-node-label-expression" xml:"am-container-node-label-expression"`
-	Label   webdoc.Text `json:"app-node-label-expression" xml:"app-node-label-expression"`
-	In      webdoc.Text `json:"reservation-id" xml:"reservation-id"`
-	Tags    struct {
-		Tag webdoc.Many[webdoc.Text] `json:"tag" xml:"tag"`
-	} `json:"application-tags" xml:"application-tags"`
-	Resource struct {
-		Memory webdoc.Long `json:"memory" xml:"memory"`
-		VCores webdoc.Int  `json:"vCores" xml:"vCores"`
-	} `json:"resource" xml:"resource"`
-}
-
-// submit reads the fields that policies use, and forwards the document unchanged to the home.
-func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
-	q, err := read(w, r)
-	if err != nil {
-		fail(w, r, err)
-		return
-	}
-	var doc submission
-	err = q.doc.Decode(&doc)
-	if err != nil {
-		if !errors.Is(err, webdoc.ErrMediaType) {
-			err = &creel.Error{
-				Kind: creel.ErrInvalidRequest,
-				What: "the submission cannot be read",
-				Why:  strictjson.Worded(err).Error(),
-				Try:  "send an application-submission-context as JSON or XML, with its Content-Type",
-			}
+// readSubmission reads the fields of a submission that policies use.
+func readSubmission(q *request) (sub policies.Submission, err error) {
+	var doc webdoc.Submission
+	if err := q.doc.Decode(&doc); err != nil {
+		if errors.Is(err, webdoc.ErrMediaType) {
+			return sub, err
 		}
-		fail(w, r, err)
-		return
+		return sub, &creel.Error{
+			Kind: creel.ErrInvalidRequest,
+			What: "the submission cannot be read",
+			Why:  strictjson.Worded(err).Error(),
+			Try:  "send an application-submission-context as JSON or XML, with its Content-Type",
+		}
 	}
-	app, err := creel.ParseApplicationID(string(doc.ID))
-	if err != nil {
+	sub = policies.Submission{
+		Name:  string(doc.Name),
+		User:  q.user,
+		Type:  string(doc.Type),
+		Queue: creel.QueuePath(doc.Queue),
+		Label: string(cmp.Or(doc.AMLabel, doc.Label)),
+		Tags:  webdoc.Texts(doc.Tags.Tag),
+		Size:  creel.NewResource(int64(doc.Resource.Memory), int64(doc.Resource.VCores)),
+	}
+	if sub.Application, err = creel.ParseApplicationID(string(doc.ID)); err != nil {
 		why := "java.lang.Exception: Error parsing application id " + string(doc.ID)
 		if doc.ID == "" {
 			why = "Appid cannot be empty or null"
 		}
-		fail(w, r, &creel.Error{Kind: creel.ErrInvalidRequest, What: why})
-		return
+		return sub, &creel.Error{Kind: creel.ErrInvalidRequest, What: why}
 	}
-	if err := h.server.CheckSize(app, len(q.body)); err != nil {
+	if doc.Reservation != "" {
+		if sub.Reservation, err = creel.ParseReservationID(string(doc.Reservation)); err != nil {
+			return sub, &creel.Error{Kind: creel.ErrInvalidRequest, What: err.Error()}
+		}
+	}
+	return sub, nil
+}
+
+// submit forwards a submission unchanged to the home that policies choose by some of its fields.
+func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
+	q, err := read(w, r)
+	var sub policies.Submission
+	if err == nil {
+		sub, err = readSubmission(q)
+	}
+	if err == nil {
+		err = h.server.CheckSize(sub.Application, len(q.body))
+	}
+	if err != nil {
 		fail(w, r, err)
 		return
-	}
-	sub := policies.Submission{
-		Application: app,
-		Name:        string(doc.Name),
-		User:        q.user,
-		Type:        string(doc.Type),
-		Queue:       creel.QueuePath(doc.Queue),
-		Label:       string(cmp.Or(doc.AMLabel, doc.Label)),
-		Tags:        webdoc.Texts(doc.Tags.Tag),
-		Size:        creel.NewResource(int64(doc.Resource.Memory), int64(doc.Resource.VCores)),
-	}
-	if doc.In != "" {
-		if sub.Reservation, err = creel.ParseReservationID(string(doc.In)); err != nil {
-			fail(w, r, &creel.Error{Kind: creel.ErrInvalidRequest, What: err.Error()})
-			return
-		}
 	}
 	var answer reply
 	out := h.server.Submit(r.Context(), sub, func(ctx context.Context, m *remote.Member, claim int64) error {
@@ -100,6 +82,6 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 		answer.head = http.Header{}
 	}
 	answer.status = http.StatusAccepted
-	answer.head.Set("Location", "http://"+r.Host+base+"/apps/"+app.String())
+	answer.head.Set("Location", "http://"+r.Host+base+"/apps/"+sub.Application.String())
 	pass(w, r, answer)
 }

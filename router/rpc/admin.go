@@ -73,8 +73,9 @@ func (h *AdminHandler) asked(
 	request []byte,
 ) ([]router.Part[[]byte], error) {
 	concerned := func(id creel.SubclusterID) bool { return only == "" || string(id) == only }
-	same := func(creel.SubclusterID) ([]byte, error) { return request, nil }
-	parts := h.put(ctx, method, concerned, same)
+	parts := server.AskSome(ctx, h.server, concerned, func(ctx context.Context, m *remote.Member) ([]byte, error) {
+		return m.Admin(ctx, user(ctx), method, request)
+	})
 	switch {
 	case len(parts) > 0:
 		return parts, server.CarriedOut(method, parts)
@@ -86,22 +87,6 @@ func (h *AdminHandler) asked(
 		}
 	}
 	return nil, missingError(method, "no subcluster has registered")
-}
-
-// put sends an order to the members concerned, and returns their answers.
-func (h *AdminHandler) put(
-	ctx context.Context,
-	method string,
-	concerned func(creel.SubclusterID) bool,
-	request func(creel.SubclusterID) ([]byte, error),
-) []router.Part[[]byte] {
-	return server.AskSome(ctx, h.server, concerned, func(ctx context.Context, m *remote.Member) ([]byte, error) {
-		body, err := request(m.ID)
-		if err != nil {
-			return nil, err
-		}
-		return m.Admin(ctx, user(ctx), method, body)
-	})
 }
 
 func (h *AdminHandler) broadcast(method string, only func([]byte) (string, error)) hrpc.RawHandler {
@@ -254,7 +239,7 @@ func (h *AdminHandler) MapAttributesToNodes(
 	return &yarnpb.NodesToAttributesMappingResponseProto{}, err
 }
 
-// byNode selects for each member the items about its nodes (router.ForNode), or all items for a named member. known,
+// byNode sends each item to the members that have its node (server.OrderNodes), or all items to a named member. known,
 // if not nil, returns further nodes for which a member has data to change.
 func byNode[T any](
 	ctx context.Context,
@@ -273,41 +258,33 @@ func byNode[T any](
 		_, err = h.asked(ctx, method, only, body)
 		return err
 	}
-	has := server.Ask(ctx, h.server, func(ctx context.Context, m *remote.Member) (map[creel.NodeID]bool, error) {
-		nodes, err := registered(ctx, m)
-		if err == nil && known != nil {
-			var more []creel.NodeID
-			more, err = known(ctx, m)
-			nodes = append(nodes, more...)
-		}
-		set := map[creel.NodeID]bool{}
-		for _, id := range nodes {
-			set[id], set[creel.NodeID{Host: id.Host}] = true, true
-		}
-		return set, err
+	answers, _, err := server.OrderNodes(ctx, h.server, server.NodeOrder[T, []byte]{
+		Name: method, Items: items, Node: node,
+		Has: func(ctx context.Context, m *remote.Member) (func(creel.NodeID) bool, error) {
+			nodes, err := registered(ctx, m)
+			if err == nil && known != nil {
+				var more []creel.NodeID
+				more, err = known(ctx, m)
+				nodes = append(nodes, more...)
+			}
+			set := map[creel.NodeID]bool{}
+			for _, id := range nodes {
+				set[id], set[creel.NodeID{Host: id.Host}] = true, true
+			}
+			return func(id creel.NodeID) bool { return set[id] }, err
+		},
+		Send: func(ctx context.Context, m *remote.Member, part []T) ([]byte, error) {
+			body, err := proto.Marshal(request(part))
+			if err != nil {
+				return nil, err
+			}
+			return m.Admin(ctx, user(ctx), method, body)
+		},
 	})
-	if len(has) == 0 {
+	if err == nil && len(answers) == 0 && len(items) > 0 {
 		return missingError(method, "no subcluster has registered")
 	}
-	parts := map[creel.SubclusterID][]T{}
-	for _, item := range items {
-		id := node(item)
-		each := make([]router.Part[bool], len(has))
-		for i, p := range has {
-			each[i] = router.Part[bool]{Member: p.Member, Value: p.Value[id], Err: p.Err}
-		}
-		members, silent := router.ForNode(id, each)
-		if len(silent) > 0 {
-			return router.NodeUnknown(id.String(), silent)
-		}
-		for _, m := range members {
-			parts[m] = append(parts[m], item)
-		}
-	}
-	return server.CarriedOut(method, h.put(ctx, method,
-		func(id creel.SubclusterID) bool { return len(parts[id]) > 0 },
-		func(id creel.SubclusterID) ([]byte, error) { return proto.Marshal(request(parts[id])) },
-	))
+	return err
 }
 
 // registered returns the nodes of a member.

@@ -5,11 +5,9 @@ package rpc
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/audit"
@@ -61,7 +59,7 @@ func Service(s *server.Server, t *tokens.Tokens) hrpc.Service {
 	for verb, c := range changes {
 		table.Methods[client.Changes[verb].Method] = hrpc.Method{Raw: h.change(verb, c)}
 	}
-	table.Methods["getApplicationReport"] = hrpc.Method{Raw: h.report}
+	table.Methods[reportMethod] = hrpc.Method{Raw: h.report}
 	return table
 }
 
@@ -70,12 +68,6 @@ var forwards = map[string]struct {
 	kind remote.Kind
 	app  func(request []byte) (creel.ApplicationID, error)
 }{
-	"getApplicationReport": {
-		remote.Read,
-		appOf(func(r *yarnpb.GetApplicationReportRequestProto) *yarnpb.ApplicationIdProto {
-			return r.GetApplicationId()
-		}),
-	},
 	"getApplicationAttemptReport": {
 		remote.Read,
 		appOf(func(r *yarnpb.GetApplicationAttemptReportRequestProto) *yarnpb.ApplicationIdProto {
@@ -268,99 +260,6 @@ func Submission(c *yarnpb.ApplicationSubmissionContextProto, user string) (polic
 		s.Places = append(s.Places, name)
 	}
 	return s, nil
-}
-
-// report asks the home of an application for its report. While home does not answer, the user gets the last report
-// that went through this router, marked as old.
-func (h *Handler) report(ctx context.Context, request []byte) ([]byte, error) {
-	app, err := forwards["getApplicationReport"].app(request)
-	if err != nil {
-		return nil, err
-	}
-	answer, home, err := server.AtHome(ctx, h.server, app, func(ctx context.Context, m *remote.Member) ([]byte, error) {
-		return m.Client(ctx, remote.Read, user(ctx), "getApplicationReport", request)
-	})
-	if err == nil {
-		answer = h.withUAMs(ctx, app, home.ID, answer)
-		h.server.Saw(app, user(ctx), server.RPC, answer)
-		return answer, nil
-	}
-	if !errors.Is(err, creel.ErrUnavailable) {
-		return nil, err
-	}
-	last, age, ok := h.server.Seen(app, user(ctx), server.RPC)
-	if !ok {
-		return nil, err
-	}
-	var r yarnpb.GetApplicationReportResponseProto
-	if parse(last, &r) != nil || r.GetApplicationReport() == nil {
-		return nil, err
-	}
-	r.ApplicationReport.Diagnostics = proto.String(server.AsOf(age, err) + r.ApplicationReport.GetDiagnostics())
-	return proto.Marshal(&r)
-}
-
-// withUAMs returns an application's report merged with its UAMs' reports, as in lists; home's report unchanged if
-// there is no UAM.
-func (h *Handler) withUAMs(
-	ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, answer []byte,
-) []byte {
-	asked, ended := asksUAMs(answer)
-	if !asked {
-		return answer
-	}
-	type response = yarnpb.GetApplicationReportResponseProto
-	uams := server.AskUAMs(ctx, h.server, server.Application{ID: app, Home: home, Ended: ended},
-		func(ctx context.Context, m *remote.Member, id creel.ApplicationID) (*response, error) {
-			request, err := proto.Marshal(
-				&yarnpb.GetApplicationReportRequestProto{ApplicationId: yarnpb.FromApplicationID(id)},
-			)
-			if err != nil {
-				return nil, err
-			}
-			return parsed[response](m.Client(ctx, remote.Read, user(ctx), "getApplicationReport", request))
-		}, notHere)
-	if len(uams) == 0 {
-		return answer
-	}
-	own, err := parsed[response](answer, nil)
-	if err != nil {
-		return answer
-	}
-	same := []router.Part[*yarnpb.ApplicationReportProto]{{Member: home, Value: own.GetApplicationReport()}}
-	var missing []router.MissingMember
-	for _, p := range uams {
-		r := p.Value.GetApplicationReport()
-		switch {
-		case p.Err == nil && ended && !creel.IsUAM(r.GetUnmanagedApplication(), r.GetName(), r.GetApplicationTags()):
-			// another application with the same id
-		case p.Err == nil && r != nil:
-			r.ApplicationId = yarnpb.FromApplicationID(app)
-			same = append(same, router.Part[*yarnpb.ApplicationReportProto]{Member: p.Member, Value: r})
-		case p.Err != nil:
-			missing = append(missing, router.MissingMember{Member: p.Member, Reason: said(p.Err)})
-		}
-	}
-	own.ApplicationReport = merge(h.server, same)
-	if len(missing) > 0 { // reports have no other field for this
-		without := "This report lacks its parts in " + router.MissingText(missing) + ". "
-		own.ApplicationReport.Diagnostics = proto.String(without + own.ApplicationReport.GetDiagnostics())
-	}
-	joined, err := proto.Marshal(own)
-	if err != nil {
-		return answer
-	}
-	return joined
-}
-
-// asksUAMs reports whether an application's UAMs must be asked for its encoded report: it is running, or it has ended
-// and nodes aggregate logs. Otherwise UAMs would not change the report.
-func asksUAMs(answer []byte) (asked, ended bool) {
-	report := yarnpb.BytesIn(answer, 1)
-	state := creel.ApplicationState(yarnpb.NumberIn(report, fieldReportState))
-	logs := creel.LogAggregationStatus(yarnpb.NumberIn(report, fieldReportLogs))
-	ended = state.Ended()
-	return state == creel.AppRunning || ended && logs > creel.LogDisabled, ended
 }
 
 // missingError returns the error of a merged call if no member answered.

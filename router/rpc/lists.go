@@ -43,26 +43,6 @@ func ask[T any, M interface {
 	})
 }
 
-// askEach is ask with a separate request for each member.
-func askEach[T any, M interface {
-	*T
-	proto.Message
-}](
-	ctx context.Context,
-	h *Handler,
-	kind remote.Kind,
-	method string,
-	request func(creel.SubclusterID) proto.Message,
-) ([]router.Part[M], error) {
-	return askAll(ctx, h, kind, method, func(m creel.SubclusterID, send sender) (M, error) {
-		body, err := proto.Marshal(request(m))
-		if err != nil {
-			return nil, err
-		}
-		return parsed[T, M](send(body))
-	})
-}
-
 // parsed decodes an answer's bytes, if there is no error.
 func parsed[T any, M interface {
 	*T
@@ -185,8 +165,7 @@ func (h *Handler) GetResourceTypeInfo(
 	return merged[yarnpb.GetAllResourceTypeInfoResponseProto](ctx, h, remote.Read, "getResourceTypeInfo", req)
 }
 
-// GetContainers lists an attempt's containers at its home and in every member with a UAM of it, where the UAM has
-// another attempt id. If the UAMs belong to a later attempt, their containers are not included.
+// GetContainers lists an attempt's containers in all members (server.Containers).
 func (h *Handler) GetContainers(
 	ctx context.Context,
 	req *yarnpb.GetContainersRequestProto,
@@ -195,45 +174,31 @@ func (h *Handler) GetContainers(
 	if attempt.Application.IsZero() {
 		return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the request names no application"}
 	}
-	attempts := h.server.Attempts(ctx, attempt)
-	if attempts.Earlier() {
-		return h.containersAtHome(ctx, req)
-	}
-	if _, err := h.server.Home(ctx, attempt.Application); err != nil {
-		return nil, err
-	}
-	parts, err := askEach[yarnpb.GetContainersResponseProto](ctx, h, remote.Read, "getContainers",
-		func(m creel.SubclusterID) proto.Message {
-			at := attempts.At(m)
-			if at == attempt {
-				return req
+	type answer = *yarnpb.GetContainersResponseProto
+	lists, err := server.Containers(ctx, h.server, attempt,
+		func(ctx context.Context, m *remote.Member, at creel.AttemptID) (answer, error) {
+			ask := req
+			if at != attempt {
+				ask = &yarnpb.GetContainersRequestProto{ApplicationAttemptId: yarnpb.FromAttemptID(at)}
 			}
-			return &yarnpb.GetContainersRequestProto{ApplicationAttemptId: yarnpb.FromAttemptID(at)}
+			body, err := proto.Marshal(ask)
+			if err != nil {
+				return nil, err
+			}
+			return parsed[yarnpb.GetContainersResponseProto](
+				m.Client(ctx, remote.Read, user(ctx), "getContainers", body))
 		})
-	if _, _, homeErr := server.PartOfHome(ctx, h.server, attempt.Application, parts); homeErr != nil {
-		return nil, homeErr // home's error is the answer
-	}
 	if err != nil {
 		return nil, err
 	}
-	present, _ := router.Present(parts)
+	if err := ctx.Err(); err != nil {
+		return nil, err // the client has gone, so nothing is merged
+	}
+	if err := without(h, "getContainers", lists); err != nil {
+		return nil, err
+	}
+	present, _ := router.Present(lists)
 	return merge(h.server, present), nil
-}
-
-// containersAtHome lists the containers of an attempt at home.
-func (h *Handler) containersAtHome(
-	ctx context.Context,
-	req *yarnpb.GetContainersRequestProto,
-) (*yarnpb.GetContainersResponseProto, error) {
-	body, err := proto.Marshal(req)
-	if err != nil {
-		return nil, err
-	}
-	app := yarnpb.ToApplicationID(req.GetApplicationAttemptId().GetApplicationId())
-	answer, _, err := server.AtHome(ctx, h.server, app, func(ctx context.Context, m *remote.Member) ([]byte, error) {
-		return m.Client(ctx, remote.Read, user(ctx), "getContainers", body)
-	})
-	return parsed[yarnpb.GetContainersResponseProto](answer, err)
 }
 
 // GetContainerReport asks home first, then the members that may run a UAM.

@@ -216,8 +216,6 @@ func appFields() router.AppFields[*yarnpb.ApplicationReportProto] {
 		},
 		Unmanaged: func(r *yarnpb.ApplicationReportProto) bool { return r.GetUnmanagedApplication() },
 		Start:     func(r *yarnpb.ApplicationReportProto) int64 { return r.GetStartTime() },
-		Part: func(r *yarnpb.ApplicationReportProto) bool {
-			return creel.IsUAM(r.GetUnmanagedApplication(), r.GetName(), r.GetApplicationTags())
-		},
+		Part:      isUAM,
 	}
 }

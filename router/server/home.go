@@ -195,9 +195,9 @@ func AtHome[T any](
 	return answer, home, err
 }
 
-// PartOfHome returns the home's part of an answer that every member was asked for, with the home. The remembered home
+// partOfHome returns the home's part of an answer that every member was asked for, with the home. The remembered home
 // may be a former one, which does not know the application: then it is looked up as AtHome does.
-func PartOfHome[T any](
+func partOfHome[T any](
 	ctx context.Context, s *Server, app creel.ApplicationID, parts []router.Part[T],
 ) (part T, home *remote.Member, err error) {
 	return AtHome(ctx, s, app, func(_ context.Context, m *remote.Member) (T, error) {

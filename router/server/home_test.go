@@ -169,11 +169,11 @@ func TestPartOfPresentHomeIsHomesAnswer(t *testing.T) {
 	})
 	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
 	parts := []router.Part[int]{{Member: "a", Err: creel.ErrApplicationNotFound}, {Member: "b", Value: 7}}
-	if part, home, err := PartOfHome(t.Context(), s, app, parts); err != nil || part != 7 || home.ID != "b" {
+	if part, home, err := partOfHome(t.Context(), s, app, parts); err != nil || part != 7 || home.ID != "b" {
 		t.Errorf("part %d of %v, %v", part, home, err)
 	}
 	parts[1] = router.Part[int]{Member: "b", Err: creel.ErrApplicationNotFound}
-	if _, _, err := PartOfHome(t.Context(), s, app, parts); !errors.Is(err, creel.ErrApplicationNotFound) {
+	if _, _, err := partOfHome(t.Context(), s, app, parts); !errors.Is(err, creel.ErrApplicationNotFound) {
 		t.Errorf("no member knows it: %v", err)
 	}
 }

@@ -54,8 +54,8 @@ func (c *reportCache) init(most int) {
 	c.reports, _ = simplelru.NewLRU(most, func(_ reportKey, r report) { c.bytes -= len(r.body) })
 }
 
-// Saw stores an application's report that home sent to a user.
-func (s *Server) Saw(app creel.ApplicationID, user string, form Form, body []byte) {
+// saw stores an application's report that home sent to a user.
+func (s *Server) saw(app creel.ApplicationID, user string, form Form, body []byte) {
 	if len(body) > reportMost {
 		return
 	}
@@ -74,8 +74,8 @@ func (s *Server) Saw(app creel.ApplicationID, user string, form Form, body []byt
 	}
 }
 
-// Seen returns the last report of an application that a user got from this router, and its age.
-func (s *Server) Seen(app creel.ApplicationID, user string, form Form) (body []byte, age time.Duration, ok bool) {
+// seen returns the last report of an application that a user got from this router, and its age.
+func (s *Server) seen(app creel.ApplicationID, user string, form Form) (body []byte, age time.Duration, ok bool) {
 	c := &s.reportCache
 	c.mu.Lock()
 	defer c.mu.Unlock()

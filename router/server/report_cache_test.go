@@ -14,17 +14,17 @@ import (
 func TestReportsAreRememberedInBoundedMemory(t *testing.T) {
 	s := New(Config{DecisionsKept: 100_000})
 	app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
-	s.Saw(app, "ann", RPC, []byte("one"))
-	s.Saw(app, "ann", RPC, []byte("other"))
-	if body, _, ok := s.Seen(app, "ann", RPC); !ok || string(body) != "other" || s.reportCache.bytes != 5 {
+	s.saw(app, "ann", RPC, []byte("one"))
+	s.saw(app, "ann", RPC, []byte("other"))
+	if body, _, ok := s.seen(app, "ann", RPC); !ok || string(body) != "other" || s.reportCache.bytes != 5 {
 		t.Errorf("ann's is %q, %v, of %d bytes", body, ok, s.reportCache.bytes)
 	}
-	if _, _, ok := s.Seen(app, "bob", RPC); ok {
+	if _, _, ok := s.seen(app, "bob", RPC); ok {
 		t.Error("bob sees what ann saw")
 	}
 	large := make([]byte, reportMost)
 	for i := range 3 * reportCacheBytes / reportMost {
-		s.Saw(app, fmt.Sprint(i), REST, large)
+		s.saw(app, fmt.Sprint(i), REST, large)
 		sum := 0
 		if i%500 == 0 {
 			for _, r := range s.reportCache.reports.Values() {
@@ -37,9 +37,9 @@ func TestReportsAreRememberedInBoundedMemory(t *testing.T) {
 	}
 	few := New(Config{DecisionsKept: 2})
 	for i := range 5 {
-		few.Saw(app, fmt.Sprint(i), RPC, []byte("12345"))
+		few.saw(app, fmt.Sprint(i), RPC, []byte("12345"))
 	}
-	if _, _, ok := few.Seen(app, "4", RPC); !ok || few.reportCache.reports.Len() != 2 || few.reportCache.bytes != 10 {
+	if _, _, ok := few.seen(app, "4", RPC); !ok || few.reportCache.reports.Len() != 2 || few.reportCache.bytes != 10 {
 		t.Errorf("of two at most %d are kept, %d bytes", few.reportCache.reports.Len(), few.reportCache.bytes)
 	}
 }

@@ -126,20 +126,20 @@ func (s *Server) endedUAMs(ctx context.Context, app creel.ApplicationID) (uams [
 	return uams, len(uams) - len(k.uams)
 }
 
-// Application is an application whose UAMs are asked.
-type Application struct {
+// application is an application whose UAMs are asked.
+type application struct {
 	ID    creel.ApplicationID
 	Home  creel.SubclusterID
 	Ended bool
 }
 
-// AskUAMs calls the members in which an application has or had UAMs, except its home, at the same time. Each call
+// askUAMs calls the members in which an application has or had UAMs, except its home, at the same time. Each call
 // uses the application's id there. It waits at most a second, and does not call members with an expired lease. If
 // absent returns true for an error, the member has no part of the application and is left out.
-func AskUAMs[T any](
+func askUAMs[T any](
 	ctx context.Context,
 	s *Server,
-	app Application,
+	app application,
 	call func(ctx context.Context, m *remote.Member, id creel.ApplicationID) (T, error),
 	absent func(error) bool,
 ) []router.Part[T] {
@@ -194,26 +194,26 @@ func callUAMs[T any](
 	return parts
 }
 
-// Attempts maps an attempt at home to the attempts of its UAMs, which have its containers in other members.
-type Attempts struct {
+// attempts maps an attempt at home to the attempts of its UAMs, which have its containers in other members.
+type attempts struct {
 	of   creel.AttemptID
 	uams []intents.Part
 }
 
-// Attempts reads the UAMs of an attempt's application.
-func (s *Server) Attempts(ctx context.Context, of creel.AttemptID) Attempts {
-	return Attempts{of, s.uams(ctx, of.Application)}
+// attempts reads the UAMs of an attempt's application.
+func (s *Server) attempts(ctx context.Context, of creel.AttemptID) attempts {
+	return attempts{of, s.uams(ctx, of.Application)}
 }
 
-// Earlier reports whether a later attempt has the UAMs. Their containers belong to the later attempt, so only home
+// earlier reports whether a later attempt has the UAMs. Their containers belong to the later attempt, so only home
 // has containers of this one.
-func (a Attempts) Earlier() bool {
+func (a attempts) earlier() bool {
 	return slices.ContainsFunc(a.uams, func(p intents.Part) bool { return a.of.Compare(p.Of) < 0 })
 }
 
-// At returns the attempt in a member. In a UAM's member it is the UAM's attempt, the first one if the record has
+// at returns the attempt in a member. In a UAM's member it is the UAM's attempt, the first one if the record has
 // none. At home, and without a recorded UAM, it has home's number.
-func (a Attempts) At(m creel.SubclusterID) creel.AttemptID {
+func (a attempts) at(m creel.SubclusterID) creel.AttemptID {
 	for _, p := range a.uams {
 		if p.Member == m {
 			return creel.AttemptID{Application: p.ID, Attempt: cmp.Or(p.Attempt, 1)}

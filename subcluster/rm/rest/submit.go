@@ -5,7 +5,6 @@ package rest
 import (
 	"cmp"
 	"encoding/base64"
-	"encoding/xml"
 	"errors"
 	"net/http"
 	"net/url"
@@ -80,29 +79,15 @@ func unreadable(err error) error {
 
 // The submission document, by its JSON and XML names.
 type submission struct {
-	XMLName      xml.Name     `json:"-" xml:"application-submission-context"`
-	ID           webdoc.Text  `json:"application-id" xml:"application-id"`
-	Name         webdoc.Text  `json:"application-name" xml:"application-name"`
-	Queue        webdoc.Text  `json:"queue" xml:"queue"`
+	webdoc.Submission
 	Priority     *webdoc.Int  `json:"priority" xml:"priority"`
 	Spec         launchSpec   `json:"am-container-spec" xml:"am-container-spec"`
 	Unmanaged    webdoc.Flag  `json:"unmanaged-AM" xml:"unmanaged-AM"`
 	CancelTokens *webdoc.Flag `json:"cancel-tokens-when-complete" xml:"cancel-tokens-when-complete"`
 	MaxAttempts  webdoc.Int   `json:"max-app-attempts" xml:"max-app-attempts"`
-	Resource     struct {
-		Memory webdoc.Long `json:"memory" xml:"memory"`
-		VCores webdoc.Int  `json:"vCores" xml:"vCores"`
-	} `json:"resource" xml:"resource"`
-	Type webdoc.Text `json:"application-type" xml:"application-type"`
-	Keep webdoc.Flag `json:"keep-containers-across-application-attempts" xml:"keep-containers-across-application-attempts"`
-	Tags struct {
-		Tag webdoc.Many[webdoc.Text] `json:"tag" xml:"tag"`
-	} `json:"application-tags" xml:"application-tags"`
-	AppLabel    webdoc.Text  `json:"app-node-label-expression" xml:"app-node-label-expression"`
-	Reservation webdoc.Text  `json:"reservation-id" xml:"reservation-id"`
-	AMLabel     webdoc.Text  `json:"am-container-node-label-expression" xml:"am-container-node-label-expression"`
-	Failures    *webdoc.Long `json:"attempt-failures-validity-interval" xml:"attempt-failures-validity-interval"`
-	Log         *struct {
+	Keep         webdoc.Flag  `json:"keep-containers-across-application-attempts" xml:"keep-containers-across-application-attempts"`
+	Failures     *webdoc.Long `json:"attempt-failures-validity-interval" xml:"attempt-failures-validity-interval"`
+	Log          *struct {
 		Include       webdoc.Text `json:"log-include-pattern" xml:"log-include-pattern"`
 		Exclude       webdoc.Text `json:"log-exclude-pattern" xml:"log-exclude-pattern"`
 		RolledInclude webdoc.Text `json:"rolled-log-include-pattern" xml:"rolled-log-include-pattern"`
@@ -168,7 +153,7 @@ func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error
 		c.AttemptFailuresValidityInterval = proto.Int64(int64(*s.Failures))
 	}
 	// As in Hadoop, "" is the partition without a label, not the queue's default.
-	c.NodeLabelExpression = (*string)(&s.AppLabel)
+	c.NodeLabelExpression = (*string)(&s.Label)
 	if s.AMLabel != "" {
 		c.AmContainerResourceRequest = []*yarnpb.ResourceRequestProto{
 			{Priority: yarnpb.FromPriority(0), ResourceName: proto.String("*"),
