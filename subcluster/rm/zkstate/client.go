@@ -43,6 +43,7 @@ func (s Servers) withDefaults() Servers {
 // been carried out, or be carried out later.
 type tree interface {
 	get(ctx context.Context, path string) ([]byte, *zk.Stat, error)
+	children(ctx context.Context, path string) ([]string, error)
 	// multi carries out all operations or none. Its error is that of the first operation that cannot be carried out.
 	multi(ctx context.Context, ops ...any) error
 	setACL(ctx context.Context, path string, acl []zk.ACL) error
@@ -122,6 +123,13 @@ func (c *client) get(ctx context.Context, path string) ([]byte, *zk.Stat, error)
 		return node{data, stat}, err
 	})
 	return n.data, n.stat, err
+}
+
+func (c *client) children(ctx context.Context, path string) ([]string, error) {
+	return await(ctx, func() ([]string, error) {
+		names, _, err := c.conn.Children(path)
+		return names, err
+	})
 }
 
 func (c *client) multi(ctx context.Context, ops ...any) error {

@@ -14,8 +14,9 @@
 //	BASE/CLUSTER/ActiveStandbyElectorLock   ephemeral: the leader of the pair, as Hadoop's elector writes it
 //	BASE/CLUSTER/ActiveBreadCrumb           the last leader, if it did not end by itself
 //
-// Hadoop's ResourceManager can neither read nor continue the state. It refuses to start on it. creel does not read the
-// state of a Hadoop ResourceManager either, and does not start on it.
+// Hadoop's ResourceManager can neither read nor continue the state. It refuses to start on it. creel does not start on
+// the state of a Hadoop ResourceManager either. Package hadoopstate converts one into the other; a [Session] reads and
+// writes its nodes.
 //
 // # How it works
 //

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -41,14 +42,20 @@ type Claim struct {
 	Holder string // id of another process that has it, "" if it is free
 }
 
+// LockPath is the path of the lock that the leader of a cluster's pair has.
+func LockPath(base, cluster string) string {
+	return strings.TrimSuffix(base, "/") + "/" + cluster + "/ActiveStandbyElectorLock"
+}
+
 // OpenElector prepares the election. It connects in the background.
 func OpenElector(cfg ElectorConfig) (*Elector, error) {
 	cfg.Servers = cfg.Servers.withDefaults()
 	if cfg.connect == nil {
 		cfg.connect = authenticated
 	}
-	dir := strings.TrimSuffix(cfg.Base, "/") + "/" + cfg.Cluster
-	e := &Elector{cfg: cfg, dir: dir, lock: dir + "/ActiveStandbyElectorLock", crumb: dir + "/ActiveBreadCrumb"}
+	lock := LockPath(cfg.Base, cfg.Cluster)
+	dir := path.Dir(lock)
+	e := &Elector{cfg: cfg, dir: dir, lock: lock, crumb: dir + "/ActiveBreadCrumb"}
 	return e, e.connect()
 }
 

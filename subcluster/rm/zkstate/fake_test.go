@@ -117,6 +117,32 @@ func (c *fakeClient) get(ctx context.Context, path string) (data []byte, stat *z
 	return data, stat, err
 }
 
+func (c *fakeClient) children(ctx context.Context, parent string) (names []string, err error) {
+	err = c.call(ctx, "children", func() error {
+		n := c.s.nodes[parent]
+		if n == nil {
+			return zk.ErrNoNode
+		}
+		if !c.may(n, zk.PermRead) {
+			return zk.ErrNoAuth
+		}
+		for other := range c.s.nodes {
+			if other != parent && path.Dir(other) == parent {
+				names = append(names, path.Base(other))
+			}
+		}
+		return nil
+	})
+	return names, err
+}
+
+// touch records that a child of a node was made or deleted.
+func (s *fakeServer) touch(parent string) {
+	changed := *s.nodes[parent]
+	changed.stat.Pzxid = s.zxid
+	s.nodes[parent] = &changed
+}
+
 func (c *fakeClient) addAuth(ctx context.Context, a Auth) error {
 	return c.call(ctx, "auth", func() error {
 		c.auth = append(c.auth, a)
@@ -147,7 +173,8 @@ func (c *fakeClient) multi(ctx context.Context, ops ...any) error {
 		var undos []undo
 		c.s.zxid++
 		for _, op := range ops {
-			undos = append(undos, undo{pathOf(op), c.s.nodes[pathOf(op)]})
+			above := path.Dir(pathOf(op))
+			undos = append(undos, undo{above, c.s.nodes[above]}, undo{pathOf(op), c.s.nodes[pathOf(op)]})
 			if err := c.apply(op); err != nil {
 				for _, u := range slices.Backward(undos) {
 					if c.s.nodes[u.path] = u.node; u.node == nil {
@@ -191,6 +218,7 @@ func (c *fakeClient) apply(op any) error {
 			n.stat.EphemeralOwner, _ = c.session()
 		}
 		nodes[o.Path] = n
+		c.s.touch(path.Dir(o.Path))
 	case *zk.SetDataRequest:
 		n := nodes[o.Path]
 		switch {
@@ -221,6 +249,7 @@ func (c *fakeClient) apply(op any) error {
 			}
 		}
 		delete(nodes, o.Path)
+		c.s.touch(path.Dir(o.Path))
 	default:
 		return errors.New("unknown operation")
 	}

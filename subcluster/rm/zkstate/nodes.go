@@ -83,7 +83,7 @@ func checkVersion(ctx context.Context, t tree, p paths) error {
 		return err
 	case string(data) != string(ownVersion):
 		return fmt.Errorf("%w: %s has the state of a Hadoop ResourceManager; set another "+
-			"yarn.resourcemanager.zk-state-store.parent-path", errUnusable, p.root)
+			"yarn.resourcemanager.zk-state-store.parent-path, and copy the state by creel rm import --from", errUnusable, p.root)
 	}
 	return nil
 }
