@@ -32,6 +32,19 @@ type KeyState struct {
 	Change  time.Time // time at which Next becomes Current; without Next, time at which it is made
 }
 
+// Begun returns the state with a time of change. If it has none, its interval begins now.
+func (s KeyState) Begun(rolling Rolling, now time.Time) KeyState {
+	rolling = rolling.withDefaults()
+	switch {
+	case !s.Change.IsZero():
+	case s.Next.IsZero():
+		s.Change = now.Add(rolling.Every)
+	default:
+		s.Change = now.Add(rolling.Delay)
+	}
+	return s
+}
+
 // Keys is the pair of master keys of one kind of token on the ResourceManager: a state machine with one owner. The id
 // of the first key is random; each later id is one higher.
 //

@@ -44,7 +44,8 @@ type appSecrets struct {
 // connections mint and check concurrently.
 type secrets struct {
 	amrm, nm, container *token.Keys
-	clients             []byte // the keys of clients' tokens for AMs derive from it
+	clients             []byte            // the keys of clients' tokens for AMs derive from it
+	amClients           map[string][]byte // the keys for AMs that another implementation started
 	rnd                 *rand.Rand
 	keys                atomic.Pointer[keySet]
 	minters             sync.Pool
@@ -67,6 +68,8 @@ type secrets struct {
 type secretsValue struct {
 	AMRM, NM, Container token.KeyState
 	Clients             []byte // absent in journals of earlier versions
+	// AMClients are the keys of attempts that another implementation started.
+	AMClients map[string][]byte `json:",omitempty"`
 }
 
 // randomSource returns an unpredictable random source for master keys.
@@ -133,22 +136,24 @@ func (s *secrets) step(now time.Time) (changed, nmActive bool) {
 	return true, s.nm.Current().Key().ID != before
 }
 
-func (s *secrets) restore(cfg Config, b []byte) error {
+// restore continues with the stored keys. An imported state has no keys of nodes, and no time for the change of AMs'
+// keys.
+func (s *secrets) restore(cfg Config, now time.Time, b []byte) error {
 	var v secretsValue
 	if err := json.Unmarshal(b, &v); err != nil {
 		return fmt.Errorf("resource manager: the journal's master keys: %w", err)
 	}
 	ams, nodes := rollings(cfg)
-	s.amrm, s.nm, s.container = token.RestoreKeys(
-		ams,
-		v.AMRM,
-	), token.RestoreKeys(
-		nodes,
-		v.NM,
-	), token.RestoreKeys(
-		nodes,
-		v.Container,
-	)
+	for _, k := range []struct {
+		keys    **token.Keys
+		rolling token.Rolling
+		stored  token.KeyState
+	}{{&s.amrm, ams, v.AMRM}, {&s.nm, nodes, v.NM}, {&s.container, nodes, v.Container}} {
+		if !k.stored.Current.IsZero() {
+			*k.keys = token.RestoreKeys(k.rolling, k.stored.Begun(k.rolling, now))
+		}
+	}
+	s.amClients = v.AMClients
 	if v.Clients != nil {
 		s.clients = v.Clients
 	}
@@ -158,12 +163,16 @@ func (s *secrets) restore(cfg Config, b []byte) error {
 
 func (s *secrets) value() ([]byte, error) {
 	return json.Marshal(secretsValue{
-		AMRM: s.amrm.State(), NM: s.nm.State(), Container: s.container.State(), Clients: s.clients,
+		AMRM: s.amrm.State(), NM: s.nm.State(), Container: s.container.State(),
+		Clients: s.clients, AMClients: s.amClients,
 	})
 }
 
 // clientKey is the key of clients' tokens for an attempt's AM. It is the same after a restart.
 func (s *secrets) clientKey(id creel.AttemptID) token.Key {
+	if key := s.amClients[id.String()]; key != nil {
+		return token.Key{Secret: key}
+	}
 	of := hmac.New(sha256.New, s.clients)
 	of.Write([]byte(id.String())) // never fails
 	return token.Key{Secret: of.Sum(nil)}

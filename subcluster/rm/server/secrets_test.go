@@ -39,7 +39,7 @@ func TestClientTokensFitTheirAM(t *testing.T) {
 	if bytes.Equal(again.Key(first), s.Key(first)) {
 		t.Error("two ResourceManagers have the same key")
 	}
-	if err := again.secrets.restore(conf, kept); err != nil || !fits(again.Key(first)) {
+	if err := again.secrets.restore(conf, now, kept); err != nil || !fits(again.Key(first)) {
 		t.Errorf("after a restart the key is another one: %v", err)
 	}
 

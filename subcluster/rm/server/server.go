@@ -171,7 +171,7 @@ func (s *Server) open() error {
 			return fmt.Errorf("resource manager: epoch %d does not fit into container ids", mc.Epoch)
 		}
 		if k.secrets != nil {
-			if err := s.secrets.restore(s.cfg, k.secrets); err != nil {
+			if err := s.secrets.restore(s.cfg, s.start, k.secrets); err != nil {
 				return err
 			}
 		}

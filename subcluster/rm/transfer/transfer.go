@@ -42,10 +42,7 @@ func Export(l state.Log, w io.Writer, from string, now time.Time) (entries int, 
 // Import fills an empty state, or one whose import has not ended, from a file. It closes the log, and returns the
 // number of entries.
 func Import(ctx context.Context, l state.Log, file io.ReadSeeker) (entries int, err error) {
-	old, err := keys(l)
-	if err == nil && len(old) > 0 && !slices.Contains(old, Mark) {
-		err = fmt.Errorf("the state has %d entries: only an empty one can be filled", len(old))
-	}
+	old, err := fillable(l)
 	if err == nil {
 		_, err = read(file, func(key string, _ []byte) error {
 			if key == Mark {
@@ -60,11 +57,46 @@ func Import(ctx context.Context, l state.Log, file io.ReadSeeker) (entries int, 
 	if err != nil {
 		return 0, errors.Join(err, l.Close())
 	}
-	return entries, change(ctx, l, func(c *changes) error {
+	return entries, fill(ctx, l, old, func(put func(key string, value []byte) error) error {
+		entries, err = read(file, put)
+		return err
+	})
+}
+
+// Fill is Import from entries in memory. It closes the log.
+func Fill(ctx context.Context, l state.Log, entries map[string][]byte) error {
+	old, err := fillable(l)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	return fill(ctx, l, old, func(put func(key string, value []byte) error) error {
+		for key, value := range entries {
+			if err := put(key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// fillable returns the keys of a state that may be filled: it is empty, or a previous import did not end.
+func fillable(l state.Log) ([]string, error) {
+	old, err := keys(l)
+	if err == nil && len(old) > 0 && !slices.Contains(old, Mark) {
+		err = fmt.Errorf("the state has %d entries: only an empty one can be filled", len(old))
+	}
+	return old, err
+}
+
+// fill replaces the entries by those that source puts.
+func fill(
+	ctx context.Context, l state.Log, old []string, source func(put func(key string, value []byte) error) error,
+) error {
+	return change(ctx, l, func(c *changes) error {
 		if err := c.clear(old); err != nil {
 			return err
 		}
-		entries, err = read(file, func(key string, value []byte) error {
+		err := source(func(key string, value []byte) error {
 			c.tx.Put(key, value)
 			return c.grown()
 		})

@@ -269,3 +269,18 @@ func (m *memory) Close() error {
 	m.closed = true
 	return nil
 }
+
+func TestFillNeedsAnEmptyState(t *testing.T) {
+	want := map[string]string{"a": "1", "b": "2"}
+	dir := t.TempDir()
+	if err := transfer.Fill(t.Context(), open(t, dir), map[string][]byte{"a": []byte("1"), "b": []byte("2")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := entriesOf(t, dir); !maps.Equal(got, want) {
+		t.Errorf("the state has %v", got)
+	}
+	err := transfer.Fill(t.Context(), open(t, dir), map[string][]byte{"c": nil})
+	if err == nil || !strings.Contains(err.Error(), "only an empty one") || !maps.Equal(entriesOf(t, dir), want) {
+		t.Errorf("a state was filled twice: %v", err)
+	}
+}

@@ -103,6 +103,16 @@ func (r *Records) saveApp(tx Tx, a rm.SaveApp) (seq uint64, err error) {
 	return a.Seq, nil
 }
 
+// PutApp writes the record of an application with its attempts, outside of a machine's turns.
+func PutApp(tx Tx, r *rm.AppRecord) error {
+	value, err := encodeApp(*r)
+	if err != nil {
+		return fmt.Errorf("resource manager: saving %s: %w", r.Submission.ID, err)
+	}
+	tx.Put(AppKey(r.Submission.ID), value)
+	return nil
+}
+
 func (r *Records) saw(id creel.AttemptID) {
 	if r.last == nil {
 		r.last = map[creel.ApplicationID]int32{}
