@@ -242,6 +242,12 @@ var rules = map[string]rule{
 	"subcluster/rm/transfer": {
 		imports: []string{".", "subcluster/rm/state", "subcluster/rm/turn"},
 	},
+	// Hadoop's layout of a state, with creel's records.
+	"subcluster/rm/hadoopstate": {
+		imports: []string{
+			".", "internal/token", "subcluster/rm", "subcluster/rm/codec", "subcluster/rm/server", "subcluster/rm/zkstate", data,
+		},
+	},
 	"subcluster/rm/pair":            {pure: true},
 	"subcluster/rm/pair/server":     {imports: []string{".", "internal/pauseclock", "subcluster/rm/pair"}},
 	"subcluster/rm/state/statetest": {imports: []string{"internal/propertytest", "subcluster/rm/state"}},

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hadoopstate
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/creelrm/creel/internal/token"
+	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm/zkstate"
+)
+
+// These bound a transaction of Write. maxRecord is ZooKeeper's standard limit of a request, less the request's head.
+const (
+	groupNodes = 200
+	groupBytes = 256 << 10
+	maxRecord  = 1<<20 - 1<<10
+)
+
+// Write writes the state below a path that has none.
+func Write(ctx context.Context, nodes Nodes, parent string, s *State) error {
+	root := rootOf(parent)
+	list, err := s.records(root)
+	if err != nil {
+		return err
+	}
+	if err := vacate(ctx, nodes, root); err != nil {
+		return err
+	}
+	if parent != "/" {
+		if err := nodes.Make(ctx, parent); err != nil {
+			return err
+		}
+	}
+	head := []zkstate.Node{{Path: root}, {Path: root + versionName, Data: version(unfinished, 0)}}
+	if err := nodes.Create(ctx, head); err != nil {
+		return err
+	}
+	for len(list) > 0 {
+		n, size := 0, 0
+		for n < len(list) && n < groupNodes && (n == 0 || size+len(list[n].Data) <= groupBytes) {
+			size += len(list[n].Data)
+			n++
+		}
+		if err := nodes.Create(ctx, list[:n]); err != nil {
+			return err
+		}
+		list = list[n:]
+	}
+	return nodes.Set(ctx, zkstate.Node{Path: root + versionName, Data: version(major, minor)})
+}
+
+func version(major, minor int32) []byte {
+	b, _ := (&pb.VersionProto{MajorVersion: &major, MinorVersion: &minor}).MarshalVT() // it has two numbers
+	return b
+}
+
+// vacate removes a part of a state that an earlier Write left. Any other state is an error.
+func vacate(ctx context.Context, nodes Nodes, root string) error {
+	_, _, err := nodes.Get(ctx, root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	data, _, err := nodes.Get(ctx, root+versionName)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && string(data) != string(version(unfinished, 0)) {
+		return fmt.Errorf("%s: %w", root, ErrOccupied)
+	}
+	if err != nil {
+		return err
+	}
+	names, err := nodes.Children(ctx, root)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if "/"+name == versionName {
+			continue // the last one, so that a repetition finds it
+		}
+		if err := remove(ctx, nodes, root+"/"+name); err != nil {
+			return err
+		}
+	}
+	if err := nodes.Delete(ctx, root+versionName); err != nil {
+		return err
+	}
+	return nodes.Delete(ctx, root)
+}
+
+func remove(ctx context.Context, nodes Nodes, path string) error {
+	names, err := nodes.Children(ctx, path)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := remove(ctx, nodes, path+"/"+name); err != nil {
+			return err
+		}
+	}
+	return nodes.Delete(ctx, path)
+}
+
+// records are the nodes below the root, without the version, parents first.
+func (s *State) records(root string) (list []zkstate.Node, err error) {
+	add := func(path string, data []byte) { list = append(list, zkstate.Node{Path: root + path, Data: data}) }
+	record := func(path string, m interface{ MarshalVT() ([]byte, error) }) error {
+		data, err := m.MarshalVT()
+		if err == nil && len(data) > maxRecord {
+			err = fmt.Errorf("the record has %d bytes, and ZooKeeper accepts %d", len(data), maxRecord)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", root+path, err)
+		}
+		add(path, data)
+		return nil
+	}
+	add(epochName, protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(s.Epoch)))
+	add(appsName, nil)
+	for _, a := range s.Apps {
+		path := appsName + "/" + a.ID.String()
+		if err := record(path, a.Data); err != nil {
+			return nil, err
+		}
+		for _, t := range a.Attempts {
+			if err := record(path+"/"+pb.ToAttemptID(t.AttemptId).String(), t); err != nil {
+				return nil, err
+			}
+		}
+	}
+	add(secretsName, nil)
+	add(sequenceName, binary.BigEndian.AppendUint32(nil, uint32(s.Sequence)))
+	add(keysName, nil)
+	for _, k := range s.Keys {
+		add(keysName+"/"+keyPrefix+strconv.Itoa(int(k.ID)), k.Append(nil))
+	}
+	add(tokensName, nil)
+	for _, t := range s.Tokens {
+		id, expires := new(pb.YARNDelegationTokenIdentifierProto), t.Expires.UnixMilli()
+		if err := id.UnmarshalVT(t.Append(nil)); err != nil {
+			return nil, err
+		}
+		d := &pb.RMDelegationTokenIdentifierDataProto{TokenIdentifier: id, RenewDate: &expires}
+		if err := record(tokensName+"/"+tokenPrefix+strconv.Itoa(int(t.Sequence)), d); err != nil {
+			return nil, err
+		}
+	}
+	add(amrmName, appendAMRM(s.AMRM))
+	return list, nil
+}
+
+// appendAMRM writes an AMRMTokenSecretManagerStateProto.
+func appendAMRM(keys token.KeyState) (b []byte) {
+	for i, k := range []token.Key{keys.Current, keys.Next} {
+		if k.IsZero() {
+			continue
+		}
+		m, _ := k.Proto().MarshalVT() // it has a number and bytes
+		b = protowire.AppendBytes(protowire.AppendTag(b, protowire.Number(i+1), protowire.BytesType), m)
+	}
+	return b
+}
