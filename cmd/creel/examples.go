@@ -21,10 +21,12 @@ var exampleLines = map[string]string{
 	"router": "creel router --conf /etc/hadoop/conf --store redis://store:6379",
 	"rm": "creel rm --data /var/lib/creel/rm\n" +
 		"creel rm --conf /etc/hadoop/conf --data /var/lib/creel/rm --subcluster sc-a --store redis://store:6379",
-	"rm export": "creel rm export state.txt --data /var/lib/creel/rm",
+	"rm export": "creel rm export state.txt --data /var/lib/creel/rm\n" +
+		"creel rm export --to zk://z1:2181,z2:2181,z3:2181/rmstore --data /var/lib/creel/rm",
 	"rm forget": "creel rm forget application_1764353628120_0042 --data /var/lib/creel/rm",
 	"rm format": "creel rm format --data /var/lib/creel/rm --yes",
-	"rm import": "creel rm import state.txt --conf /etc/hadoop/conf -D creel.rm.state.url=redis://state:6379",
+	"rm import": "creel rm import state.txt --conf /etc/hadoop/conf -D creel.rm.state.url=redis://state:6379\n" +
+		"creel rm import --from zk://z1:2181,z2:2181,z3:2181/rmstore --data /var/lib/creel/rm",
 	"rm repair": "creel rm repair --data /var/lib/creel/rm",
 	"ready":     "creel ready http://router1:8089\ncreel ready http://router1:8089 --wait 1m",
 	"status":    "creel status\ncreel status -o json",

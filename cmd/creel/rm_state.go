@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/app/daemon/role"
+	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/subcluster/rm/state"
 	"github.com/creelrm/creel/subcluster/rm/transfer"
 	"github.com/spf13/cobra"
@@ -25,6 +27,39 @@ const ofStopped = "\n\nThe ResourceManager must be stopped, both of a pair. The 
 func stateCommand(
 	c *cobra.Command, create bool, run func(ctx context.Context, l state.Log, name string, args []string) error,
 ) *cobra.Command {
+	return stateCommandOf(c, create, func(ctx context.Context, in *stoppedState, args []string) error {
+		l, err := in.open(ctx)
+		if err != nil {
+			return err
+		}
+		return run(ctx, l, in.name, args)
+	})
+}
+
+// stoppedState is the state that the settings of a command name.
+type stoppedState struct {
+	s      *settings.Settings
+	create bool
+	name   string // after open
+}
+
+func (in *stoppedState) open(ctx context.Context) (l state.Log, err error) {
+	l, in.name, err = role.OpenStopped(ctx, in.s, in.create)
+	return l, wrongUsage(err)
+}
+
+// wrongUsage gives an invalid setting the exit code of a usage error.
+func wrongUsage(err error) error {
+	if errors.Is(err, creel.ErrInvalidRequest) {
+		return usage(err)
+	}
+	return err
+}
+
+// stateCommandOf is stateCommand for a command that opens the state itself.
+func stateCommandOf(
+	c *cobra.Command, create bool, run func(ctx context.Context, in *stoppedState, args []string) error,
+) *cobra.Command {
 	var f confFlags
 	c.Long += ofStopped
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -32,14 +67,7 @@ func stateCommand(
 		if err != nil {
 			return err
 		}
-		l, name, err := role.OpenStopped(c.Context(), s, create)
-		if errors.Is(err, creel.ErrInvalidRequest) {
-			return usage(err)
-		}
-		if err != nil {
-			return err
-		}
-		return run(c.Context(), l, name, args)
+		return run(c.Context(), &stoppedState{s: s, create: create}, args)
 	}
 	f.register(c)
 	f.setting(c.Flags(), "data", "creel.rm.data", "the journal's `DIR`")
@@ -47,17 +75,63 @@ func stateCommand(
 }
 
 func exportCommand() *cobra.Command {
-	c := &cobra.Command{Use: "export FILE", Short: "copy the state to a file", Args: exactly(1, "one FILE"),
+	var to string
+	c := &cobra.Command{Use: "export [FILE]", Short: "copy the state to a file, or for Hadoop's ResourceManager",
+		Args: fileOr(&to, "to"),
 		Long: `Copies all of the ResourceManager's state to a new file, for creel rm import. The file
-has the master keys of the cluster, so only its owner may read it.`}
-	return stateCommand(c, false, func(_ context.Context, l state.Log, name string, args []string) (err error) {
+has the master keys of the cluster, so only its owner may read it.
+
+With --to it writes Hadoop's records into a ZooKeeper instead, from which Hadoop's
+ResourceManager continues the applications. The path must have no state. The login at
+that ZooKeeper is hadoop.zk.auth, the rights of the nodes are hadoop.zk.acl.`}
+	stateCommandOf(c, false, func(ctx context.Context, in *stoppedState, args []string) (err error) {
+		l, err := in.open(ctx)
+		if err != nil {
+			return err
+		}
 		defer func() { err = errors.Join(err, l.Close()) }()
-		n, err := writeState(l, name, args[0])
+		if to != "" {
+			m, err := role.WriteHadoop(ctx, in.s, l, to)
+			if err != nil {
+				return fmt.Errorf("%s to %s: %w", in.name, to, wrongUsage(err))
+			}
+			printMoved(c.OutOrStdout(), to, m)
+			return nil
+		}
+		n, err := writeState(l, in.name, args[0])
 		if err == nil {
-			fmt.Fprintf(c.OutOrStdout(), "%d entries of %s are in %s\n", n, name, args[0])
+			fmt.Fprintf(c.OutOrStdout(), "%d entries of %s are in %s\n", n, in.name, args[0])
 		}
 		return err
 	})
+	c.Flags().StringVar(&to, "to", "", "write Hadoop's records to `URL`, zk://HOST:PORT,.../PATH")
+	completeZooKeeper(c, "to")
+	return c
+}
+
+// fileOr requires either one FILE or the flag.
+func fileOr(value *string, flag string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if (*value != "") == (len(args) == 0) && len(args) <= 1 {
+			return nil
+		}
+		return usage(fmt.Errorf("%s takes one FILE, or --%s; it got %d arguments", c.CommandPath(), flag, len(args)))
+	}
+}
+
+// completeZooKeeper completes a URL's scheme.
+func completeZooKeeper(c *cobra.Command, flag string) {
+	_ = c.RegisterFlagCompletionFunc(flag,
+		cobra.FixedCompletions([]string{"zk://"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+}
+
+// printMoved describes a state that moved from or to Hadoop's ResourceManager.
+func printMoved(w io.Writer, name string, m role.Moved) {
+	fmt.Fprintf(w, "%s has %d applications, of which %d have not ended, and %d delegation tokens; the next epoch is %d\n",
+		name, m.Apps, m.Running, m.Tokens, m.Epoch)
+	for _, part := range m.Omitted {
+		fmt.Fprintf(w, "not moved: %s\n", part)
+	}
 }
 
 // writeState exports to a new file, and leaves none if that fails.
@@ -78,10 +152,23 @@ func writeState(l state.Log, name, path string) (n int, err error) {
 }
 
 func importCommand() *cobra.Command {
-	c := &cobra.Command{Use: "import FILE", Short: "fill an empty state from a file", Args: exactly(1, "one FILE"),
+	var from string
+	c := &cobra.Command{Use: "import [FILE]", Short: "fill an empty state from a file, or from Hadoop's ResourceManager",
+		Args: fileOr(&from, "from"),
 		Long: `Fills an empty state from a file of creel rm export. A damaged file changes nothing.
-An import that did not end stops the ResourceManager's start; repeat it.`}
-	return stateCommand(c, true, func(ctx context.Context, l state.Log, name string, args []string) error {
+An import that did not end stops the ResourceManager's start; repeat it.
+
+With --from it reads the state of a stopped Hadoop ResourceManager (ZKRMStateStore)
+instead, and changes nothing there: applications, attempts, tokens, keys and the epoch.
+The login at that ZooKeeper is hadoop.zk.auth.`}
+	stateCommandOf(c, true, func(ctx context.Context, in *stoppedState, args []string) error {
+		if from != "" {
+			return importHadoop(ctx, c.OutOrStdout(), in, from)
+		}
+		l, err := in.open(ctx)
+		if err != nil {
+			return err
+		}
 		file, err := os.Open(args[0])
 		if err != nil {
 			return errors.Join(usage(err), l.Close())
@@ -89,11 +176,32 @@ An import that did not end stops the ResourceManager's start; repeat it.`}
 		defer file.Close()
 		n, err := transfer.Import(ctx, l, file)
 		if err != nil {
-			return fmt.Errorf("%s into %s: %w", args[0], name, err)
+			return fmt.Errorf("%s into %s: %w", args[0], in.name, err)
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%s has %d entries\n", name, n)
+		fmt.Fprintf(c.OutOrStdout(), "%s has %d entries\n", in.name, n)
 		return nil
 	})
+	c.Flags().StringVar(&from, "from", "", "read Hadoop's records from `URL`, zk://HOST:PORT,.../PATH")
+	completeZooKeeper(c, "from")
+	return c
+}
+
+// importHadoop reads Hadoop's state before it opens creel's, so that an error leaves nothing.
+func importHadoop(ctx context.Context, w io.Writer, in *stoppedState, from string) error {
+	p, err := role.ReadHadoop(ctx, in.s, from)
+	if err != nil {
+		return fmt.Errorf("%s: %w", from, wrongUsage(err))
+	}
+	l, err := in.open(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := role.FillFromHadoop(ctx, in.s, l, p)
+	if err != nil {
+		return fmt.Errorf("%s into %s: %w", from, in.name, err)
+	}
+	printMoved(w, in.name, m)
+	return nil
 }
 
 func formatCommand() *cobra.Command {

@@ -1096,8 +1096,8 @@ var rmSecurityKeys = []Setting{
 		Type: Class,
 		Doc: "org.apache.hadoop.yarn.server.resourcemanager.recovery.ZKRMStateStore keeps the state in the ZooKeeper of " +
 			"hadoop.zk.address, if yarn.resourcemanager.recovery.enabled is true and creel.rm.state.url is not set. " +
-			"Hadoop's ResourceManager cannot read it, nor creel Hadoop's. With Hadoop's other stores the state is in " +
-			"creel.rm.data.",
+			"Neither implementation starts on the other's state: creel rm import and export convert it. With Hadoop's " +
+			"other stores the state is in creel.rm.data.",
 	},
 	{
 		Key:     "yarn.resourcemanager.zk-state-store.parent-path",

@@ -41,16 +41,12 @@ type stateInZooKeeper struct {
 
 // zooKeeperState reads the settings of a state in ZooKeeper.
 func zooKeeperState(s *settings.Settings, name, holder string, log *slog.Logger) (sharedState, error) {
-	servers := zkstate.Servers{Timeout: s.Duration("hadoop.zk.timeout-ms"), Log: log}
-	var err error
+	servers, err := zkLogin(s, log)
+	if err != nil {
+		return nil, err
+	}
 	if servers.Addresses, err = zkServers(s.List(zkAddress)); err != nil {
 		return nil, fmt.Errorf("%s: %w", zkAddress, err)
-	}
-	if servers.Auth, err = zkAuth(s.String("hadoop.zk.auth")); err != nil {
-		return nil, fmt.Errorf("hadoop.zk.auth: %w", err)
-	}
-	if servers.ACL, err = zkACL(s.String("hadoop.zk.acl")); err != nil {
-		return nil, fmt.Errorf("hadoop.zk.acl: %w", err)
 	}
 	parent := s.String("yarn.resourcemanager.zk-state-store.parent-path")
 	base := s.String("yarn.resourcemanager.ha.automatic-failover.zk-base-path")
@@ -66,6 +62,18 @@ func zooKeeperState(s *settings.Settings, name, holder string, log *slog.Logger)
 		},
 		zkstate.ElectorConfig{Servers: servers, Base: base, Cluster: s.String("yarn.resourcemanager.cluster-id")},
 	}, nil
+}
+
+// zkLogin reads the settings of sessions in ZooKeeper, without its address.
+func zkLogin(s *settings.Settings, log *slog.Logger) (servers zkstate.Servers, err error) {
+	servers = zkstate.Servers{Timeout: s.Duration("hadoop.zk.timeout-ms"), Log: log}
+	if servers.Auth, err = zkAuth(s.String("hadoop.zk.auth")); err != nil {
+		return servers, fmt.Errorf("hadoop.zk.auth: %w", err)
+	}
+	if servers.ACL, err = zkACL(s.String("hadoop.zk.acl")); err != nil {
+		return servers, fmt.Errorf("hadoop.zk.acl: %w", err)
+	}
+	return servers, nil
 }
 
 // zkServers reads host:port pairs. Like Hadoop's, a host alone has ZooKeeper's usual port.
