@@ -46,16 +46,28 @@ const (
 	daemonsTime   = 2 * time.Second // of one read, so that an unavailable store is reported soon
 )
 
-// askDaemons reads all daemons' records, as one part.
-func (h *Handler) askDaemons(ctx context.Context, _ string) []router.Part[[]*DaemonRow] {
+// daemonsAPI serves the list of live daemons.
+type daemonsAPI struct {
+	store statestore.Daemons // nil: none are listed
+	shown *shared[*DaemonRow]
+}
+
+func newDaemons(store statestore.Daemons) *daemonsAPI {
+	a := &daemonsAPI{store: store}
+	a.shown = sharedList(a.ask, mergeDaemons, daemonsFresh, nil)
+	return a
+}
+
+// ask reads all daemons' records, as one part.
+func (a *daemonsAPI) ask(ctx context.Context, _ string) []router.Part[[]*DaemonRow] {
 	out := make([]router.Part[[]*DaemonRow], 1)
-	if h.conf.Daemons == nil {
+	if a.store == nil {
 		return out
 	}
 	ctx, cancel := context.WithTimeout(ctx, daemonsTime)
 	defer cancel()
 	for cursor := ""; ; {
-		page, next, err := h.conf.Daemons.Daemons(ctx, cursor, daemonsAtOnce)
+		page, next, err := a.store.Daemons(ctx, cursor, daemonsAtOnce)
 		if err != nil {
 			out[0].Err = err
 			return out
@@ -73,14 +85,14 @@ func (h *Handler) askDaemons(ctx context.Context, _ string) []router.Part[[]*Dae
 // mergeDaemons lists the daemons in the store's order.
 func mergeDaemons(parts []snapshot.Part[*DaemonRow]) []*DaemonRow { return parts[0].Items }
 
-// listDaemons serves a page of the live daemons.
-func (h *Handler) listDaemons(w http.ResponseWriter, r *http.Request) {
+// serve serves a page of the live daemons.
+func (a *daemonsAPI) serve(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, err := pageLimit(r)
 	var all []*DaemonRow
 	var parts []snapshot.Part[*DaemonRow]
 	if err == nil {
-		all, parts, err = h.shownDaemons.Get(r.Context(), "", false)
+		all, parts, err = a.shown.Get(r.Context(), "", false)
 	}
 	if err == nil && parts[0].At.IsZero() {
 		err = parts[0].Err // there is no earlier data

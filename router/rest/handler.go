@@ -4,7 +4,6 @@ package rest
 
 import (
 	"cmp"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"os/user"
@@ -64,9 +63,8 @@ type Handler struct {
 	applications appsAPI
 	shownNodes   *shared[*NodeRow]
 	drains       drainsAPI
-	// shownQueues has one row: the merged scheduler document.
-	shownQueues  *shared[json.RawMessage]
-	shownDaemons *shared[*DaemonRow]
+	scheduler    *schedulerAPI
+	daemons      *daemonsAPI
 	pageBatcher  pageBatcher
 	long         server.Lists[[][]byte]
 }
@@ -85,9 +83,8 @@ func New(s *server.Server, conf Config) *Handler {
 	h.applications = appsAPI{newApps(s, &h.conf), conf.StaticUser}
 	s.ListedBy(h.applications.home)
 	h.shownNodes = sharedList(listOf(s, base+"/nodes?", "nodes", "node", nodeRow), mergeNodes, 0, nil)
-	h.shownQueues = sharedList(schedulerOf(s), h.mergeQueues, 0, nil)
+	h.scheduler, h.daemons = newScheduler(h), newDaemons(conf.Daemons)
 	h.drains.init(h)
-	h.shownDaemons = sharedList(h.askDaemons, mergeDaemons, daemonsFresh, nil)
 	return h
 }
 

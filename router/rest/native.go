@@ -42,8 +42,8 @@ func (h *Handler) native(r chi.Router) {
 		logs := nodeLogsAPI{nodeContainersAPI{h}, nodelogs.New()}
 		r.Get("/nodes/{node}/containers/{container}/logs", logs.list)
 		packed.Get("/nodes/{node}/containers/{container}/logs/{file}", logs.read)
-		packed.Get("/scheduler", h.listQueues)
-		packed.Get("/daemons", h.listDaemons)
+		packed.Get("/scheduler", h.scheduler.serve)
+		packed.Get("/daemons", h.daemons.serve)
 		packed.Get("/history", showHistory(h.server))
 		r.With(middleware.Compress(1, copyType)).Get("/history/copy", copyHistory(h.server))
 		if h.conf.Operator != nil {
@@ -78,29 +78,33 @@ func constant(contentType string, text []byte) http.HandlerFunc {
 
 // operate mounts the changes that administrators make.
 func (h *Handler) operate(r chi.Router) {
-	r.Put("/subclusters/{id}/drain", h.drain)
-	r.Delete("/subclusters/{id}/drain", h.undrain)
-	r.Post("/subclusters/{id}/deregister", h.deregister)
-	r.Delete("/subclusters/{id}", h.remove)
+	members := membersAPI{h.conf.Operator}
+	r.Put("/subclusters/{id}/drain", members.drain)
+	r.Delete("/subclusters/{id}/drain", members.undrain)
+	r.Post("/subclusters/{id}/deregister", members.deregister)
+	r.Delete("/subclusters/{id}", members.remove)
 	r.Get("/drains", h.drains.list)
 	r.Get("/drains/{host}", h.drains.host)
 	r.Put("/drains/{host}", h.drains.drain)
 	r.Delete("/drains/{host}", h.drains.undrain)
-	r.Get("/policies", h.listPolicies)
-	r.Get("/policies/{queue}", h.policy)
-	r.Put("/policies/{queue}", h.putPolicy)
-	r.Get("/policies/{queue}/history", h.policyHistory)
-	r.Get("/policies/{queue}/submissions", h.submissions)
-	r.Post("/policies/{queue}/preview", h.previewPolicy)
-	r.Get("/queues", h.queueTree)
-	r.Put("/queues", h.putQueueTree)
-	r.Get("/queues/history", h.queueTreeHistory)
-	r.Get("/queues/mends", h.mends)
-	r.Post("/queues/mends", h.mend)
-	r.Get("/rebalancer", h.rebalancer)
-	r.Put("/rebalancer/paused", h.pauseRebalancer)
-	r.Get("/moves", h.moves)
-	r.Post("/moves/undo", h.undoMoves)
+	policies := policiesAPI{h.conf.Operator, h.server}
+	r.Get("/policies", policies.list)
+	r.Get("/policies/{queue}", policies.get)
+	r.Put("/policies/{queue}", policies.put)
+	r.Get("/policies/{queue}/history", policies.history)
+	r.Get("/policies/{queue}/submissions", policies.submissions)
+	r.Post("/policies/{queue}/preview", policies.preview)
+	queues := queueTreeAPI{h.conf.Operator, &h.applications}
+	r.Get("/queues", queues.get)
+	r.Put("/queues", queues.put)
+	r.Get("/queues/history", queues.history)
+	r.Get("/queues/mends", queues.mends)
+	r.Post("/queues/mends", queues.mend)
+	balance := rebalancerAPI{h.conf.Operator}
+	r.Get("/rebalancer", balance.state)
+	r.Put("/rebalancer/paused", balance.pause)
+	r.Get("/moves", balance.moves)
+	r.Post("/moves/undo", balance.undoMoves)
 }
 
 // SubclusterDoc is a member in the answer of /api/v1/subclusters.

@@ -4,7 +4,6 @@ package rest
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,10 +16,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/strictjson"
-	"github.com/creelrm/creel/policies"
-	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/operator"
-	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/go-chi/chi/v5"
 )
@@ -85,8 +81,11 @@ type DrainDoc struct {
 	Warning  string             `json:"warning,omitempty"`
 }
 
+// membersAPI serves administrators' changes of members.
+type membersAPI struct{ operator *operator.Operator }
+
 // drain stops new work for a member: PUT of a DrainOrder.
-func (h *Handler) drain(w http.ResponseWriter, r *http.Request) {
+func (a *membersAPI) drain(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Mode   string `json:"mode"`
 		Reason string `json:"reason"`
@@ -96,27 +95,27 @@ func (h *Handler) drain(w http.ResponseWriter, r *http.Request) {
 	}
 	mode, err := operator.ParseMode(in.Mode)
 	if err == nil {
-		err = h.conf.Operator.Drain(r.Context(), caller(r), memberParam(r), mode, in.Reason)
+		err = a.operator.Drain(r.Context(), caller(r), memberParam(r), mode, in.Reason)
 	}
-	done(w, err, DrainDoc{memberParam(r), mode, h.conf.Operator.Warning()})
+	done(w, err, DrainDoc{memberParam(r), mode, a.operator.Warning()})
 }
 
-func (h *Handler) undrain(w http.ResponseWriter, r *http.Request) {
-	err := h.conf.Operator.Undrain(r.Context(), caller(r), memberParam(r))
+func (a *membersAPI) undrain(w http.ResponseWriter, r *http.Request) {
+	err := a.operator.Undrain(r.Context(), caller(r), memberParam(r))
 	done(w, err, map[string]string{"id": string(memberParam(r))})
 }
 
-func (h *Handler) deregister(w http.ResponseWriter, r *http.Request) {
+func (a *membersAPI) deregister(w http.ResponseWriter, r *http.Request) {
 	var in struct{}
 	if !order(w, r, &in) {
 		return
 	}
-	err := h.conf.Operator.Deregister(r.Context(), caller(r), memberParam(r))
+	err := a.operator.Deregister(r.Context(), caller(r), memberParam(r))
 	done(w, err, map[string]string{"id": string(memberParam(r))})
 }
 
-func (h *Handler) remove(w http.ResponseWriter, r *http.Request) {
-	err := h.conf.Operator.Remove(r.Context(), caller(r), memberParam(r))
+func (a *membersAPI) remove(w http.ResponseWriter, r *http.Request) {
+	err := a.operator.Remove(r.Context(), caller(r), memberParam(r))
 	done(w, err, map[string]string{"id": string(memberParam(r))})
 }
 
@@ -179,75 +178,6 @@ func (h *Handler) view(w http.ResponseWriter, _ *http.Request) {
 	done(w, err, doc)
 }
 
-// PolicyDoc is a version of a queue's policy.
-type PolicyDoc struct {
-	Queue    creel.QueuePath `json:"queue"`
-	Version  int64           `json:"version"`
-	Home     string          `json:"home,omitempty"`
-	Split    string          `json:"split,omitempty"`
-	Author   string          `json:"author,omitempty"`
-	Comment  string          `json:"comment,omitempty"`
-	Time     time.Time       `json:"time"`
-	Document json.RawMessage `json:"document,omitempty"`
-	Removed  bool            `json:"removed,omitempty"`
-}
-
-// PolicyDocOf describes a version. The document is unchanged if it is JSON.
-func PolicyDocOf(p subcluster.Policy) PolicyDoc {
-	d := PolicyDoc{
-		Queue:   p.Queue,
-		Version: p.Version,
-		Author:  p.Author,
-		Comment: p.Comment,
-		Time:    p.Time,
-		Removed: len(p.Document) == 0,
-	}
-	if parsed, err := policies.Parse(p.Document); err == nil && !d.Removed {
-		d.Home, d.Split = parsed.HomeName(), parsed.SplitName()
-	}
-	if json.Valid(p.Document) {
-		d.Document = p.Document
-	}
-	return d
-}
-
-// PoliciesDoc is a list of versions.
-type PoliciesDoc struct {
-	Policies []PolicyDoc `json:"policies"`
-	Note     string      `json:"note,omitempty"` // set if the state store does not answer
-}
-
-func policiesDoc(ctx context.Context, list []subcluster.Policy) PoliciesDoc {
-	doc := PoliciesDoc{Policies: []PolicyDoc{}, Note: lacking(ctx)}
-	for _, p := range list {
-		doc.Policies = append(doc.Policies, PolicyDocOf(p))
-	}
-	return doc
-}
-
-// PolicyOrder requests a new version of a queue's policy. A null document removes it, so that the parent queue's
-// applies.
-type PolicyOrder struct {
-	Document  json.RawMessage `json:"document"`
-	Expect    int64           `json:"expect"` // the newest version of the queue's own policy, 0 for none
-	Comment   string          `json:"comment"`
-	AnyMember bool            `json:"any_member"`
-}
-
-// queueParam returns the queue in a path. "*" is the policy of queues without another.
-func queueParam(w http.ResponseWriter, r *http.Request) (creel.QueuePath, bool) {
-	text := pathParam(r, "queue")
-	if text == "*" {
-		return "*", true
-	}
-	q, err := creel.ParseQueuePath(text)
-	if err != nil || !q.IsFull() {
-		problem(w, invalidRequest, "policies are written for whole paths, such as root.prod, or *")
-		return "", false
-	}
-	return q, true
-}
-
 // number reads a number from the query, or returns the default.
 func number(r *http.Request, name string, otherwise int64) (int64, error) {
 	text := r.URL.Query().Get(name)
@@ -262,136 +192,4 @@ func number(r *http.Request, name string, otherwise int64) (int64, error) {
 		}
 	}
 	return n, nil
-}
-
-func (h *Handler) listPolicies(w http.ResponseWriter, r *http.Request) {
-	list, err := h.conf.Operator.Policies(r.Context())
-	done(w, err, policiesDoc(r.Context(), list))
-}
-
-func (h *Handler) policy(w http.ResponseWriter, r *http.Request) {
-	q, ok := queueParam(w, r)
-	if !ok {
-		return
-	}
-	version, err := number(r, "version", 0)
-	var p subcluster.Policy
-	if err == nil {
-		p, err = h.conf.Operator.Policy(r.Context(), q, version)
-	}
-	done(w, err, PolicyDocOf(p))
-}
-
-func (h *Handler) policyHistory(w http.ResponseWriter, r *http.Request) {
-	q, ok := queueParam(w, r)
-	if !ok {
-		return
-	}
-	limit, err := number(r, "limit", 20)
-	before, err2 := number(r, "before", 0)
-	var list []subcluster.Policy
-	if err = errors.Join(err, err2); err == nil {
-		list, err = h.conf.Operator.PolicyHistory(r.Context(), q, before, int(min(limit, statestore.MaxPage)))
-	}
-	done(w, err, policiesDoc(r.Context(), list))
-}
-
-func (h *Handler) putPolicy(w http.ResponseWriter, r *http.Request) {
-	q, ok := queueParam(w, r)
-	if !ok {
-		return
-	}
-	var in PolicyOrder
-	if !order(w, r, &in) || !given(w, &in.Document) {
-		return
-	}
-	p, err := h.conf.Operator.PutPolicy(r.Context(), caller(r), statestore.PolicyWrite{
-		Queue: q, Expect: in.Expect, Document: in.Document, Comment: in.Comment,
-	}, in.AnyMember)
-	done(w, err, PolicyDocOf(p))
-}
-
-// SubmissionDoc is a submitted application and its home.
-type SubmissionDoc struct {
-	Queue    creel.QueuePath    `json:"queue"`
-	User     string             `json:"user,omitempty"`
-	Name     string             `json:"name,omitempty"`
-	Type     string             `json:"type,omitempty"`
-	Tags     []string           `json:"tags,omitempty"`
-	MemoryMB int64              `json:"memory_mb"` // of the AM's container
-	VCores   int64              `json:"vcores"`
-	Label    string             `json:"label,omitempty"`
-	ID       string             `json:"id"`
-	Home     creel.SubclusterID `json:"home"`
-}
-
-// SubmissionsDoc has the last submissions of a queue, oldest first.
-type SubmissionsDoc struct {
-	Submissions []SubmissionDoc `json:"submissions"`
-}
-
-// maxPreview bounds the submissions in one answer.
-const maxPreview = 1000
-
-// submissions lists the submissions to a queue through this router, for a preview of another policy.
-func (h *Handler) submissions(w http.ResponseWriter, r *http.Request) {
-	q, ok := queueParam(w, r)
-	if !ok {
-		return
-	}
-	limit, err := number(r, "limit", maxPreview)
-	doc := SubmissionsDoc{Submissions: []SubmissionDoc{}}
-	if err = errors.Join(err, h.conf.Operator.MayPreview(caller(r))); err == nil {
-		for _, s := range h.server.Recent(q, int(min(limit, maxPreview))) {
-			doc.Submissions = append(doc.Submissions, SubmissionDoc{
-				Queue: s.Queue, User: s.User, Name: s.Name, Type: s.Type, Tags: s.Tags, Label: s.Label,
-				MemoryMB: s.Size.MemoryMB, VCores: s.Size.VCores, ID: s.Application.String(), Home: s.Home,
-			})
-		}
-	}
-	done(w, err, doc)
-}
-
-// SubmittedOf converts such a list to submissions.
-func SubmittedOf(docs []SubmissionDoc) ([]router.PlacedSubmission, error) {
-	out := make([]router.PlacedSubmission, len(docs))
-	for i, s := range docs {
-		id, err := creel.ParseApplicationID(s.ID)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = router.PlacedSubmission{Home: s.Home, Submission: policies.Submission{
-			Application: id, Name: s.Name, User: s.User, Type: s.Type, Queue: s.Queue, Tags: s.Tags, Label: s.Label,
-			Size: creel.NewResource(s.MemoryMB, s.VCores),
-		}}
-	}
-	return out, nil
-}
-
-// previewPolicy decides the last submissions to a queue again under a document, for users with access to them. It
-// makes no change.
-func (h *Handler) previewPolicy(w http.ResponseWriter, r *http.Request) {
-	q, ok := queueParam(w, r)
-	if !ok {
-		return
-	}
-	var in struct {
-		Document json.RawMessage `json:"document"`
-	}
-	if !order(w, r, &in) {
-		return
-	}
-	err := h.conf.Operator.MayPreview(caller(r))
-	var fresh policies.Policy
-	if err == nil {
-		fresh, err = policies.Parse(in.Document)
-	}
-	if err == nil && h.server.View() == nil {
-		err = &creel.Error{Kind: creel.ErrUnavailable, What: "the router has not read the state store"}
-	}
-	if err != nil {
-		problemOf(w, err)
-		return
-	}
-	answer(w, h.server.Preview(q, fresh, maxPreview))
 }

@@ -39,6 +39,19 @@ type SchedulerDoc struct {
 	Missing   []missing       `json:"missing"`             // members whose queues are not included
 }
 
+// schedulerAPI serves the merged queues.
+type schedulerAPI struct {
+	server *server.Server
+	merger func() *router.Merger[[]byte]
+	shown  *shared[json.RawMessage] // one item: the merged scheduler document
+}
+
+func newScheduler(h *Handler) *schedulerAPI {
+	a := &schedulerAPI{server: h.server, merger: h.merger}
+	a.shown = sharedList(schedulerOf(h.server), a.merge, 0, nil)
+	return a
+}
+
 // schedulerOf asks every member for its scheduler document.
 func schedulerOf(s *server.Server) func(ctx context.Context, who string) []router.Part[[]json.RawMessage] {
 	return func(ctx context.Context, who string) []router.Part[[]json.RawMessage] {
@@ -56,8 +69,8 @@ func schedulerOf(s *server.Server) func(ctx context.Context, who string) []route
 	}
 }
 
-// mergeQueues merges the documents of the members that answered. Earlier answers of other members are not included.
-func (h *Handler) mergeQueues(parts []snapshot.Part[json.RawMessage]) []json.RawMessage {
+// merge merges the documents of the members that answered. Earlier answers of other members are not included.
+func (a *schedulerAPI) merge(parts []snapshot.Part[json.RawMessage]) []json.RawMessage {
 	var present []router.Part[[]byte]
 	for i := range parts {
 		if p := &parts[i]; p.Err == nil && len(p.Items) == 1 {
@@ -67,13 +80,13 @@ func (h *Handler) mergeQueues(parts []snapshot.Part[json.RawMessage]) []json.Raw
 	if len(present) == 0 {
 		return nil
 	}
-	whole := h.merger().Merge("scheduler document", server.Weigh(h.server, present))
+	whole := a.merger().Merge("scheduler document", server.Weigh(a.server, present))
 	return []json.RawMessage{rawjson.Get(whole, "scheduler")}
 }
 
-// listQueues serves the shared snapshot of the queues.
-func (h *Handler) listQueues(w http.ResponseWriter, r *http.Request) {
-	rows, parts, err := h.shownQueues.Get(r.Context(), identity(r), false)
+// serve serves the shared snapshot of the queues.
+func (a *schedulerAPI) serve(w http.ResponseWriter, r *http.Request) {
+	rows, parts, err := a.shown.Get(r.Context(), identity(r), false)
 	if err != nil {
 		problemOf(w, err)
 		return
@@ -118,18 +131,24 @@ func answerTree(w http.ResponseWriter, t operator.QueueTree, note string, err er
 	done(w, err, doc)
 }
 
-func (h *Handler) queueTree(w http.ResponseWriter, r *http.Request) {
-	t, err := h.conf.Operator.QueueTree(r.Context())
+// queueTreeAPI serves the federation's queue tree, and the mends of the members' queues.
+type queueTreeAPI struct {
+	operator     *operator.Operator
+	applications *appsAPI
+}
+
+func (a *queueTreeAPI) get(w http.ResponseWriter, r *http.Request) {
+	t, err := a.operator.QueueTree(r.Context())
 	if err == nil {
-		h.countQueues(r, t.Queues)
+		a.count(r, t.Queues)
 	}
 	answerTree(w, t, lacking(r.Context()), err)
 }
 
-// countQueues replaces the numbers of applications by those of the list of applications, so that all views agree. A
+// count replaces the numbers of applications by those of the list of applications, so that all views agree. A
 // parent has the sums of its children. The rows of node labels keep the members' numbers.
-func (h *Handler) countQueues(r *http.Request, queues []rebalancer.QueueState) {
-	all, err := h.applications.counted(r)
+func (a *queueTreeAPI) count(r *http.Request, queues []rebalancer.QueueState) {
+	all, err := a.applications.counted(r)
 	if err != nil {
 		return // the members' numbers remain
 	}
@@ -139,10 +158,10 @@ func (h *Handler) countQueues(r *http.Request, queues []rebalancer.QueueState) {
 		member creel.SubclusterID
 	}
 	by := apps.CountsBy[at]{}
-	for _, a := range all.Rows {
-		for queue := creel.QueuePath(a.Queue); queue != ""; queue = queue.Parent() {
-			for _, member := range []creel.SubclusterID{"", a.Home} {
-				by.Add(at{string(queue), member}, a, now)
+	for _, row := range all.Rows {
+		for queue := creel.QueuePath(row.Queue); queue != ""; queue = queue.Parent() {
+			for _, member := range []creel.SubclusterID{"", row.Home} {
+				by.Add(at{string(queue), member}, row, now)
 			}
 		}
 	}
@@ -163,24 +182,24 @@ func (h *Handler) countQueues(r *http.Request, queues []rebalancer.QueueState) {
 	}
 }
 
-func (h *Handler) putQueueTree(w http.ResponseWriter, r *http.Request) {
+func (a *queueTreeAPI) put(w http.ResponseWriter, r *http.Request) {
 	var in QueueTreeOrder
 	if !order(w, r, &in) || !given(w, &in.Document) {
 		return
 	}
-	t, err := h.conf.Operator.PutQueueTree(r.Context(), caller(r), operator.QueueTreeWrite{
+	t, err := a.operator.PutQueueTree(r.Context(), caller(r), operator.QueueTreeWrite{
 		Document: in.Document, Text: []byte(in.Text), Expect: in.Expect, Comment: in.Comment, DryRun: in.DryRun,
 	})
 	answerTree(w, t, "", err)
 }
 
-func (h *Handler) queueTreeHistory(w http.ResponseWriter, r *http.Request) {
+func (a *queueTreeAPI) history(w http.ResponseWriter, r *http.Request) {
 	limit, err := number(r, "limit", 20)
 	before, err2 := number(r, "before", 0)
 	doc := QueueTreesDoc{Versions: []QueueTreeDoc{}}
 	if err = errors.Join(err, err2); err == nil {
 		var list []statestore.Document
-		list, err = h.conf.Operator.QueueTreeHistory(r.Context(), before, int(min(limit, statestore.KeptVersions)))
+		list, err = a.operator.QueueTreeHistory(r.Context(), before, int(min(limit, statestore.KeptVersions)))
 		for _, d := range list {
 			doc.Versions = append(doc.Versions, queueTreeDoc(d))
 		}
@@ -194,42 +213,22 @@ type MendsDoc struct {
 }
 
 // mends lists the mends of the members' queues, newest first.
-func (h *Handler) mends(w http.ResponseWriter, r *http.Request) {
+func (a *queueTreeAPI) mends(w http.ResponseWriter, r *http.Request) {
 	limit, err := number(r, "limit", 20)
 	before, err2 := number(r, "before", 0)
 	var doc MendsDoc
 	if err = errors.Join(err, err2); err == nil {
-		doc.Mends, err = h.conf.Operator.Mends(r.Context(), before, int(min(limit, statestore.KeptVersions)))
+		doc.Mends, err = a.operator.Mends(r.Context(), before, int(min(limit, statestore.KeptVersions)))
 	}
 	done(w, err, doc)
 }
 
 // mend brings the members' queues to the queue tree, or undoes a mend.
-func (h *Handler) mend(w http.ResponseWriter, r *http.Request) {
+func (a *queueTreeAPI) mend(w http.ResponseWriter, r *http.Request) {
 	var in operator.MendOrder
 	if !order(w, r, &in) {
 		return
 	}
-	out, err := h.conf.Operator.Mend(r.Context(), caller(r), in)
+	out, err := a.operator.Mend(r.Context(), caller(r), in)
 	done(w, err, out)
-}
-
-func (h *Handler) rebalancer(w http.ResponseWriter, r *http.Request) {
-	state, err := h.conf.Operator.Rebalancer(r.Context())
-	if err == nil {
-		state.Note = lacking(r.Context())
-	}
-	done(w, err, state)
-}
-
-func (h *Handler) pauseRebalancer(w http.ResponseWriter, r *http.Request) {
-	var in struct {
-		Paused bool   `json:"paused"`
-		Reason string `json:"reason"`
-	}
-	if !order(w, r, &in) {
-		return
-	}
-	err := h.conf.Operator.PauseRebalancer(r.Context(), caller(r), in.Paused, in.Reason)
-	done(w, err, map[string]bool{"paused": in.Paused})
 }

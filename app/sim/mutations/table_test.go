@@ -1484,6 +1484,20 @@ var table = []mutation{
 		caughtBy: "router/server TestHomeIsReadAgainAfterAnnouncedChange",
 	},
 	{
+		name:     "a member running Hadoop's ResourceManager ends the shared lists of all members",
+		file:     "router/apps/list.go",
+		old:      "	apart := apartOf(parts)\n",
+		wrong:    "	apart := apartOf(parts)\n	if MUTANT && apart != \"\" {\n		apart = allMembers\n	}\n",
+		caughtBy: "router/apps TestHadoopMemberIsAskedAlone",
+	},
+	{
+		name:     "a viewer without permission at home sees the resources of UAMs elsewhere",
+		file:     "router/apps/merge.go",
+		old:      "denied := a.own && a.Started == 0",
+		wrong:    "denied := !MUTANT && a.own && a.Started == 0",
+		caughtBy: "router/apps TestHomeDecidesWhoSeesApplication",
+	},
+	{
 		name:     "a newer part of a list is replaced by the part of the joined list",
 		file:     "router/server/lists.go",
 		old:      "			if is, ok := k.parts[p.Member]; ok && is.Tag == p.Value.Tag {\n",
