@@ -238,6 +238,10 @@ var rules = map[string]rule{
 	"subcluster/rm/redisstate": {
 		imports: []string{"statestore", "statestore/redis", "subcluster/rm/state"},
 	},
+	// The renewal of applications' tokens of other services.
+	"subcluster/rm/renewal": {
+		imports: []string{".", "internal/hrpc", "internal/token", "internal/yarnpb", "subcluster/failover"},
+	},
 	"subcluster/rm/zkstate": {imports: []string{"subcluster/rm/state"}},
 	"subcluster/rm/transfer": {
 		imports: []string{".", "subcluster/rm/state", "subcluster/rm/turn"},
@@ -260,7 +264,7 @@ var rules = map[string]rule{
 			"internal/groups",
 			".",
 			"subcluster/rm",
-			"subcluster/rm/queues",
+			"subcluster/rm/queues", "subcluster/rm/renewal",
 			"subcluster/rm/queueconf",
 			"subcluster/rm/codec",
 			"subcluster/rm/turn",

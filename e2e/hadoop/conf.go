@@ -43,6 +43,8 @@ func fileOf(name string) string {
 		return "mapred-site.xml"
 	case strings.HasPrefix(name, "yarn."), strings.HasPrefix(name, "creel."):
 		return "yarn-site.xml"
+	case strings.HasPrefix(name, "dfs."):
+		return "hdfs-site.xml"
 	case strings.HasPrefix(name, "security."):
 		return "hadoop-policy.xml"
 	case strings.HasPrefix(name, "ssl.server."):
@@ -54,8 +56,8 @@ func fileOf(name string) string {
 	}
 }
 
-// Write writes the configuration directory. It contains five XML files, those of TLS if there are such settings, and a
-// log4j configuration that logs INFO to standard error.
+// Write writes the configuration directory. It contains five XML files, those of HDFS and TLS if there are such
+// settings, and a log4j configuration that logs INFO to standard error.
 func (c Conf) Write(t testing.TB, dir string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {

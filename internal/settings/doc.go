@@ -6,8 +6,8 @@
 // Sources, later wins:
 //
 //  1. the defaults built into the registry,
-//  2. the XML files of a configuration directory: core-site.xml, then yarn-site.xml, with Hadoop's semantics (final,
-//     ${var}, XInclude, deprecated names),
+//  2. the XML files of a configuration directory: core-site.xml, then hdfs-site.xml and yarn-site.xml, with Hadoop's
+//     semantics (final, ${var}, XInclude, deprecated names),
 //  3. -D key=value,
 //  4. flags.
 //

@@ -420,7 +420,7 @@ var ignoredRows = []ignoredRow{
 			"yarn.resourcemanager.delegation-token-renewer.**", "yarn.resourcemanager.delegation-token.**",
 			"yarn.resourcemanager.delayed.delegation-token.**",
 		},
-		effect: Lists, why: "creel does not renew tokens of other services for applications",
+		effect: Lists, why: "creel renews tokens of HDFS (dfs.namenode.kerberos.principal) without these settings",
 	},
 	{
 		keys:   []string{"yarn.router.interceptor.**"},

@@ -204,6 +204,14 @@ var hadoopKeys = []Setting{
 		Doc:     "Groups of users without a lookup: user=group1,group2;user2=group3.",
 	},
 	{
+		Key:  "dfs.namenode.kerberos.principal",
+		Type: String,
+		Doc: "The principal of HDFS's NameNodes, such as nn/_HOST@EXAMPLE.ORG. With Kerberos the ResourceManager renews the HDFS " +
+			"tokens of applications there, and cancels them at their end. Empty: it does not.",
+	},
+	{Key: "dfs.ha.namenodes.*", Type: List, Doc: "The ids of a nameservice's NameNodes, for the renewal of its tokens."},
+	{Key: "dfs.namenode.rpc-address.*.*", Type: String, Doc: "The host:port of a nameservice's NameNode of an id."},
+	{
 		Key:  "hadoop.proxyuser.*.hosts",
 		Type: String,
 		Doc:  "Hosts from which this user may impersonate others; * is any.",

@@ -130,7 +130,7 @@ func Load(src Sources) (*Settings, error) {
 		} else if !info.IsDir() {
 			errs = append(errs, fmt.Errorf("configuration directory: %s is not a directory", s.dir))
 		} else {
-			for _, name := range []string{"core-site.xml", "yarn-site.xml"} {
+			for _, name := range []string{"core-site.xml", "hdfs-site.xml", "yarn-site.xml"} {
 				errs = append(errs, s.readSite(filepath.Join(s.dir, name), ""))
 			}
 			errs = append(errs, s.readSite(filepath.Join(s.dir, "hadoop-policy.xml"), "security."))

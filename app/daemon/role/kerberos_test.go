@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/statestore/memory"
+	"github.com/creelrm/creel/subcluster/rm/renewal"
 )
 
 // writeKeytab writes a keytab with a key of a type for service/host@REALM.
@@ -322,5 +324,21 @@ func TestTrackerAcceptsNodesPrincipalAlone(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), "this service is only accessible by "+c.pattern) {
 			t.Errorf("the message is %q", err)
 		}
+	}
+}
+
+func TestNameNodesOfNameserviceAreRead(t *testing.T) {
+	s := kerberized(t, "dfs.namenode.kerberos.principal=nn/_HOST@REALM", "dfs.ha.namenodes.prod=nn1,nn2,nn3",
+		"dfs.namenode.rpc-address.prod.nn1=n1.test:8020", "dfs.namenode.rpc-address.prod.nn2=n2.test:8020",
+		"dfs.namenode.rpc-address.other.nn3=n3.test:8020")
+	if got := nameNodes(s); len(got) != 1 || !slices.Equal(got["prod"], []string{"n1.test:8020", "n2.test:8020"}) {
+		t.Errorf("%q", got)
+	}
+	c, err := RMSettings(s, nil)
+	if err != nil || c.RM.Renewals[renewal.KindHDFS] == nil {
+		t.Errorf("%v: HDFS's tokens are not renewed", err)
+	}
+	if c, err = RMSettings(kerberized(t), nil); err != nil || c.RM.Renewals != nil {
+		t.Errorf("%v: no NameNode is named", err)
 	}
 }

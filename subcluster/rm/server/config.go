@@ -18,6 +18,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/renewal"
 	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
@@ -98,6 +99,8 @@ type Config struct {
 
 	// Secure, if set, means that all callers log in by Kerberos or a token.
 	Secure *Secure
+	// Renewals are the servers that renew applications' tokens, by kind of token; nil: none is renewed.
+	Renewals map[string]renewal.Server
 
 	Mailbox int // limit of events that wait for the machine; above it callers get "busy"; 65,536
 

@@ -16,6 +16,7 @@ import (
 	"github.com/creelrm/creel/internal/pauseclock"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
+	"github.com/creelrm/creel/subcluster/rm/renewal"
 )
 
 // Version is the Hadoop release of the protocols; nodes and reports get it as this ResourceManager's version.
@@ -57,6 +58,7 @@ type Server struct {
 	secrets    *secrets
 	tokens     *delegation
 	launcher   *launcher
+	renewer    *renewal.Renewer
 	nodes      *nodes
 	documents  documents
 	reports    reports
@@ -136,6 +138,7 @@ func New(cfg Config) (*Server, error) {
 		s.nodes.setHosts(hosts)
 	}
 	s.launcher = newLauncher(s)
+	s.renewer = renewal.New(cfg.Renewals, cfg.Logger)
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -201,6 +204,9 @@ func (s *Server) open() error {
 		}
 		for i := range r.Apps {
 			s.secrets.recovered(&r.Apps[i])
+			if !r.Apps[i].State.Ended() {
+				s.holdTokens(&r.Apps[i].Submission)
+			}
 		}
 		s.traces.resume(s.owner.Machine)
 	}
@@ -317,6 +323,7 @@ func (s *Server) Run(ctx context.Context, protocols ...func(context.Context) err
 	}
 	first.Go(func() { s.launcher.run(ctx) })
 	first.Go(func() { s.clockwork(ctx) })
+	first.Go(func() { s.renewer.Run(ctx) })
 	close(s.ready)
 	s.log.Info("resource manager serves", "addresses", s.Addresses(), "identifier", s.start.UnixMilli())
 

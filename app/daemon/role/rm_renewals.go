@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/yarnrpc"
+	"github.com/creelrm/creel/subcluster/login"
+	"github.com/creelrm/creel/subcluster/rm/renewal"
+)
+
+// nameNodePrincipal is the principal of HDFS's NameNodes.
+const nameNodePrincipal = "dfs.namenode.kerberos.principal"
+
+// renewals returns the servers at which a secure ResourceManager renews applications' tokens; none without
+// the NameNodes' principal.
+func renewals(s *settings.Settings, k *secureDaemon) (map[string]renewal.Server, error) {
+	of := nameNodes(s)
+	if s.String(nameNodePrincipal) == "" {
+		return nil, nil
+	}
+	service, err := principalOf(s, nameNodePrincipal, k.realm)
+	if err != nil {
+		return nil, err
+	}
+	as := login.Login{User: k.user, Ticket: &login.Ticket{Keytab: k.login, Service: service, Protections: k.offers}}
+	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf, ConnectTime: 10 * time.Second})
+	return map[string]renewal.Server{renewal.KindHDFS: &renewal.HDFS{
+		Client:    client,
+		Login:     func(address string) hrpc.Login { return as.RPC(address, "") },
+		NameNodes: func(nameservice string) []string { return of[nameservice] },
+	}}, nil
+}
+
+// nameNodes returns the addresses of the NameNodes of each nameservice.
+func nameNodes(s *settings.Settings) map[string][]string {
+	address := map[string]string{}
+	for _, v := range s.Matching("dfs.namenode.rpc-address.*.*") {
+		address[strings.TrimPrefix(v.Key, "dfs.namenode.rpc-address.")] = v.Text
+	}
+	of := map[string][]string{}
+	for _, v := range s.Matching("dfs.ha.namenodes.*") {
+		name := strings.TrimPrefix(v.Key, "dfs.ha.namenodes.")
+		for _, id := range settings.SplitList(v.Text) {
+			if at := address[name+"."+id]; at != "" {
+				of[name] = append(of[name], at)
+			}
+		}
+	}
+	return of
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package renewal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/creelrm/creel/internal/token"
+)
+
+// identifier is that of a Hadoop token with an owner and a renewer.
+func identifier(renewer string) []byte {
+	return token.AppendText(token.AppendText([]byte{0}, "alice"), renewer)
+}
+
+// server answers with the next of its results, and notes its calls.
+type server struct {
+	results []error
+	calls   chan string
+}
+
+func (s *server) Renew(_ context.Context, t token.Token) (time.Time, error) {
+	s.calls <- "renew " + t.Service
+	if len(s.results) == 0 {
+		return time.Now().Add(100 * time.Second), nil
+	}
+	err := s.results[0]
+	s.results = s.results[1:]
+	return time.Now().Add(100 * time.Second), err
+}
+
+func (s *server) Cancel(_ context.Context, t token.Token) error {
+	s.calls <- "cancel " + t.Service
+	return nil
+}
+
+func TestRenewerFollowsItsBook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{calls: make(chan string, 10), results: []error{errors.New("connection refused")}}
+		r := New(map[string]Server{KindHDFS: s}, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { r.Run(ctx); close(ended) }()
+
+		one := token.Token{Kind: KindHDFS, Service: "nn", Identifier: identifier("yarn")}
+		c := token.Credentials{}.With("nn", one).
+			With("excluded", token.Token{Kind: KindHDFS, Service: "other", Identifier: identifier("")}).
+			With("kms", token.Token{Kind: "kms-dt", Service: "kms", Identifier: identifier("yarn")})
+		began := time.Now()
+		r.Hold(appOf(1), c, true)
+		for _, want := range []time.Duration{0, 10 * time.Second, 100 * time.Second, 190 * time.Second} {
+			if call := <-s.calls; call != "renew nn" || time.Since(began) != want {
+				t.Errorf("%s after %v, want the renewal after %v", call, time.Since(began), want)
+			}
+			synctest.Wait()
+		}
+		if r.Held() != 1 || r.Renewed() != 3 || r.Failures.Load() != 1 {
+			t.Errorf("%d held, %d renewed, %d failed", r.Held(), r.Renewed(), r.Failures.Load())
+		}
+		r.Release(appOf(1))
+		if call := <-s.calls; call != "cancel nn" {
+			t.Error(call)
+		}
+		stop()
+		<-ended
+	})
+}
+
+func TestRejectedTokenIsNotTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{calls: make(chan string, 10), results: []error{fmt.Errorf("%w: unknown", ErrRejected)}}
+		r := New(map[string]Server{KindHDFS: s}, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		go r.Run(ctx)
+		r.Hold(appOf(1), token.Credentials{}.With("nn",
+			token.Token{Kind: KindHDFS, Service: "nn", Identifier: identifier("yarn")}), false)
+		time.Sleep(time.Minute)
+		stop()
+		synctest.Wait()
+		if n := len(s.calls); n != 1 {
+			t.Errorf("%d calls for a token that its server rejects", n)
+		}
+	})
+}
