@@ -22,20 +22,25 @@ func (m *Machine) Allocate(now time.Time, id creel.AttemptID, r *AllocateRequest
 		return nil, refusal(creel.ErrNotRegistered, amNotRegistered, id)
 	}
 	m.attempts.alive(t)
+	c := allocation{m: m, t: t, AllocateRequest: r}
+	repeated := t.answer != nil && (r.ResponseID == t.answeredID || (r.ResponseID+1)&0x7fffffff == t.responseID)
 	switch {
 	case r.ResponseID == t.responseID:
-	case t.answer != nil && (r.ResponseID == t.answeredID || (r.ResponseID+1)&0x7fffffff == t.responseID):
-		t.done = append(t.done, takePlaced(m, t, r.Placed)...)
-		t.answer.Duplicate = true
-		return t.answer, nil
-	default:
+		if err := c.check(); err != nil {
+			return nil, err
+		}
+		repeated = false
+	case !repeated:
 		return nil, refusal(ErrOutOfStep, wrongResponseID, id, t.responseID, r.ResponseID)
 	}
-	c := allocation{m: m, t: t, AllocateRequest: r}
-	if err := c.check(); err != nil {
-		return nil, err
+	refused := takePlaced(m, t, r.Placed)
+	if repeated {
+		t.answer.Duplicate = true
+	} else {
+		c.apply()
 	}
-	return c.apply(), nil
+	t.done = append(t.done, refused...) // for the next answer: with this one the AM gets these containers
+	return t.answer, nil
 }
 
 // allocation is the call of an AM: check reads it and rejects it as a whole, before apply changes anything.
@@ -49,7 +54,7 @@ type allocation struct {
 }
 
 // apply changes what the AM asks for, serves it, and collects the answer.
-func (c *allocation) apply() *Answer {
+func (c *allocation) apply() {
 	m, t := c.m, c.t
 	if len(c.Asks) > 0 {
 		c.prefetch()
@@ -66,7 +71,6 @@ func (c *allocation) apply() *Answer {
 	}
 	a.Avoid(c.BlacklistAdd, c.BlacklistRemove)
 	t.inCall = true
-	refused := takePlaced(m, t, c.Placed)
 	t.unplaced = c.Unplaced
 	for rest := c.Release; len(rest) > 0; {
 		k := min(len(rest), sched.Prefetched)
@@ -88,12 +92,10 @@ func (c *allocation) apply() *Answer {
 		m.opportunistic.serve(t)
 	}
 	out := m.attempts.answer(t)
-	t.done = append(t.done, refused...) // for the next answer: with this one the AM gets these containers
 	if len(t.placing.list) > 0 {
 		out.Rejected = c.giveUp(out.Rejected)
 	}
 	t.inCall = false
-	return out
 }
 
 // ask applies the asks.

@@ -69,7 +69,7 @@ func takePlaced(m *Machine, t *attempt, list []PlacedContainer) (refused []Compl
 		k := &list[i]
 		seq := k.ID.Sequence()
 		issued := k.ID.Epoch() == m.cfg.Epoch && seq >= placedLeast
-		if k.ID.Attempt != t.id || issued && (low != 0 && seq >= low || m.apps.container(k.ID) != nil) {
+		if k.ID.Attempt != t.id || issued && (low != 0 && seq >= low || t.live.Get(k.ID.ID) != nil) {
 			continue
 		}
 		if issued {

@@ -2432,8 +2432,8 @@ var table = []mutation{
 	{
 		name:     "the end of a refused container comes before its AM has it",
 		file:     "subcluster/rm/allocate.go",
-		old:      "	refused := takePlaced(m, t, c.Placed)\n",
-		wrong:    "	refused := takePlaced(m, t, c.Placed)\n	if MUTANT {\n		t.done, refused = append(t.done, refused...), nil\n	}\n",
+		old:      "	refused := takePlaced(m, t, r.Placed)\n",
+		wrong:    "	refused := takePlaced(m, t, r.Placed)\n	if MUTANT {\n		t.done, refused = append(t.done, refused...), nil\n	}\n",
 		caughtBy: "subcluster/rm TestRefusedPlacedContainerEndsForItsAM",
 	},
 	{
