@@ -103,16 +103,6 @@ type Secret struct {
 	Value []byte
 }
 
-// Get finds the token with an alias.
-func (c Credentials) Get(alias string) (Token, bool) {
-	for i := len(c.Tokens) - 1; i >= 0; i-- {
-		if c.Tokens[i].Alias == alias {
-			return c.Tokens[i].Token, true
-		}
-	}
-	return Token{}, false
-}
-
 // OfKind finds the last token of a kind: the AMRM token, under any alias.
 func (c Credentials) OfKind(kind string) (Token, bool) {
 	for i := len(c.Tokens) - 1; i >= 0; i-- {

@@ -217,17 +217,11 @@ func newRM(c RMConfig) (_ *RM, _ *rmParts, err error) {
 	r.Health.Counter("creel_rm_preempted_containers_total", "Containers taken back for others.", m.Preempted.Load)
 	r.Health.Counter("creel_rm_launches_total", "AMs started.", m.Launches.Load)
 	r.Health.Gauge("creel_rm_tokens", "Tokens of running applications that are renewed.", func() float64 {
-		held, _, _ := r.Server.TokenRenewals()
-		return float64(held)
+		return float64(r.Server.Renewer.Held())
 	})
-	r.Health.Counter("creel_rm_token_renewals_total", "Renewals of applications' tokens.", func() int64 {
-		_, renewed, _ := r.Server.TokenRenewals()
-		return renewed
-	})
-	r.Health.Counter("creel_rm_token_renewal_failures_total", "Failed attempts to renew them.", func() int64 {
-		_, _, failed := r.Server.TokenRenewals()
-		return failed
-	})
+	r.Health.Counter("creel_rm_token_renewals_total", "Renewals of applications' tokens.", r.Server.Renewer.Renewed)
+	r.Health.Counter("creel_rm_token_renewal_failures_total", "Failed attempts to renew them.",
+		r.Server.Renewer.Failures.Load)
 	countPauses(r.Health, func() time.Duration { return time.Duration(m.Paused.Load()) })
 	r.Health.RegisterOf(prometheus.Labels{"subcluster": string(c.subcluster())}, newSubclusterFigures(r.Server.Query))
 

@@ -59,8 +59,16 @@ func (r *Renewer) Held() int {
 	return r.book.Len()
 }
 
-// Hold adds an application with its credentials. Tokens of other kinds, and those that name no renewer, are left out.
-func (r *Renewer) Hold(app creel.ApplicationID, c token.Credentials, cancel bool) {
+// Hold adds an application with its encoded credentials. Tokens of other kinds, and those that name no renewer, are
+// left out, and so is everything that cannot be read.
+func (r *Renewer) Hold(app creel.ApplicationID, credentials []byte, cancel bool) {
+	if len(r.servers) == 0 || len(credentials) == 0 {
+		return
+	}
+	c, err := token.ParseCredentials(credentials)
+	if err != nil { // such a submission is rejected
+		return
+	}
 	var mine []token.Token
 	for _, t := range c.Tokens {
 		if r.servers[t.Token.Kind] != nil && namesRenewer(t.Token) {

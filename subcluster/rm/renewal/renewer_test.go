@@ -53,7 +53,7 @@ func TestRenewerFollowsItsBook(t *testing.T) {
 			With("excluded", token.Token{Kind: KindHDFS, Service: "other", Identifier: identifier("")}).
 			With("kms", token.Token{Kind: "kms-dt", Service: "kms", Identifier: identifier("yarn")})
 		began := time.Now()
-		r.Hold(appOf(1), c, true)
+		r.Hold(appOf(1), c.Append(nil), true)
 		for _, want := range []time.Duration{0, 10 * time.Second, 100 * time.Second, 190 * time.Second} {
 			if call := <-s.calls; call != "renew nn" || time.Since(began) != want {
 				t.Errorf("%s after %v, want the renewal after %v", call, time.Since(began), want)
@@ -79,7 +79,7 @@ func TestRejectedTokenIsNotTriedAgain(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		go r.Run(ctx)
 		r.Hold(appOf(1), token.Credentials{}.With("nn",
-			token.Token{Kind: KindHDFS, Service: "nn", Identifier: identifier("yarn")}), false)
+			token.Token{Kind: KindHDFS, Service: "nn", Identifier: identifier("yarn")}).Append(nil), false)
 		time.Sleep(time.Minute)
 		stop()
 		synctest.Wait()

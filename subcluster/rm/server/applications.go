@@ -94,7 +94,7 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, fro
 				s.secrets.forgetApp(sub.ID)
 				return Failed[struct{}](err)
 			}
-			s.holdTokens(&sub)
+			s.Renewer.Hold(sub.ID, c.GetAmContainerSpec().GetTokens(), c.GetCancelTokensWhenComplete())
 			s.metrics.Submissions.Add(1)
 			s.traces.begin(sub.ID, c)
 			return func() (struct{}, error) {
@@ -103,23 +103,6 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, fro
 			}
 		},
 	}
-}
-
-// holdTokens keeps the tokens of an application valid until it ends.
-func (s *Server) holdTokens(sub *rm.Submission) {
-	c := codec.ContextOf(sub.Context)
-	held := c.GetAmContainerSpec().GetTokens()
-	if s.cfg.Renewals == nil || len(held) == 0 {
-		return
-	}
-	if credentials, err := token.ParseCredentials(held); err == nil { // else Submit has rejected them
-		s.renewer.Hold(sub.ID, credentials, c.GetCancelTokensWhenComplete())
-	}
-}
-
-// TokenRenewals returns the tokens of running applications that are kept valid, and the renewals and failures so far.
-func (s *Server) TokenRenewals() (held int, renewed, failed int64) {
-	return s.renewer.Held(), s.renewer.Renewed(), s.renewer.Failures.Load()
 }
 
 // closed returns the reasons to reject new applications under a claim of routers. The drain function is called only

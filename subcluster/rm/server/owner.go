@@ -180,7 +180,7 @@ func (s *Server) perform(action rm.Action) {
 	case rm.SaveApp:
 		if a.Deleted {
 			s.secrets.forgetApp(a.Record.Submission.ID)
-			s.renewer.Release(a.Record.Submission.ID)
+			s.Renewer.Release(a.Record.Submission.ID)
 		}
 	case rm.LaunchAM:
 		s.secrets.perform(a)
@@ -191,7 +191,7 @@ func (s *Server) perform(action rm.Action) {
 	case rm.AppEnded:
 		s.traces.ended(a.App)
 		s.secrets.forgetApp(a.App)
-		s.renewer.Release(a.App)
+		s.Renewer.Release(a.App)
 	case rm.AttemptEnded:
 		s.secrets.perform(a)
 	case rm.Preempted:

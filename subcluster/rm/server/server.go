@@ -52,13 +52,14 @@ type Server struct {
 
 	// Drains are the hosts that administrators took out by calls.
 	Drains *Drains
+	// Renewer keeps the tokens of applications valid until they end.
+	Renewer *renewal.Renewer
 	// Also the owner's.
 	processors processors
 	access     *access
 	secrets    *secrets
 	tokens     *delegation
 	launcher   *launcher
-	renewer    *renewal.Renewer
 	nodes      *nodes
 	documents  documents
 	reports    reports
@@ -138,7 +139,7 @@ func New(cfg Config) (*Server, error) {
 		s.nodes.setHosts(hosts)
 	}
 	s.launcher = newLauncher(s)
-	s.renewer = renewal.New(cfg.Renewals, cfg.Logger)
+	s.Renewer = renewal.New(cfg.Renewals, cfg.Logger)
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -205,7 +206,9 @@ func (s *Server) open() error {
 		for i := range r.Apps {
 			s.secrets.recovered(&r.Apps[i])
 			if !r.Apps[i].State.Ended() {
-				s.holdTokens(&r.Apps[i].Submission)
+				sub := &r.Apps[i].Submission
+				c := codec.ContextOf(sub.Context)
+				s.Renewer.Hold(sub.ID, c.GetAmContainerSpec().GetTokens(), c.GetCancelTokensWhenComplete())
 			}
 		}
 		s.traces.resume(s.owner.Machine)
@@ -323,7 +326,7 @@ func (s *Server) Run(ctx context.Context, protocols ...func(context.Context) err
 	}
 	first.Go(func() { s.launcher.run(ctx) })
 	first.Go(func() { s.clockwork(ctx) })
-	first.Go(func() { s.renewer.Run(ctx) })
+	first.Go(func() { s.Renewer.Run(ctx) })
 	close(s.ready)
 	s.log.Info("resource manager serves", "addresses", s.Addresses(), "identifier", s.start.UnixMilli())
 
