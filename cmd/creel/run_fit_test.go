@@ -2,7 +2,13 @@
 
 package main
 
-import "testing"
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/creelrm/creel/router/rest"
+)
 
 // A container above every node, or above the queue's limit in each member, is rejected with the numbers, and nothing
 // is submitted. One that fits now or later is submitted.
@@ -12,8 +18,13 @@ func TestRunRejectsContainersThatNeverFit(t *testing.T) {
 	})
 	s := cliClient{t, "http://" + fed.Routers[0].Address("web")}
 	eventually(t, "the limit and the nodes are reported", func() bool {
-		code, _ := ends(t, "run --detach --memory 5g --server "+s.server+" -- sleep 1")
-		return code == exitUsage
+		res, err := http.Get(s.server + "/api/v1/fit?queue=default&memory_mb=5120&vcores=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		var doc rest.FitDoc
+		return json.NewDecoder(res.Body).Decode(&doc) == nil && !doc.Fits
 	})
 	before := s.run(exitOK, "app", "list", "-o", "name")
 	for line, want := range map[string][]string{

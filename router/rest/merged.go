@@ -177,8 +177,9 @@ func isUAM(app []byte) bool {
 	return creel.IsUAM(unmanaged, rawjson.Text(rawjson.Get(app, "name")), tags)
 }
 
-// named is in the bytes of each UAM that has a UAM's name.
-var named = []byte(`"` + creel.UAMName(""))
+// named is in the bytes of each UAM that has a UAM's name. It is without the quote before a name: a search for a byte
+// that is in all texts takes six times as long.
+var named = []byte(creel.UAMName(""))
 
 // usage is the suffix of an application's fields that are percentages of its queue or of the cluster in its member.
 const usage = "UsagePercentage"
