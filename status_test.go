@@ -103,7 +103,7 @@ var features = []feature{
 			"e2e/zookeeper.TestServerKeepsTheContract", "e2e/zookeeper.TestFaultsOfTheServerLoseNothing"}},
 	{"ResourceManager", "takes over applications from Hadoop's ResourceManager, and back (`creel rm import --from`, `creel rm export --to`)", partial,
 		"a stopped ResourceManager with `ZKRMStateStore` only; no reservations",
-		[]string{"e2e/rm.TestJobsMoveFromHadoopToCreelAndBack", "subcluster/rm/hadoopstate.TestReadFindsEachHierarchy",
+		[]string{"e2e/rm.TestJobsMoveFromHadoopToCreelAndBack", "e2e/zookeeper.TestServerHasHadoopsState", "subcluster/rm/hadoopstate.TestReadFindsEachHierarchy",
 			"subcluster/rm/server.TestImportedStateContinues"}},
 	{"ResourceManager", "HA pairs of creel's ResourceManagers, by ZooKeeper or a lease in Redis: takeover, `yarn rmadmin`, redirects", partial,
 		"no pair with Hadoop's ResourceManager, no HTTPS",

@@ -121,14 +121,40 @@ func (r *shellRun) recovers(t *testing.T, p *process.Process, client hadoop.Clie
 	})
 }
 
-// A Hadoop ResourceManager has a running job, one that succeeded and one that was killed. It is stopped, its state is
-// imported, and creel's ResourceManager continues at the same addresses: nodes and AM find it, and no container ends. A
-// delegation token of Hadoop's is renewed. Then the state is exported, and Hadoop's ResourceManager continues: the job
-// succeeds in its first attempt, and the jobs of both are listed with their states.
+// runPi starts a MapReduce job of six maps, and returns when the first ones have ended. The reduce begins after the last
+// map: MapReduce ends a reduce while maps wait and a ResourceManager, which has just started, reports no free memory.
+func runPi(t *testing.T, at hadoop.Addresses) *process.Process {
+	t.Helper()
+	client := hadoop.Client{Conf: at.Conf().With(hadoop.Conf{
+		"mapreduce.job.running.map.limit":              "2",
+		"mapreduce.job.reduce.slowstart.completedmaps": "1.0",
+	})}.Setup(t)
+	job := client.Start(t, hadoop.Examples, "pi", "6", "100")
+	job.Await(t, "the first maps", func() bool { return someMaps.MatchString(job.Output()) })
+	return job
+}
+
+// endsWithoutLoss checks that a job of runPi ends well, and that each of its tasks ran once.
+func endsWithoutLoss(t *testing.T, job *process.Process) {
+	t.Helper()
+	if err := job.Exit(); err != nil {
+		t.Fatalf("pi: %v\n%s", err, job.Tail(60))
+	}
+	says(t, job.Output(), "Estimated value of Pi is 3.", "Launched map tasks=6", "Launched reduce tasks=1")
+	if strings.Contains(job.Output(), "Killed map tasks") || strings.Contains(job.Output(), "Failed map tasks") {
+		t.Errorf("pi has lost maps\n%s", job.Tail(60))
+	}
+}
+
+// A ResourceManager of Hadoop 3.3 has a running job, one that succeeded and one that was killed. It is stopped, its
+// state is imported, and creel's ResourceManager continues at the same addresses: nodes and AM find it, and no container
+// ends. A delegation token of Hadoop's is renewed. Then the state is exported, and a ResourceManager of Hadoop 3.4
+// continues: the job succeeds in its first attempt, and the jobs of both are listed with their states. A MapReduce job
+// is in its middle each time, and loses no task.
 func TestJobsMoveFromHadoopToCreelAndBack(t *testing.T) {
 	_, zk := hadoop.StartZooKeeper(t)
 	conf := overZooKeeper(zk).With(hadoop.Conf{"yarn.resourcemanager.cluster-id": "c1"})
-	his := hadoop.StartRM(t, hadoop.RM{Conf: conf.With(hadoop.Conf{
+	his := hadoop.StartRM(t, hadoop.RM{Version: hadoop.V336, Conf: conf.With(hadoop.Conf{
 		"yarn.resourcemanager.zk-appid-node.split-index":            "2",
 		"yarn.resourcemanager.zk-delegation-token-node.split-index": "1",
 	})})
@@ -157,9 +183,10 @@ func TestJobsMoveFromHadoopToCreelAndBack(t *testing.T) {
 	if out := m.run(1, "creel rm import", "/rmstore", "/elsewhere"); !strings.Contains(out, "no state of a Hadoop") {
 		t.Errorf("an empty path: %s", out)
 	}
+	pi := runPi(t, his.Addresses)
 	his.Stop()
 	says(t, m.run(0, "creel rm import", "", ""),
-		"has 3 applications, of which 1 have not ended, and 1 delegation tokens; the next epoch is 1")
+		"has 4 applications, of which 2 have not ended, and 1 delegation tokens; the next epoch is 1")
 	ours := m.start(conf, his.Addresses)
 	renew(ours.Process)
 	running.recovers(t, ours.Process, client)
@@ -167,18 +194,21 @@ func TestJobsMoveFromHadoopToCreelAndBack(t *testing.T) {
 	has(t, client, done.id(), "FINISHED", "SUCCEEDED")
 	next := runShell(t, client)
 	next.succeeds(t, client)
+	endsWithoutLoss(t, pi)
 
+	pi = runPi(t, his.Addresses)
 	ours.Stop()
 	if out := m.run(1, "creel rm export", "/rmback", "/rmstore"); !strings.Contains(out, "there is a state already") {
 		t.Errorf("an export over a state: %s", out)
 	}
 	says(t, m.run(0, "creel rm export", "", ""),
-		"has 4 applications, of which 1 have not ended, and 1 delegation tokens; the next epoch is 2")
+		"has 6 applications, of which 2 have not ended, and 1 delegation tokens; the next epoch is 2")
 	his.Daemon.Conf["yarn.resourcemanager.zk-state-store.parent-path"] = "/rmback"
 	his.Daemon.Conf.Write(t, his.ConfDir)
-	his.Restart(t)
+	his.Upgrade(t, hadoop.V342)
 	renew(his.Process)
 	running.recovers(t, his.Process, client)
+	endsWithoutLoss(t, pi)
 	running.succeeds(t, client)
 	has(t, client, killed.id(), "KILLED", "KILLED")
 	for _, r := range []*shellRun{done, next} {

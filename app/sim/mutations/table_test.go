@@ -587,6 +587,13 @@ var table = []mutation{
 		caughtBy: "subcluster/rm/hadoopstate TestCutWriteIsRepeated",
 	},
 	{
+		name:     "a list that ZooKeeper cannot return is written for Hadoop",
+		file:     "subcluster/rm/hadoopstate/write.go",
+		old:      "	if n <= maxList {",
+		wrong:    "	if MUTANT || n <= maxList {",
+		caughtBy: "subcluster/rm/hadoopstate TestLongListsAreSplit",
+	},
+	{
 		name:     "an attempt runs after its imported application has ended",
 		file:     "subcluster/rm/hadoopstate/portable.go",
 		old:      "		case ended.Ended():\n			k.State",

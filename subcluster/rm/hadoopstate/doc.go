@@ -23,7 +23,8 @@
 //  2. Read fails, and names the node, if a record cannot be read. A state is bounded by maxNodes and maxBytes.
 //  3. Write needs a path without a state. Hadoop's ResourceManager does not start on a part of a state, because the
 //     version, which is written last, is one that it refuses until then. A repetition removes the part.
-//  4. Portable and FromPortable convert a state without losing an application, an attempt, a token or a key that is
+//  4. Write splits lists that ZooKeeper could not return. Hadoop's ResourceManager reads each split.
+//  5. Portable and FromPortable convert a state without losing an application, an attempt, a token or a key that is
 //     still accepted. Messages are shared, so fields that creel does not know survive.
 //
 // # The caller's duty

@@ -60,11 +60,11 @@ func (f *fake) Children(_ context.Context, p string) (names []string, err error)
 	return names, nil
 }
 
-func (f *fake) Make(_ context.Context, p string) error {
+func (f *fake) Make(ctx context.Context, p string) error {
 	if p == "/" {
 		return nil
 	}
-	if err := f.Make(nil, path.Dir(p)); err != nil {
+	if err := f.Make(ctx, path.Dir(p)); err != nil {
 		return err
 	}
 	if _, found := f.nodes[p]; !found {

@@ -176,6 +176,30 @@ func TestReadFindsEachHierarchy(t *testing.T) {
 	}
 }
 
+// Lists that ZooKeeper could not return are split, as Hadoop's ResourceManager would with a split index.
+func TestLongListsAreSplit(t *testing.T) {
+	defer func(n int) { maxList = n }(maxList)
+	s := whole(t)
+	again := s.Tokens[0]
+	again.Sequence = 123456
+	s.Tokens = append(s.Tokens, again)
+	maxList = 1
+	f := written(t, s)
+	root := "/rm" + rootName
+	for _, path := range []string{
+		root + appsSplitName + "/2/application_1700000000000_00/01", root + appsSplitName + "/2/application_1700000000000_123/45",
+		root + tokensName + "/2/RMDelegationToken_00/09", root + tokensName + "/2/RMDelegationToken_1234/56",
+	} {
+		if len(f.nodes[path]) == 0 {
+			t.Errorf("there is no record at %s", path)
+		}
+	}
+	got, err := Read(t.Context(), f, "/rm")
+	if maxList = 10; err != nil || !same(t, got, s) {
+		t.Errorf("read %+v (%v)\nwant %+v", got, err, s)
+	}
+}
+
 func TestReadFailsWhileTheStateChanges(t *testing.T) {
 	f := written(t, whole(t))
 	f.onGet = func(path string) {

@@ -24,6 +24,10 @@ const (
 	maxRecord  = 1<<20 - 1<<10
 )
 
+// maxList is the greatest number of applications, or tokens, that are children of one node. The answer to a question
+// for children has at most 1 MiB. Tests shorten it.
+var maxList = 10_000
+
 // Write writes the state below a path that has none.
 func Write(ctx context.Context, nodes Nodes, parent string, s *State) error {
 	root := rootOf(parent)
@@ -123,10 +127,15 @@ func (s *State) records(root string) (list []zkstate.Node, err error) {
 		add(path, data)
 		return nil
 	}
+	apps := leavesOf(appsName, appsSplitName, len(s.Apps), add)
+	tokens, number := leavesOf(tokensName, tokensName, len(s.Tokens), add), "%d"
+	if len(s.Tokens) > maxList {
+		number = "%04d" // so that the split leaves the prefix whole
+	}
 	add(epochName, protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(s.Epoch)))
 	add(appsName, nil)
 	for _, a := range s.Apps {
-		path := appsName + "/" + a.ID.String()
+		path := apps(a.ID.String())
 		if err := record(path, a.Data); err != nil {
 			return nil, err
 		}
@@ -149,12 +158,34 @@ func (s *State) records(root string) (list []zkstate.Node, err error) {
 			return nil, err
 		}
 		d := &pb.RMDelegationTokenIdentifierDataProto{TokenIdentifier: id, RenewDate: &expires}
-		if err := record(tokensName+"/"+tokenPrefix+strconv.Itoa(int(t.Sequence)), d); err != nil {
+		if err := record(tokens(tokenPrefix+fmt.Sprintf(number, t.Sequence)), d); err != nil {
 			return nil, err
 		}
 	}
 	add(amrmName, appendAMRM(s.AMRM))
 	return list, nil
+}
+
+// leavesOf returns a function that returns the path of a record in a list, and adds its missing parents. The last
+// characters of names are split off if the list is long. Hadoop's ResourceManager reads each split, whatever its
+// settings.
+func leavesOf(base, split string, n int, add func(path string, data []byte)) func(name string) string {
+	if n <= maxList {
+		return func(name string) string { return base + "/" + name }
+	}
+	const cut = 2
+	made := map[string]bool{base: true}
+	return func(name string) string {
+		at := len(name) - cut
+		above := split + "/" + strconv.Itoa(cut)
+		for _, parent := range []string{split, above, above + "/" + name[:at]} {
+			if !made[parent] {
+				made[parent] = true
+				add(parent, nil)
+			}
+		}
+		return above + "/" + name[:at] + "/" + name[at:]
+	}
 }
 
 // appendAMRM writes an AMRMTokenSecretManagerStateProto.
