@@ -71,6 +71,7 @@ var rules = map[string]rule{
 			"subcluster/rm/sched/leases",
 			"subcluster/rm/sched/nodeindex",
 			"subcluster/rm/sched/places",
+			"subcluster/rm/sched/preempt",
 			"subcluster/rm/sched/runtimes",
 			"subcluster/rm/sched/shares",
 			"subcluster/rm/sched/topology",
@@ -98,8 +99,14 @@ var rules = map[string]rule{
 	"subcluster/rm/opportunistic": {
 		pure: true, imports: []string{"subcluster/levels", "subcluster/rm/sched/amounts"},
 	},
-	"subcluster/rm/sched/shares":    {pure: true, imports: []string{"subcluster/rm/queues"}},
-	"subcluster/rm/sched/ideal":     {pure: true, imports: []string{"subcluster/rm/sched/amounts"}},
+	"subcluster/rm/sched/shares": {pure: true, imports: []string{"subcluster/rm/queues"}},
+	"subcluster/rm/sched/ideal":  {pure: true, imports: []string{"subcluster/rm/sched/amounts"}},
+	"subcluster/rm/sched/preempt": {
+		pure: true,
+		imports: []string{
+			"subcluster/rm/sched/amounts", "subcluster/rm/sched/leases", "subcluster/rm/sched/runtimes",
+		},
+	},
 	"subcluster/rm/sched/runtimes":  {pure: true},
 	"subcluster/rm/sched/nodeindex": {pure: true, imports: []string{".", "subcluster/rm/sched/amounts"}},
 	"subcluster/rm/sched/leases":    {pure: true, imports: []string{".", "subcluster/rm/sched/amounts"}},

@@ -1816,16 +1816,16 @@ var table = []mutation{
 		name: "a queue short of one resource type loses nothing of another",
 		file: "subcluster/rm/sched/preempt_capacity.go",
 		old:  "		r.needsOf(x, t)\n",
-		wrong: "		had := len(r.needs)\n		if r.needsOf(x, t); MUTANT && len(r.needs) > had {\n			continue\n" +
+		wrong: "		had := len(r.Needs)\n		if r.needsOf(x, t); MUTANT && len(r.Needs) > had {\n			continue\n" +
 			"		}\n",
 		caughtBy: "subcluster/rm TestScenarios/preempt-dominant",
 	},
 	{
 		name:     "a queue short of memory takes it from its own applications",
-		file:     "subcluster/rm/sched/preempt_choose.go",
-		old:      "!n.rule.within() && k.app.queue == n.queue\n",
-		wrong:    "!MUTANT && !n.rule.within() && k.app.queue == n.queue\n",
-		caughtBy: "subcluster/rm TestShortQueueSparesItsOwnContainers",
+		file:     "subcluster/rm/sched/preempt/round.go",
+		old:      "!n.Rule.Within() && k.App.Queue == n.Queue\n",
+		wrong:    "!MUTANT && !n.Rule.Within() && k.App.Queue == n.Queue\n",
+		caughtBy: "subcluster/rm/sched/preempt TestNothingIsTakenFromThoseThatWait",
 	},
 	{
 		name:     "a child that loses nothing shields its siblings",
@@ -1864,10 +1864,31 @@ var table = []mutation{
 	},
 	{
 		name:     "room that a claim leaves is not offered to the next ask",
-		file:     "subcluster/rm/sched/preempt_choose.go",
-		old:      "	if w.want != nil {\n		return want\n	}\n",
-		wrong:    "	if MUTANT || w.want != nil {\n		return want\n	}\n",
-		caughtBy: "subcluster/rm TestScenarios/preempt-leftover",
+		file:     "subcluster/rm/sched/preempt/choose.go",
+		old:      "	if w.Single {\n		return want\n	}\n",
+		wrong:    "	if MUTANT || w.Single {\n		return want\n	}\n",
+		caughtBy: "subcluster/rm/sched/preempt TestRoomLeftByClaimServesNextAsk",
+	},
+	{
+		name:     "a victim of an earlier round is not charged to its queue again",
+		file:     "subcluster/rm/sched/preempt/round.go",
+		old:      "		v.App.Queue.budget.take(&v.Size.V, 1)\n",
+		wrong:    "		if !MUTANT {\n			v.App.Queue.budget.take(&v.Size.V, 1)\n		}\n",
+		caughtBy: "subcluster/rm/sched/preempt TestClaimIsRenewedWhileNeedAndExcessLast",
+	},
+	{
+		name:     "victims that are no longer needed to clear a node end",
+		file:     "subcluster/rm/sched/preempt/choose.go",
+		old:      "i >= 0 && len(list) > 1; i--",
+		wrong:    "i >= 0 && len(list) > 1 && !MUTANT; i--",
+		caughtBy: "subcluster/rm/sched/preempt TestUnneededVictimsAreSpared",
+	},
+	{
+		name:     "claims of an ask are not exchanged for cheaper ones",
+		file:     "subcluster/rm/sched/preempt/exchange.go",
+		old:      "	if serves > 0 && ch.steps",
+		wrong:    "	if !MUTANT && serves > 0 && ch.steps",
+		caughtBy: "subcluster/rm/sched/preempt TestClaimsAreExchangedForCheaperOnes",
 	},
 	{
 		name:     "what a queue lacks of its entitlement is given to it in each member that it waits in",

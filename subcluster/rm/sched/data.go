@@ -13,6 +13,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 	"github.com/creelrm/creel/subcluster/rm/sched/leases"
 	"github.com/creelrm/creel/subcluster/rm/sched/places"
+	"github.com/creelrm/creel/subcluster/rm/sched/preempt"
 	"github.com/creelrm/creel/subcluster/rm/sched/runtimes"
 	"github.com/creelrm/creel/subcluster/rm/sched/topology"
 )
@@ -114,7 +115,7 @@ type leafState struct {
 	begun                int32                 // of those, applications that have had a container
 	pending              intrusive.Heap[*user] // users with applications that are not activated
 	maxApps, maxUserApps int                   // -1 = no bound
-	runtimes             *runtimes.Histogram   // nil before the first end; see preempt_least.go
+	runtimes             *runtimes.Histogram   // nil before the first end; see preempt_runtimes.go
 }
 
 // user is one user of one leaf.
@@ -340,7 +341,7 @@ type Victim struct {
 	Since   int64 // ns since the epoch
 	By      int64 // time of the kill, ns since the epoch
 	claim   *claim
-	choice  choice
+	choice  preempt.Choice
 }
 
 // Containers is the owner's side of preemption: the scheduler records containers only as amounts.

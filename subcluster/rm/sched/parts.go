@@ -195,7 +195,7 @@ type Preemption struct {
 	orders []Order  // since the last Orders
 	short  map[*Queue]*shortage
 	last   RoundResult
-	memory chooserMemory
+	memory roundMemory
 }
 
 // Changes are the nodes and applications whose amounts changed, for an audit at the cost of each event's changes. The

@@ -4,7 +4,6 @@ package sched
 
 import (
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/leases"
 )
 
@@ -22,34 +21,6 @@ func (p *Preemption) budgetsOf(q *Queue, yield func(*leases.Budget) bool) {
 			return
 		}
 	}
-}
-
-// withinBudgets reports whether the budgets permit this much more preemption for a queue.
-func (r *round) withinBudgets(q *Queue, v *amounts.Vec) bool {
-	ok := true
-	r.p.budgetsOf(q, func(b *leases.Budget) bool {
-		ok = b.Admits(&r.part.sizes, r.part.now, r.planned[b.Spent], v)
-		return ok
-	})
-	return ok
-}
-
-// spend counts a claim against the budgets of its queue. Before its victims are notified it counts in this round only.
-// A claim within a leaf costs other queues nothing.
-func (r *round) spend(c *claim) {
-	if c.rule.within() {
-		return
-	}
-	r.p.budgetsOf(c.queue, func(b *leases.Budget) bool {
-		if r.planned == nil {
-			r.planned = map[*leases.Spending]*amounts.Vec{}
-		}
-		for _, v := range c.victims {
-			sumOf(r.planned, b.Spent).Add(&v.Size.V)
-		}
-		c.spent = append(c.spent, b.Spent)
-		return true
-	})
 }
 
 // BudgetLeft returns, for a waiting application, the rest of its queue's preemption budget on the nodes where it

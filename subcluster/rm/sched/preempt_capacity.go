@@ -3,24 +3,24 @@
 package sched
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/ideal"
+	"github.com/creelrm/creel/subcluster/rm/sched/preempt"
 )
 
 // shortfall computes the leaves' shortages and excess relative to their ideal.
 func (p *capacityPolicy) shortfall(r *round) {
 	part, cfg := r.part, &r.p.cfg
-	r.bounded = true
+	var allowed, elsewhere amounts.Vec
 	total, _ := part.cluster.Total()
 	for i := 0; i < part.sizes.Check; i++ {
-		r.allowed.Set(i, int64(cfg.PerRound*float64(total.At(i))))
+		allowed.Set(i, int64(cfg.PerRound*float64(total.At(i))))
 	}
-	part.cluster.main.preempt.takenElsewhere(part, &r.taken)
-	r.p.last = RoundResult{At: part.now, Allowed: r.allowed}
+	part.cluster.main.preempt.takenElsewhere(part, &elsewhere)
+	r.Bound(allowed, elsewhere)
+	r.p.last = RoundResult{At: part.now, Allowed: allowed}
 	if !r.anyBelow() {
 		return // no use exceeds the ideal
 	}
@@ -34,34 +34,35 @@ func (p *capacityPolicy) shortfall(r *round) {
 		if !has {
 			continue
 		}
-		b := &budget{
-			queue: x.q, hard: e.Hard, even: e.Even, types: e.Types, least: e.Least, strict: cfg.ConservativeDRF,
+		b := &preempt.Budget{
+			Queue: r.queue(x.q), Hard: e.Hard, Even: e.Even, Types: e.Types, Least: e.Least,
+			Strict: cfg.ConservativeDRF,
 		}
 		// AMs are kept up to the AM share of the queue's guarantee.
 		if l := x.q.leaf; x.q.settings.maxAM >= 0 {
 			keep := scaleUp(&x.Guarantee, x.q.settings.maxAM, &amounts.Vec{}, part.sizes.N)
-			b.ams = part.sizes.Above(&l.amUsed, &keep)
+			b.AMs = part.sizes.Above(&l.amUsed, &keep)
 		}
-		r.over, r.budgets[x.q] = append(r.over, b), b
-		due.Add(&b.even)
+		r.Lose(b)
+		due.Add(&b.Even)
 	}
 	// A round takes only a fraction of the due amount. Of that it takes the configured fraction (Termination), because
 	// other containers end by themselves.
 	fraction := 1.0
 	for i := 0; i < part.sizes.Check; i++ {
 		if d := due.At(i); d > 0 {
-			fraction = min(fraction, float64(r.allowed.At(i))/float64(d))
+			fraction = min(fraction, float64(allowed.At(i))/float64(d))
 		}
 	}
-	for _, b := range r.over {
+	for _, b := range r.Over {
 		for i := 0; i < part.sizes.Check; i++ {
-			if b.types>>i&1 != 0 {
-				b.soft.Set(i, int64(math.Ceil(float64(b.even.At(i))*fraction*cfg.Termination)))
+			if b.Types>>i&1 != 0 {
+				b.Soft.Set(i, int64(math.Ceil(float64(b.Even.At(i))*fraction*cfg.Termination)))
 			}
 		}
 	}
 	r.p.last.Due = due
-	r.sortQueues()
+	r.Sort()
 }
 
 // takenElsewhere adds the amounts under notice in all partitions but one: a round's limit applies to the cluster.
@@ -93,27 +94,13 @@ func (r *round) anyBelow() bool {
 func (r *round) needsOf(x idealLeaf, t *ideal.Terms) {
 	s := x.Short(t)
 	if !s.Own.IsZero() {
-		r.needs = append(r.needs, need{queue: x.q, rule: RuleGuarantee, rest: s.Own, types: s.Types})
+		r.Needs = append(r.Needs, preempt.Need{
+			Queue: r.queue(x.q), Rule: preempt.Guarantee, Rest: s.Own, Types: s.Types,
+		})
 	}
 	if !s.Beyond.IsZero() {
-		r.needs = append(r.needs, need{queue: x.q, rule: RuleBalance, rest: s.Beyond})
+		r.Needs = append(r.Needs, preempt.Need{Queue: r.queue(x.q), Rule: preempt.Balance, Rest: s.Beyond})
 	}
-}
-
-// sortQueues sorts needs: guarantees first, then by queue priority, then by the lowest use ratio. It sorts queues with
-// excess by the highest use ratio.
-func (r *round) sortQueues() {
-	ratio := func(q *Queue) float64 { return useRank(q).ratio }
-	slices.SortStableFunc(r.needs, func(a, b need) int {
-		return cmp.Or(
-			cmp.Compare(a.rule/RuleBalance, b.rule/RuleBalance), // guarantees come first
-			cmp.Compare(b.queue.spec.Priority, a.queue.spec.Priority),
-			cmp.Compare(ratio(a.queue), ratio(b.queue)), cmp.Compare(a.queue.serial, b.queue.serial),
-		)
-	})
-	slices.SortStableFunc(r.over, func(a, b *budget) int {
-		return cmp.Or(cmp.Compare(ratio(b.queue), ratio(a.queue)), cmp.Compare(a.queue.serial, b.queue.serial))
-	})
 }
 
 // idealLeaf is a leaf in the division of package ideal.
@@ -197,20 +184,11 @@ func (u *user) potential() (amounts.Vec, bool) {
 	return limit, true
 }
 
-// mayHave reports whether a user may get more, beyond current use and the amount that claims add.
-func (u *user) mayHave(claimed *amounts.Vec) bool {
+// mayHave reports whether a user may get more, beyond current use.
+func (u *user) mayHave() bool {
 	limit, has := u.potential()
 	if !has {
 		return true
 	}
-	for i := 0; i < u.q.part.sizes.Check; i++ {
-		have := u.used.At(i)
-		if claimed != nil {
-			have += claimed.At(i)
-		}
-		if have > 0 && have >= limit.At(i) && limit.At(i) > 0 {
-			return false
-		}
-	}
-	return true
+	return preempt.BelowLimit(u.q.part.sizes.Check, &u.used, &amounts.Vec{}, &limit)
 }

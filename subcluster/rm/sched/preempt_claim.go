@@ -3,62 +3,95 @@
 package sched
 
 import (
+	"cmp"
 	"slices"
 
-	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/preempt"
 )
 
 // claimAll makes claims for all needs, until the budgets are used up.
 func (r *round) claimAll() {
-	if len(r.needs) == 0 || len(r.over) == 0 {
+	if len(r.Needs) == 0 || len(r.Over) == 0 {
 		return
 	}
-	ch := r.chooser(r.candidates())
-	if r.p.cfg.ReservedFirst {
-		r.claimReserved(ch)
+	for i := range r.Needs {
+		r.Needs[i].Asks = r.waiting(r.Needs[i].Queue.Owner.(*Queue))
 	}
-	for i := range r.needs {
-		r.claimFor(&r.needs[i], ch)
-	}
+	offers := r.offers()
+	r.ClaimAll(offers, r.p.cfg.ReservedFirst)
+	offers.Keep(&r.p.memory.offers)
 }
 
-// claimFor makes claims for the asks of one need, in the order of service.
-func (r *round) claimFor(n *need, ch *chooser) {
-	r.serves = n.queue
-	if n.rule.within() {
-		r.serves = nil
+// offers returns the containers of all applications with a budget, in the order of loss.
+func (r *round) offers() *preempt.Offers {
+	byQueue := map[*Queue][]*App{}
+	for _, b := range r.Over {
+		byQueue[b.Queue.Owner.(*Queue)] = nil
 	}
-	for _, a := range n.queue.leaf.waitingApps() {
-		if n.app != nil && n.app != a {
+	r.p.from.Apps(func(a *App) bool {
+		if n := a.containers; n > 0 && a.inQueue {
+			if list, loses := byQueue[a.queue]; loses {
+				byQueue[a.queue] = append(list, a)
+			}
+		}
+		return true
+	})
+	leastWork := slices.ContainsFunc(r.Over, func(b *preempt.Budget) bool { return b.Queue.LeastWork })
+	out := r.Offers(leastWork, &r.p.memory.offers)
+	for _, b := range r.Over {
+		apps := byQueue[b.Queue.Owner.(*Queue)]
+		servedLast(apps)
+		for _, a := range apps {
+			r.offer(out, a, b, leastWork)
+		}
+	}
+	return out
+}
+
+// servedLast orders applications in reverse order of service.
+func servedLast(apps []*App) {
+	for _, a := range apps {
+		if a.slot == 0 { // the ratio of a waiting application is current
+			a.ratio = a.queue.share(a)
+		}
+	}
+	slices.SortStableFunc(apps, func(a, b *App) int {
+		less := a.queue.ordering.apps
+		switch {
+		case less(a, b):
+			return 1
+		case less(b, a):
+			return -1
+		}
+		return cmp.Compare(b.seq, a.seq)
+	})
+}
+
+// offer adds the containers of an application, except those on nodes that must not be cleared.
+func (r *round) offer(out *preempt.Offers, a *App, b *preempt.Budget, leastWork bool) {
+	found := r.p.from.Newest(a, r.p.memory.found[:0])
+	weight := 1.0
+	if leastWork {
+		weight = r.p.from.Weight(a)
+	}
+	app := r.app(a)
+	for i := range found {
+		c := &found[i]
+		if n := c.Node; n.of != r.part || n.use != Open || len(n.kept) > 0 {
 			continue
 		}
-		for _, w := range a.asks {
-			if w.size == nil || w.count <= r.claimed[w] {
-				continue
-			}
-			from := len(r.made)
-			for want := ch.leftover(r, n, w, w.count-r.claimed[w]); want > 0; {
-				if w.want != nil {
-					want = 1 // the constraint may permit only one more
-				}
-				if !r.mayClaim(n, w) {
-					break
-				}
-				c := ch.claim(r, n, w, want)
-				if c == nil {
-					break
-				}
-				want -= c.count
-			}
-			ch.exchange(n, w, from)
-		}
+		out.Add(&preempt.Container{
+			Owner: c.Owner, App: app, Node: r.node(c.Node), Size: c.Size, Created: c.Created, AM: c.AM, Lent: c.Lent,
+		}, b, weight)
 	}
+	clear(found)
+	r.p.memory.found = found[:0]
 }
 
-// mayClaim reports whether one more container of an ask is within the shortage and its user's limit.
-func (r *round) mayClaim(n *need, w *Ask) bool {
-	u := w.app.user
-	return n.due(r.part, &w.size.V) && (n.rule == RuleAppPriority || u.mayHave(r.byUser[u]))
+// roundMemory is reused by the next round.
+type roundMemory struct {
+	offers preempt.Memory
+	found  []Container
 }
 
 // waitingApps returns the waiting applications of a leaf, in the order of service.
@@ -80,42 +113,6 @@ func (l *leafState) waitingApps() []*App {
 		})
 	}
 	return list
-}
-
-// book makes a claim on chosen victims. Their budgets are charged already.
-func (r *round) book(n *need, w *Ask, node *Node, count int32, chosen []*candidate) *claim {
-	p := r.part
-	c := &claim{
-		queue: n.queue, app: w.app, ask: w, size: w.size, node: node, count: count, rule: n.rule,
-		until: p.now + int64(r.p.wait(n.rule)),
-	}
-	for _, k := range chosen {
-		r.chosen[k.Owner] = true
-		c.victims = append(c.victims, &Victim{
-			App: k.app, Node: node, Size: k.Size, Owner: k.Owner, Created: k.Created, AM: k.AM,
-			For: w.app, Rule: n.rule, Since: p.now, By: c.until, claim: c, choice: k.choice,
-		})
-	}
-	r.serve(n, &w.size.V, count)
-	r.count(c, 1)
-	r.spend(c)
-	r.made = append(r.made, c)
-	return c
-}
-
-// mayTake reports whether this much more may be under notice. The first claim is always permitted, because a small
-// cluster's limit may be below one container. The federation's budgets apply to every claim.
-func (r *round) mayTake(v *amounts.Vec) bool {
-	if !r.withinBudgets(r.serves, v) {
-		return false
-	}
-	return !r.bounded || r.taken.IsZero() || r.part.sizes.FitsPlus(&r.taken, v, &r.allowed)
-}
-
-// mayUse reports whether a node may be cleared for an ask. The node must suit the ask. It must not be reserved for
-// another ask, unless that reservation yields.
-func (r *round) mayUse(w *Ask, n *Node) bool {
-	return (n.hold == nil || n.hold == w.hold || r.yields(n.hold)) && w.mayGo(n)
 }
 
 // mayGo reports whether an ask could ever be placed on a node, by its requested and excluded places.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/preempt"
 )
 
 // shortfall finds the leaves below their minimum or fair share for longer than their timeouts. It also finds those
@@ -28,8 +29,8 @@ func (p *fairPolicy) shortfall(r *round) {
 		share := &q.shares[set].share
 		if q.pendingCount > 0 && q.users.Len() > 0 {
 			n := r.starving(q, share)
-			if full && n.rule != 0 {
-				r.needs = append(r.needs, n)
+			if full && n.Rule != 0 {
+				r.Needs = append(r.Needs, n)
 				continue
 			}
 		} else {
@@ -38,25 +39,25 @@ func (p *fairPolicy) shortfall(r *round) {
 		if !full || !r.preemptible(q) {
 			continue
 		}
-		b := &budget{queue: q}
+		b := &preempt.Budget{Queue: r.queue(q)}
 		for i := 0; i < part.sizes.Check; i++ {
 			if v := q.used.At(i) - share.At(i); v > 0 {
-				b.hard.Set(i, v)
-				b.types |= 1 << i
+				b.Hard.Set(i, v)
+				b.Types |= 1 << i
 			}
 		}
-		if b.types != 0 {
-			b.soft, b.ams = b.hard, b.hard
-			r.over, r.budgets[q] = append(r.over, b), b
-			due.Add(&b.hard)
+		if b.Types != 0 {
+			b.Soft, b.AMs = b.Hard, b.Hard
+			r.Lose(b)
+			due.Add(&b.Hard)
 		}
 	}
 	r.p.last = RoundResult{At: part.now, Due: due, Allowed: due}
-	r.sortQueues()
+	r.Sort()
 }
 
 // starving records the start of a leaf's shortage. It returns the amount that the leaf may take now; no rule for none.
-func (r *round) starving(q *Queue, share *amounts.Vec) need {
+func (r *round) starving(q *Queue, share *amounts.Vec) preempt.Need {
 	p := r.part
 	h := r.p.short[q]
 	if h == nil {
@@ -71,13 +72,13 @@ func (r *round) starving(q *Queue, share *amounts.Vec) need {
 		fair.Set(i, int64(float64(share.At(i))*at))
 	}
 	least := q.capacity.minimum
-	n := need{queue: q}
+	n := preempt.Need{Queue: r.queue(q)}
 	for _, rule := range []struct {
 		due   *amounts.Vec
 		since *int64
 		time  time.Duration
 		rule  Rule
-	}{{&fair, &h.fair, fairTime, RuleFairShare}, {&least, &h.minimum, minTime, RuleMinShare}} {
+	}{{&fair, &h.fair, fairTime, preempt.FairShare}, {&least, &h.minimum, minTime, preempt.MinShare}} {
 		rule.due.Min(&want)
 		lacks := p.sizes.Above(rule.due, &q.used)
 		if lacks.IsZero() {
@@ -93,8 +94,8 @@ func (r *round) starving(q *Queue, share *amounts.Vec) need {
 			}
 		}
 		if p.now-*rule.since >= int64(rule.time) || r.dry && rule.time < math.MaxInt64 {
-			n.rest.Max(&lacks)
-			n.rule = rule.rule
+			n.Rest.Max(&lacks)
+			n.Rule = rule.rule
 		}
 	}
 	return n

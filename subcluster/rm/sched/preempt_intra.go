@@ -8,6 +8,7 @@ import (
 
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/preempt"
 )
 
 // within takes containers back between users and applications of one leaf, if intra-queue preemption is on.
@@ -39,7 +40,7 @@ func (r *round) withinLeaf(q *Queue) {
 	p, cfg := r.part, &r.p.cfg
 	var under amounts.Vec
 	for _, c := range r.p.claims {
-		if c.queue == q && (c.rule == RuleUserLimit || c.rule == RuleAppPriority) {
+		if c.queue == q && (c.rule.Within()) {
 			for _, v := range c.victims {
 				under.Add(&v.Size.V)
 			}
@@ -49,11 +50,11 @@ func (r *round) withinLeaf(q *Queue) {
 	for i := 0; i < p.sizes.Check; i++ {
 		rest.Set(i, int64(cfg.IntraMost*float64(q.capacity.guaranteed.At(i)))-under.At(i))
 	}
-	first, second := RuleUserLimit, RuleAppPriority
+	first, second := preempt.UserLimit, preempt.AppPriority
 	if cfg.IntraFirst == queues.IntraPriorityFirst {
 		first, second = second, first
 	}
-	for _, rule := range []Rule{first, second} {
+	for _, rule := range []preempt.Rule{first, second} {
 		for _, a := range q.leaf.waitingApps() {
 			r.withinFor(q, a, rule, &rest, &under)
 		}
@@ -63,16 +64,16 @@ func (r *round) withinLeaf(q *Queue) {
 // withinFor serves one application by one rule.
 func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec) {
 	p, cfg := r.part, &r.p.cfg
-	var budgets []*budget
+	var budgets []*preempt.Budget
 	var losers []*App
-	byUser := map[*user]*budget{}
+	byUser := map[*user]*preempt.Budget{}
 	r.p.from.Apps(func(x *App) bool {
 		if x.queue != q || !x.inQueue || x == a || x.containers == 0 {
 			return true
 		}
 		b := r.loses(x, a, rule, byUser)
 		if b != nil {
-			b.soft, b.strict = *rest, cfg.IntraConservativeDRF
+			b.Soft, b.Strict = *rest, cfg.IntraConservativeDRF
 			losers, budgets = append(losers, x), append(budgets, b)
 		}
 		return true
@@ -80,7 +81,7 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 	if len(losers) == 0 {
 		return
 	}
-	order := map[*App]*budget{}
+	order := map[*App]*preempt.Budget{}
 	for i, x := range losers {
 		order[x] = budgets[i]
 	}
@@ -91,15 +92,14 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 			return cmp.Compare(y.user.usesBesideAMs(), x.user.usesBesideAMs())
 		})
 	}
-	r.leastWork = q.losesLeast()
-	var list []candidate
+	offers := r.Offers(q.losesLeast(), &preempt.Memory{})
 	for _, x := range losers {
-		list = r.addContainers(list, x, order[x])
+		r.offer(offers, x, order[x], q.losesLeast())
 	}
-	n := need{queue: q, app: a, rule: rule, rest: a.pending}
-	if rule == RuleUserLimit {
+	n := preempt.Need{Queue: r.queue(q), Rule: rule, Rest: a.pending, Asks: r.asksOf(q, a)}
+	if rule == preempt.UserLimit {
 		limit, _ := p.policy.userLimit(p, a.user)
-		n.rest = p.sizes.Above(&limit, &a.user.used)
+		n.Rest = p.sizes.Above(&limit, &a.user.used)
 	}
 	// The limit is the leaf's, for all its losing applications together. If nothing is under notice one container may
 	// exceed it; otherwise a small leaf would never lose anything.
@@ -109,15 +109,23 @@ func (r *round) withinFor(q *Queue, a *App, rule Rule, rest, under *amounts.Vec)
 			bound.Set(i, max(bound.At(i), 1))
 		}
 	}
-	n.rest.Min(&bound)
-	before := len(r.made)
-	r.claimFor(&n, r.chooser(list))
-	for _, c := range r.made[before:] {
-		for _, v := range c.victims {
-			rest.Sub(&v.Size.V)
-			under.Add(&v.Size.V)
+	n.Rest.Min(&bound)
+	for _, c := range r.ClaimWithin(&n, offers) {
+		for i := range c.Victims {
+			rest.Sub(&c.Victims[i].Size.V)
+			under.Add(&c.Victims[i].Size.V)
 		}
 	}
+}
+
+// asksOf returns the waiting asks of one application of a leaf.
+func (r *round) asksOf(q *Queue, a *App) (list []*preempt.Ask) {
+	for _, w := range r.waiting(q) {
+		if w.App == r.app(a) {
+			list = append(list, w)
+		}
+	}
+	return list
 }
 
 // usesBesideAMs returns a user's share of the cluster without AMs.
@@ -128,31 +136,31 @@ func (u *user) usesBesideAMs() float64 {
 }
 
 // loses returns the amount that an application may lose to another of its leaf by a rule, nil for nothing.
-func (r *round) loses(x, a *App, rule Rule, byUser map[*user]*budget) *budget {
+func (r *round) loses(x, a *App, rule Rule, byUser map[*user]*preempt.Budget) *preempt.Budget {
 	p := r.part
-	b := &budget{queue: x.queue}
+	b := &preempt.Budget{Queue: r.queue(x.queue)}
 	switch {
-	case rule == RuleUserLimit && x.user == a.user,
-		rule == RuleAppPriority && x.priority >= a.priority,
-		x.user != a.user && !a.user.mayHave(nil):
+	case rule == preempt.UserLimit && x.user == a.user,
+		rule == preempt.AppPriority && x.priority >= a.priority,
+		x.user != a.user && !a.user.mayHave():
 		return nil
-	case rule == RuleAppPriority && r.p.cfg.IntraFirst == queues.IntraPriorityFirst:
-		b.hard = p.sizes.Above(&x.used, sumOf(r.loss, x))
+	case rule == preempt.AppPriority && r.p.cfg.IntraFirst == queues.IntraPriorityFirst:
+		b.Hard = p.sizes.Above(&x.used, &r.app(x).Lost)
 	default: // with user limits first, no user falls below the limit for a priority either
 		if of := byUser[x.user]; of != nil {
 			return of
 		}
 		limit, _ := p.policy.userLimit(p, x.user)
-		limit.Add(sumOf(r.userLoss, x.user))
-		b.hard = p.sizes.Above(&x.user.used, &limit)
+		limit.Add(&r.user(x.user).Lost)
+		b.Hard = p.sizes.Above(&x.user.used, &limit)
 		byUser[x.user] = b
 	}
 	for i := 0; i < p.sizes.Check; i++ {
-		if b.hard.At(i) > 0 {
-			b.types |= 1 << i
+		if b.Hard.At(i) > 0 {
+			b.Types |= 1 << i
 		}
 	}
-	if b.types == 0 {
+	if b.Types == 0 {
 		return nil
 	}
 	return b
@@ -160,26 +168,13 @@ func (r *round) loses(x, a *App, rule Rule, byUser map[*user]*budget) *budget {
 
 // stillWithin reports whether a claim within a leaf still follows from its rule.
 func (r *round) stillWithin(c *claim) bool {
-	p := r.part
 	if !r.p.cfg.IntraQueue || !r.looksWithin(c.queue) {
 		return false
 	}
-	byUser := map[*user]*budget{}
-	for _, v := range c.victims {
-		if v.App.queue != c.queue || !v.App.inQueue {
-			return false
-		}
-		b := r.loses(v.App, c.app, c.rule, byUser)
-		if b == nil {
-			return false
-		}
-		if may, _ := b.takes(p, &v.Size.V, c.rule); !may {
-			return false
-		}
-		b.take(&v.Size.V, 1)
-	}
-	r.count(c, 1)
-	return true
+	byUser := map[*user]*preempt.Budget{}
+	return r.RenewWithin(r.claim(c), func(x *preempt.App) *preempt.Budget {
+		return r.loses(x.Owner.(*App), c.app, c.rule, byUser)
+	})
 }
 
 // keepsWithin reports whether preemption within the leaf is disabled. The leaf inherits these settings.

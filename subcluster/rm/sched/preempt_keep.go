@@ -2,7 +2,10 @@
 
 package sched
 
-import "github.com/creelrm/creel/subcluster/rm/sched/places"
+import (
+	"github.com/creelrm/creel/subcluster/rm/sched/places"
+	"github.com/creelrm/creel/subcluster/rm/sched/preempt"
+)
 
 // valid reports whether the claim still serves its purpose.
 func (c *claim) valid() bool {
@@ -14,7 +17,7 @@ func (c *claim) valid() bool {
 		return true // the room is free: the queue may use it even without the ask
 	}
 	return a.stillAsks(c.ask) && c.ask.size == c.size &&
-		(c.rule == RuleAppPriority || a.user.mayHave(nil))
+		(c.rule == preempt.AppPriority || a.user.mayHave())
 }
 
 // Lost reports that a victim's container has ended, by a kill or by itself. The owner calls it right after Release. Its

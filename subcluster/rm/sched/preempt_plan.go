@@ -52,23 +52,18 @@ func (p *Preemption) plan(q *Queue) Plan {
 	r.dry = true
 	part.policy.shortfall(r)
 	for _, c := range p.claims {
-		if len(c.victims) > 0 && r.takeAll(c.victims, c.rule) {
-			if n := r.needOf(c.queue, c.rule); n != nil {
-				r.serve(n, &c.size.V, c.count)
-			}
-		}
-		r.count(c, 1)
+		r.Assume(r.claim(c))
 		if q.isAbove(c.queue) {
 			out.Victims = append(out.Victims, c.victims...)
 		}
 	}
 	out.Under = len(out.Victims)
 	r.claimAll() // for all queues: those earlier in the order of service come first
-	for _, c := range r.made {
-		if !q.isAbove(c.queue) {
+	for _, x := range r.Made() {
+		if !q.isAbove(x.Queue.Owner.(*Queue)) {
 			continue
 		}
-		for _, v := range c.victims {
+		for _, v := range r.claimOf(x).victims {
 			v.By += p.interval()
 			out.Victims = append(out.Victims, v)
 		}
@@ -105,7 +100,7 @@ func (v *Victim) Over() creel.Resource {
 }
 
 // Within reports whether the victim is taken between users and applications of one queue.
-func (v *Victim) Within() bool { return v.Rule.within() }
+func (v *Victim) Within() bool { return v.Rule.Within() }
 
 // TakenFor returns the victims under notice for an application's asks.
 func (p *Preemption) TakenFor(a *App) []*Victim {

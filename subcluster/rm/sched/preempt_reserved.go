@@ -2,10 +2,7 @@
 
 package sched
 
-import (
-	"cmp"
-	"slices"
-)
+import "github.com/creelrm/creel/subcluster/rm/sched/preempt"
 
 // Rounds treat reservations in two ways:
 //
@@ -19,45 +16,23 @@ import (
 
 // yieldReservations drops reservations whose room can serve asks in need now.
 func (r *round) yieldReservations() {
-	p := r.part
-	if p.reservations.count == 0 {
+	if r.part.reservations.count == 0 {
 		return
 	}
-	for i := range r.needs {
-		n := &r.needs[i]
-		if n.rule != RuleGuarantee {
+	for i := range r.Needs {
+		n := &r.Needs[i]
+		if n.Rule != preempt.Guarantee {
 			continue
 		}
-		for _, a := range n.queue.leaf.waitingApps() {
-			for _, w := range a.asks {
-				if w.size == nil || w.count <= r.claimed[w] || !r.mayClaim(n, w) {
-					continue
-				}
-				if h := r.reservedBelow(w); h != nil {
-					r.yield(n, w, h.node)
-				}
+		for _, w := range r.waiting(n.Queue.Owner.(*Queue)) {
+			if !r.Wants(n, w) {
+				continue
+			}
+			if h := r.reservedBelow(w.Owner.(*Ask)); h != nil {
+				r.yield(n, w, h)
 			}
 		}
 	}
-}
-
-// yields reports whether a reservation must yield to asks in need. It must if its queue has its guarantee of a type
-// that the reservation needs.
-func (r *round) yields(h *reservation) bool {
-	q := h.ask.app.queue
-	if q.spec.PreemptionDisabled {
-		return false
-	}
-	n := r.needOf(q, RuleGuarantee)
-	if n == nil {
-		return true
-	}
-	for i := 0; i < r.part.sizes.Check; i++ {
-		if h.size.V.At(i) > 0 && n.types>>i&1 == 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // reservedBelow returns a reservation of a queue that is not below its guarantee, on a node that would fit w. It
@@ -78,7 +53,7 @@ func (r *round) reservedBelow(w *Ask) *reservation {
 			for _, a := range u.apps.Items {
 				for _, x := range a.asks {
 					h := x.hold
-					if h == nil || !r.yields(h) || !p.sizes.Fits(&w.size.V, &h.node.free) || !w.mayGo(h.node) {
+					if h == nil || !r.Yields(r.hold(h)) || !p.sizes.Fits(&w.size.V, &h.node.free) || !w.mayGo(h.node) {
 						continue
 					}
 					if best == nil || use > most || h.node.serial < best.node.serial {
@@ -91,58 +66,15 @@ func (r *round) reservedBelow(w *Ask) *reservation {
 	return best
 }
 
-// yield drops the reservation of a node and reserves its room for an ask in need.
-func (r *round) yield(n *need, w *Ask, node *Node) {
-	p := r.part
-	p.reservations.drop(node.hold)
-	c := &claim{queue: n.queue, app: w.app, ask: w, size: w.size, node: node, rule: n.rule, until: p.now}
-	free := node.free
-	for c.count < w.count-r.claimed[w] && p.sizes.Fits(&w.size.V, &free) && n.due(p, &w.size.V) {
-		free.Sub(&w.size.V)
-		r.serve(n, &w.size.V, 1)
-		c.count++
+// yield drops a reservation and reserves its room for an ask in need.
+func (r *round) yield(n *preempt.Need, ask *preempt.Ask, h *reservation) {
+	p, w, node := r.part, ask.Owner.(*Ask), h.node
+	p.reservations.drop(h)
+	r.dropped(h)
+	c := &claim{
+		queue: w.app.queue, app: w.app, ask: w, size: w.size, node: node, rule: n.Rule, until: p.now,
+		count: r.Fill(n, ask, node.free),
 	}
-	r.count(c, 1)
 	r.p.claims = append(r.p.claims, c)
 	p.preempt.keep(c)
-}
-
-// claimReserved makes claims on nodes reserved by asks in need. Nodes that need the least preemption come first.
-func (r *round) claimReserved(ch *chooser) {
-	type place struct {
-		n    *need
-		w    *Ask
-		cost cost
-	}
-	var places []place
-	ch.groupByNode()
-	for i := range r.needs {
-		n := &r.needs[i]
-		for _, a := range n.queue.leaf.waitingApps() {
-			for _, w := range a.asks {
-				if w.hold == nil || w.count <= r.claimed[w] {
-					continue
-				}
-				if list, cost := ch.clear(n, w, w.hold.node, 1); list != nil {
-					places = append(places, place{n, w, cost})
-				}
-			}
-		}
-	}
-	slices.SortStableFunc(places, func(a, b place) int {
-		switch {
-		case a.n.rule != b.n.rule:
-			return cmp.Compare(a.n.rule, b.n.rule)
-		case a.cost.less(b.cost):
-			return -1
-		case b.cost.less(a.cost):
-			return 1
-		}
-		return 0
-	})
-	for _, p := range places {
-		if r.claimed[p.w] < p.w.count && r.mayClaim(p.n, p.w) {
-			ch.claimOn(p.n, p.w, p.w.hold.node, 1)
-		}
-	}
 }

@@ -15,7 +15,7 @@ func (p *Preemption) configure(cfg queues.Preemption) {
 	part.cluster.timers.stop(&p.timer)
 	if !p.on {
 		p.dropClaims(func(*claim) bool { return true })
-		p.short, p.last, p.memory = nil, RoundResult{}, chooserMemory{}
+		p.short, p.last, p.memory = nil, RoundResult{}, roundMemory{}
 		return
 	}
 	if !was {
@@ -43,8 +43,8 @@ func (p *Preemption) round() {
 	r.claimAll()
 	r.within()
 	p.last.Chosen = 0
-	for _, c := range r.made {
-		p.last.Chosen += len(c.victims)
+	for _, c := range r.Made() {
+		p.last.Chosen += len(c.Victims)
 	}
 	if !r.dry {
 		r.notify()
@@ -62,22 +62,17 @@ func (r *round) review() {
 		if len(c.victims) == 0 {
 			return c.keepUntil <= p.now // freed resources stay reserved until then
 		}
-		if c.rule == RuleUserLimit || c.rule == RuleAppPriority {
+		if c.rule.Within() {
 			return !r.stillWithin(c)
 		}
-		n := r.needOf(c.queue, c.rule)
-		if n == nil || !n.due(p, &c.size.V) || !r.takeAll(c.victims, c.rule) {
-			return true
-		}
-		r.serve(n, &c.size.V, c.count)
-		r.count(c, 1)
-		return false
+		return !r.Renew(r.claim(c))
 	})
 }
 
 // notify orders the notices for the victims of new claims.
 func (r *round) notify() {
-	for _, c := range r.made {
+	for _, x := range r.Made() {
+		c := r.claimOf(x)
 		r.p.claims = append(r.p.claims, c)
 		for _, v := range c.victims {
 			r.p.order(Notice, v)

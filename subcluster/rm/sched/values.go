@@ -7,6 +7,7 @@ import (
 
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/places"
+	"github.com/creelrm/creel/subcluster/rm/sched/preempt"
 )
 
 // These are the small values that the data consists of. Their rules are in the files that use them.
@@ -135,41 +136,11 @@ type AMPlace struct {
 }
 
 // Rule is the reason for taking a container back.
-type Rule uint8
-
-// Rules of preemption.
-const (
-	RuleGuarantee   Rule = iota + 1 // a queue with asks has less than its guarantee
-	RuleMinShare                    // a FairScheduler queue has less than its minimum share
-	RuleFairShare                   // a FairScheduler queue has less than its fair share
-	RuleUserLimit                   // a user of the leaf has less than the user limit
-	RuleAppPriority                 // an application of the leaf has a higher priority
-	RuleBalance                     // a queue has its guarantee, and less than its part of the rest
-)
-
-func (r Rule) String() string {
-	return [...]string{
-		"", "guarantee", "minimum share", "fair share", "user limit", "application priority", "part beyond guarantees",
-	}[r]
-}
-
-// within reports whether a rule takes between users and applications of one leaf.
-func (r Rule) within() bool { return r == RuleUserLimit || r == RuleAppPriority }
+type Rule = preempt.Rule
 
 // shortage contains the start, in ns, of a FairScheduler leaf's shortage below its minimum and its fair share. 0 is no
 // shortage.
 type shortage struct{ minimum, fair int64 }
-
-// choice records the reason for choosing a victim.
-type choice struct {
-	loss   float64 // expected loss; only with LeastWork
-	stays  float32 // chance that it still runs at the kill
-	weight float32
-	of     int32 // number of victims on the node in this choice
-	lent   bool
-	least  bool
-	taken  bool // in a claim of this round
-}
 
 // RoundResult is the result of the last round, for reports.
 type RoundResult struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package sched
+package preempt
 
 import (
 	"math"
@@ -27,7 +27,7 @@ const (
 // exchange is one such search.
 type exchange struct {
 	ch     *chooser
-	n      *need
+	n      *Need
 	w      *Ask
 	serves int32
 	nodes  []*Node
@@ -47,9 +47,9 @@ type offer struct {
 }
 
 // exchange reconsiders the claims for an ask, starting at one of them.
-func (ch *chooser) exchange(n *need, w *Ask, from int) {
+func (ch *chooser) exchange(n *Need, w *Ask, from int) {
 	r := ch.r
-	if !ch.exchanges || from == len(r.made) || ch.one == w.size || w.want != nil || w.hold != nil || n.rule.within() {
+	if !ch.exchanges || from == len(r.made) || ch.one == w.Size || w.Single || w.Hold != nil || n.Rule.Within() {
 		return
 	}
 	ch.groupByNode()
@@ -57,8 +57,8 @@ func (ch *chooser) exchange(n *need, w *Ask, from int) {
 	r.made = r.made[:from]
 	for len(made) > 0 {
 		some, serves := 0, int32(0)
-		for some < min(len(made), exchangeClaims) && (some == 0 || serves+made[some].count <= exchangeServes) {
-			serves += made[some].count
+		for some < min(len(made), exchangeClaims) && (some == 0 || serves+made[some].Count <= exchangeServes) {
+			serves += made[some].Count
 			some++
 		}
 		ch.exchangeSome(n, w, made[:some], serves)
@@ -67,8 +67,7 @@ func (ch *chooser) exchange(n *need, w *Ask, from int) {
 }
 
 // exchangeSome undoes claims, and makes the same or better ones.
-func (ch *chooser) exchangeSome(n *need, w *Ask, claims []*claim, serves int32) {
-	r := ch.r
+func (ch *chooser) exchangeSome(n *Need, w *Ask, claims []*Claim, serves int32) {
 	x := &exchange{ch: ch, n: n, w: w, serves: serves}
 	var was amounts.Vec
 	lists := make([][]*candidate, len(claims))
@@ -92,7 +91,7 @@ func (ch *chooser) exchangeSome(n *need, w *Ask, claims []*claim, serves int32) 
 	}
 	if x.best == nil {
 		for i, c := range claims {
-			ch.take(r, n, w, c.count, c.node, lists[i])
+			ch.take(n, w, c.Count, c.Node, lists[i])
 		}
 		return
 	}
@@ -100,31 +99,31 @@ func (ch *chooser) exchangeSome(n *need, w *Ask, claims []*claim, serves int32) 
 		if o >= 0 {
 			of := x.offers[i][o]
 			fit := min(of.fit, serves)
-			ch.take(r, n, w, fit, x.nodes[i], of.list)
+			ch.take(n, w, fit, x.nodes[i], of.list)
 			serves -= fit
 		}
 	}
 }
 
 // takeBack undoes a claim of this round.
-func (ch *chooser) takeBack(n *need, c *claim) {
+func (ch *chooser) takeBack(n *Need, c *Claim) {
 	r := ch.r
-	free := ch.room(c.node)
+	free := ch.room(c.Node)
 	for _, k := range ch.chosen[c] {
 		k.choice.taken = false
 		delete(r.chosen, k.Owner)
 		k.budget.take(&k.Size.V, -1)
 		if k.AM {
-			k.budget.ams.Add(&k.Size.V)
+			k.budget.AMs.Add(&k.Size.V)
 		}
 		free.Sub(&k.Size.V)
 	}
-	free.AddTimes(&c.size.V, int64(c.count))
-	r.serve(n, &c.size.V, -c.count)
+	free.AddTimes(&c.Size.V, int64(c.Count))
+	r.serve(n, &c.Size.V, -c.Count)
 	r.count(c, -1)
-	for _, of := range c.spent {
-		for _, v := range c.victims {
-			r.planned[of].Sub(&v.Size.V)
+	for _, of := range c.Spent {
+		for i := range c.Victims {
+			r.planned[of].Sub(&c.Victims[i].Size.V)
 		}
 	}
 	delete(ch.chosen, c)
@@ -142,11 +141,11 @@ func (x *exchange) may(was *amounts.Vec) bool {
 	if !r.withinBudgets(r.serves, &sum) {
 		return false
 	}
-	return !r.bounded || r.part.sizes.Fits(&sum, was) || r.part.sizes.FitsPlus(&r.taken, &sum, &r.allowed)
+	return !r.bounded || r.Sizes.Fits(&sum, was) || r.Sizes.FitsPlus(&r.taken, &sum, &r.allowed)
 }
 
 // look searches for a better solution than the claims.
-func (x *exchange) look(claims []*claim) {
+func (x *exchange) look(claims []*Claim) {
 	ch := x.ch
 	seen := map[*Node]bool{}
 	see := func(n *Node) {
@@ -159,7 +158,7 @@ func (x *exchange) look(claims []*claim) {
 		}
 	}
 	for _, c := range claims {
-		see(c.node)
+		see(c.Node)
 	}
 	if h := ch.heaps[ch.r.keyOf(x.n, x.w)]; h != nil {
 		for _, b := range h.items[:min(len(h.items), exchangeNodes)] {
@@ -180,14 +179,14 @@ func (x *exchange) look(claims []*claim) {
 // offered returns a node's offers without dominated ones. A dominated offer costs more, ends more and frees no more
 // than another.
 func (x *exchange) offered(node *Node) []offer {
-	ch, p := x.ch, x.ch.r.part
+	ch, r := x.ch, x.ch.r
 	var able []*candidate
-	for _, i := range ch.byNode[node] {
+	for _, i := range ch.see(node).takes {
 		k := &ch.list[i]
 		if k.choice.taken || x.n.spares(k, x.w) || !k.choice.least {
 			continue
 		}
-		if _, soon := k.budget.takes(p, &k.Size.V, x.n.rule); soon {
+		if _, soon := k.budget.takes(r.Sizes.Check, &k.Size.V, x.n.Rule); soon {
 			able = append(able, k)
 		}
 	}
@@ -202,7 +201,7 @@ func (x *exchange) offered(node *Node) []offer {
 			if steps++; steps > leastSteps || !price.less(x.price) {
 				return // the following offers cost more
 			}
-			if may, _ := k.budget.takes(p, &k.Size.V, x.n.rule); !may {
+			if may, _ := k.budget.takes(r.Sizes.Check, &k.Size.V, x.n.Rule); !may {
 				continue
 			}
 			k.budget.reckon(&k.Size.V, 1)
@@ -210,7 +209,7 @@ func (x *exchange) offered(node *Node) []offer {
 			room, all := *plus(&free, &k.Size.V), *plus(&sum, &k.Size.V)
 			fit := ch.fit(x.w, room, x.serves)
 			if fit > 0 {
-				out = keepOffer(out, p.sizes.Check, offer{list: now, fit: fit, cost: price, sum: all})
+				out = keepOffer(out, r.Sizes.Check, offer{list: now, fit: fit, cost: price, sum: all})
 			}
 			if fit < x.serves {
 				try(i+1, room, all, price)
@@ -221,22 +220,14 @@ func (x *exchange) offered(node *Node) []offer {
 	}
 	try(0, *ch.room(node), amounts.Vec{}, cost{})
 	ch.steps += steps
-	slices.SortStableFunc(out, func(a, b offer) int {
-		switch {
-		case a.cost.less(b.cost):
-			return -1
-		case b.cost.less(a.cost):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out, func(a, b offer) int { return a.cost.compare(b.cost) })
 	return out
 }
 
 // fit returns how many containers of the ask fit, at most most.
 func (ch *chooser) fit(w *Ask, free amounts.Vec, most int32) (n int32) {
-	for ; n < most && ch.r.part.sizes.Fits(&w.size.V, &free); n++ {
-		free.Sub(&w.size.V)
+	for ; n < most && ch.r.Sizes.Fits(&w.Size.V, &free); n++ {
+		free.Sub(&w.Size.V)
 	}
 	return n
 }
@@ -300,13 +291,13 @@ func (x *exchange) choose(i int, left int32, so cost) {
 	if x.ch.steps++; x.ch.steps > exchangeSteps || i == len(x.nodes) || !so.plus(x.bound[i][left]).less(x.price) {
 		return
 	}
-	p := x.ch.r.part
+	r := x.ch.r
 	for j := range x.offers[i] {
 		o := &x.offers[i][j]
 		may := true
 		taken := 0
 		for _, k := range o.list {
-			if _, may = k.budget.takes(p, &k.Size.V, x.n.rule); !may {
+			if _, may = k.budget.takes(r.Sizes.Check, &k.Size.V, x.n.Rule); !may {
 				break
 			}
 			k.budget.reckon(&k.Size.V, 1)
