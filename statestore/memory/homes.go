@@ -10,11 +10,11 @@ import (
 )
 
 // homeTable keeps the homes of one kind of id, ordered for listings.
-type homeTable[ID comparable] struct {
-	compare func(a, b ID) int
-	of      map[ID]homeEntry
-	at      map[creel.SubclusterID][]ID // each sorted by compare
-	ending  []homeExpiry[ID]            // sorted by time, then id
+type homeTable[ID homeID] struct {
+	homeIDs[ID]
+	of     map[ID]homeEntry
+	at     map[creel.SubclusterID][]ID // each sorted by compare
+	ending []homeExpiry[ID]            // sorted by time, then id
 
 	denials map[ID]*denials // of homes that cannot disown; removed with the home
 }
@@ -28,14 +28,14 @@ type homeEntry struct {
 	placement     []byte    // from the claim or the move; never modified
 }
 
-type homeExpiry[ID comparable] struct {
+type homeExpiry[ID homeID] struct {
 	at time.Time
 	id ID
 }
 
-func newHomeTable[ID comparable](compare func(a, b ID) int) homeTable[ID] {
+func newHomeTable[ID homeID](ids homeIDs[ID]) homeTable[ID] {
 	return homeTable[ID]{
-		compare: compare, of: map[ID]homeEntry{}, at: map[creel.SubclusterID][]ID{}, denials: map[ID]*denials{},
+		homeIDs: ids, of: map[ID]homeEntry{}, at: map[creel.SubclusterID][]ID{}, denials: map[ID]*denials{},
 	}
 }
 

@@ -48,8 +48,8 @@ func NewState(identity string, valid statestore.Validate) *State {
 		members:      map[creel.SubclusterID]*subcluster.Record{},
 		parts:        map[creel.SubclusterID]map[string]string{},
 		epochs:       map[creel.SubclusterID]int64{},
-		apps:         newHomeTable(creel.ApplicationID.Compare),
-		reservations: newHomeTable(creel.ReservationID.Compare),
+		apps:         newHomeTable(appIDs),
+		reservations: newHomeTable(reservationIDs),
 		uams:         map[creel.ApplicationID][]statestore.UAMRecord{},
 		dropped:      map[creel.ApplicationID]int32{},
 		policies:     map[creel.QueuePath][]subcluster.Policy{},
@@ -250,23 +250,14 @@ func (t *State) Claim(
 	member creel.SubclusterID,
 	placement []byte,
 ) (home creel.SubclusterID, number int64, err error) {
-	if err := statestore.CheckApplication(app); err != nil {
-		return "", 0, err
+	_, there := t.apps.of[app]
+	_, valid := t.apps.find(now, app)
+	home, number, err = t.apps.Claim(now, app, member, placement)
+	if err == nil && there && !valid {
+		delete(t.uams, app) // they end with the expired record
+		delete(t.dropped, app)
 	}
-	if err := subcluster.ValidID(member); err != nil {
-		return "", 0, err
-	}
-	if err := statestore.CheckPlacement(placement); err != nil {
-		return "", 0, err
-	}
-	if _, there := t.apps.of[app]; there {
-		if _, ok := t.apps.find(now, app); !ok {
-			delete(t.uams, app) // they end with the expired record
-			delete(t.dropped, app)
-		}
-	}
-	home, number = t.apps.claim(now, app, member, placement)
-	return home, number, nil
+	return home, number, err
 }
 
 // Move: see Homes. moved is false if the home was to already.
@@ -277,23 +268,7 @@ func (t *State) Move(
 	number int64,
 	placement []byte,
 ) (is creel.SubclusterID, moved bool, err error) {
-	if err := statestore.CheckApplication(app); err != nil {
-		return "", false, err
-	}
-	if err := subcluster.ValidID(to); err != nil {
-		return "", false, err
-	}
-	if err := statestore.CheckPlacement(placement); err != nil {
-		return "", false, err
-	}
-	is, moved, ok := t.apps.move(now, app, from, to, number, placement)
-	switch {
-	case ok:
-		return is, moved, nil
-	case is == "":
-		return "", false, statestore.NoHome(app)
-	}
-	return is, false, statestore.OtherHome(app, from, is)
+	return t.apps.Move(now, app, from, to, number, placement)
 }
 
 // Accept: see Homes. The caller has checked the life.
@@ -319,11 +294,7 @@ func (t *State) AcceptedIn(now time.Time, app creel.ApplicationID) (int64, error
 
 // Home: see Homes.
 func (t *State) Home(now time.Time, app creel.ApplicationID) (creel.SubclusterID, error) {
-	p, ok := t.apps.find(now, app)
-	if !ok {
-		return "", statestore.NoHome(app)
-	}
-	return p.home, nil
+	return t.apps.Home(now, app)
 }
 
 // Placement: see Homes.
@@ -346,34 +317,17 @@ func (t *State) Ended(now time.Time, app creel.ApplicationID) (time.Time, error)
 
 // Forget: see Homes.
 func (t *State) Forget(now time.Time, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error {
-	if err := statestore.CheckApplication(app); err != nil {
-		return err
-	}
-	if err := statestore.CheckTTL(ttl); err != nil {
-		return err
-	}
-	if is, ok := t.apps.forget(now, app, home, ttl); !ok {
-		return statestore.OtherHome(app, home, is)
-	}
-	return nil
+	return t.apps.Forget(now, app, home, ttl)
 }
 
 // HomesAt: see Homes.
 func (t *State) HomesAt(
 	now time.Time, member creel.SubclusterID, cursor string, limit int,
 ) ([]statestore.Home, string, error) {
-	if err := statestore.CheckLimit(limit); err != nil {
+	ids, more, err := t.apps.At(now, member, cursor, limit)
+	if err != nil {
 		return nil, "", err
 	}
-	var after *creel.ApplicationID
-	if cursor != "" {
-		id, err := creel.ParseApplicationID(cursor)
-		if err != nil {
-			return nil, "", statestore.BadCursor(cursor)
-		}
-		after = &id
-	}
-	ids, more := t.apps.page(now, member, after, limit)
 	page := make([]statestore.Home, 0, len(ids))
 	for _, id := range ids {
 		p := t.apps.of[id]
@@ -404,14 +358,8 @@ func (t *State) ClaimReservation(
 	id creel.ReservationID,
 	member creel.SubclusterID,
 ) (home creel.SubclusterID, fresh bool, err error) {
-	if err := statestore.CheckReservation(id); err != nil {
-		return "", false, err
-	}
-	if err := subcluster.ValidID(member); err != nil {
-		return "", false, err
-	}
-	home, number := t.reservations.claim(now, id, member, nil)
-	return home, number == 1, nil
+	home, number, err := t.reservations.Claim(now, id, member, nil)
+	return home, number == 1, err
 }
 
 // MoveReservation: see Reservations.
@@ -420,29 +368,13 @@ func (t *State) MoveReservation(
 	id creel.ReservationID,
 	from, to creel.SubclusterID,
 ) (creel.SubclusterID, error) {
-	if err := statestore.CheckReservation(id); err != nil {
-		return "", err
-	}
-	if err := subcluster.ValidID(to); err != nil {
-		return "", err
-	}
-	is, _, ok := t.reservations.move(now, id, from, to, 0, nil)
-	switch {
-	case ok:
-		return is, nil
-	case is == "":
-		return "", statestore.NoReservation(id)
-	}
-	return is, statestore.OtherHome(id, from, is)
+	is, _, err := t.reservations.Move(now, id, from, to, 0, nil)
+	return is, err
 }
 
 // ReservationHome: see Reservations.
 func (t *State) ReservationHome(now time.Time, id creel.ReservationID) (creel.SubclusterID, error) {
-	p, ok := t.reservations.find(now, id)
-	if !ok {
-		return "", statestore.NoReservation(id)
-	}
-	return p.home, nil
+	return t.reservations.Home(now, id)
 }
 
 // ForgetReservation: see Reservations.
@@ -452,16 +384,7 @@ func (t *State) ForgetReservation(
 	home creel.SubclusterID,
 	ttl time.Duration,
 ) error {
-	if err := statestore.CheckReservation(id); err != nil {
-		return err
-	}
-	if err := statestore.CheckTTL(ttl); err != nil {
-		return err
-	}
-	if is, ok := t.reservations.forget(now, id, home, ttl); !ok {
-		return statestore.OtherHome(id, home, is)
-	}
-	return nil
+	return t.reservations.Forget(now, id, home, ttl)
 }
 
 // ReservationsAt: see Reservations.
@@ -471,18 +394,10 @@ func (t *State) ReservationsAt(
 	cursor string,
 	limit int,
 ) ([]statestore.ReservationHome, string, error) {
-	if err := statestore.CheckLimit(limit); err != nil {
+	ids, more, err := t.reservations.At(now, member, cursor, limit)
+	if err != nil {
 		return nil, "", err
 	}
-	var after *creel.ReservationID
-	if cursor != "" {
-		id, err := creel.ParseReservationID(cursor)
-		if err != nil {
-			return nil, "", statestore.BadCursor(cursor)
-		}
-		after = &id
-	}
-	ids, more := t.reservations.page(now, member, after, limit)
 	page := make([]statestore.ReservationHome, 0, len(ids))
 	for _, id := range ids {
 		p := t.reservations.of[id]

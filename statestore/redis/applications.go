@@ -8,11 +8,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
-	"github.com/creelrm/creel/subcluster"
 )
-
-func ofApp(a creel.ApplicationID) homeKey         { return locate(a.ClusterTimestamp, int64(a.ID)) }
-func ofReservation(r creel.ReservationID) homeKey { return locate(r.ClusterTimestamp, r.ID) }
 
 // anyIdentity claims in a store that is being rebuilt, without checking its identity.
 type anyIdentity struct{ s *Store }
@@ -25,7 +21,7 @@ func (a anyIdentity) Claim(
 ) (home creel.SubclusterID, number int64, err error) {
 	t := a.s.apps()
 	t.any = true
-	return claimApp(ctx, t, app, member, placement)
+	return t.Claim(ctx, app, member, placement)
 }
 
 func (a anyIdentity) Move(
@@ -37,26 +33,7 @@ func (a anyIdentity) Move(
 ) (creel.SubclusterID, error) {
 	t := a.s.apps()
 	t.any = true
-	return moveApp(ctx, t, app, from, to, number, placement)
-}
-
-func claimApp(
-	ctx context.Context,
-	t table,
-	app creel.ApplicationID,
-	member creel.SubclusterID,
-	placement []byte,
-) (home creel.SubclusterID, number int64, err error) {
-	if err := statestore.CheckApplication(app); err != nil {
-		return "", 0, err
-	}
-	if err := subcluster.ValidID(member); err != nil {
-		return "", 0, err
-	}
-	if err := statestore.CheckPlacement(placement); err != nil {
-		return "", 0, err
-	}
-	return t.claim(ctx, ofApp(app), member, placement)
+	return t.Move(ctx, app, from, to, number, placement)
 }
 
 // Claim implements statestore.Homes.
@@ -66,7 +43,7 @@ func (s *Store) Claim(
 	member creel.SubclusterID,
 	placement []byte,
 ) (home creel.SubclusterID, number int64, err error) {
-	return claimApp(ctx, s.apps(), app, member, placement)
+	return s.apps().Claim(ctx, app, member, placement)
 }
 
 // Move implements statestore.Homes.
@@ -77,34 +54,7 @@ func (s *Store) Move(
 	number int64,
 	placement []byte,
 ) (creel.SubclusterID, error) {
-	return moveApp(ctx, s.apps(), app, from, to, number, placement)
-}
-
-func moveApp(
-	ctx context.Context,
-	t table,
-	app creel.ApplicationID,
-	from, to creel.SubclusterID,
-	number int64,
-	placement []byte,
-) (creel.SubclusterID, error) {
-	if err := statestore.CheckApplication(app); err != nil {
-		return "", err
-	}
-	if err := subcluster.ValidID(to); err != nil {
-		return "", err
-	}
-	if err := statestore.CheckPlacement(placement); err != nil {
-		return "", err
-	}
-	is, ok, err := t.move(ctx, ofApp(app), app.String(), from, to, number, placement)
-	switch {
-	case err != nil || ok:
-		return is, err
-	case is == "":
-		return "", statestore.NoHome(app)
-	}
-	return is, statestore.OtherHome(app, from, is)
+	return s.apps().Move(ctx, app, from, to, number, placement)
 }
 
 // Absent implements statestore.Homes.
@@ -154,11 +104,7 @@ func (s *Store) AcceptedIn(ctx context.Context, app creel.ApplicationID) (int64,
 
 // Home implements statestore.Homes.
 func (s *Store) Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
-	is, err := s.apps().find(ctx, ofApp(app))
-	if err == nil && is == "" {
-		err = statestore.NoHome(app)
-	}
-	return is, err
+	return s.apps().Home(ctx, app)
 }
 
 // Placement implements statestore.Homes.
@@ -181,17 +127,7 @@ func (s *Store) Ended(ctx context.Context, app creel.ApplicationID) (time.Time, 
 
 // Forget implements statestore.Homes.
 func (s *Store) Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error {
-	if err := statestore.CheckApplication(app); err != nil {
-		return err
-	}
-	if err := statestore.CheckTTL(ttl); err != nil {
-		return err
-	}
-	is, err := s.apps().forget(ctx, ofApp(app), app.String(), home, ttl)
-	if err == nil && is != home {
-		err = statestore.OtherHome(app, home, is)
-	}
-	return err
+	return s.apps().Forget(ctx, app, home, ttl)
 }
 
 // HomesAt implements statestore.Homes.
@@ -239,13 +175,7 @@ func (s *Store) ClaimReservation(
 	id creel.ReservationID,
 	member creel.SubclusterID,
 ) (home creel.SubclusterID, fresh bool, err error) {
-	if err := statestore.CheckReservation(id); err != nil {
-		return "", false, err
-	}
-	if err := subcluster.ValidID(member); err != nil {
-		return "", false, err
-	}
-	home, number, err := s.reservations().claim(ctx, ofReservation(id), member, nil)
+	home, number, err := s.reservations().Claim(ctx, id, member, nil)
 	return home, number == 1, err
 }
 
@@ -255,29 +185,12 @@ func (s *Store) MoveReservation(
 	id creel.ReservationID,
 	from, to creel.SubclusterID,
 ) (creel.SubclusterID, error) {
-	if err := statestore.CheckReservation(id); err != nil {
-		return "", err
-	}
-	if err := subcluster.ValidID(to); err != nil {
-		return "", err
-	}
-	is, ok, err := s.reservations().move(ctx, ofReservation(id), id.String(), from, to, 0, nil)
-	switch {
-	case err != nil || ok:
-		return is, err
-	case is == "":
-		return "", statestore.NoReservation(id)
-	}
-	return is, statestore.OtherHome(id, from, is)
+	return s.reservations().Move(ctx, id, from, to, 0, nil)
 }
 
 // ReservationHome implements statestore.Reservations.
 func (s *Store) ReservationHome(ctx context.Context, id creel.ReservationID) (creel.SubclusterID, error) {
-	is, err := s.reservations().find(ctx, ofReservation(id))
-	if err == nil && is == "" {
-		err = statestore.NoReservation(id)
-	}
-	return is, err
+	return s.reservations().Home(ctx, id)
 }
 
 // ForgetReservation implements statestore.Reservations.
@@ -287,17 +200,7 @@ func (s *Store) ForgetReservation(
 	home creel.SubclusterID,
 	ttl time.Duration,
 ) error {
-	if err := statestore.CheckReservation(id); err != nil {
-		return err
-	}
-	if err := statestore.CheckTTL(ttl); err != nil {
-		return err
-	}
-	is, err := s.reservations().forget(ctx, ofReservation(id), id.String(), home, ttl)
-	if err == nil && is != home {
-		err = statestore.OtherHome(id, home, is)
-	}
-	return err
+	return s.reservations().Forget(ctx, id, home, ttl)
 }
 
 // ReservationsAt implements statestore.Reservations.

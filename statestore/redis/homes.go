@@ -52,9 +52,6 @@ type table struct {
 	any     bool   // write without a check of the store's identity (Reopen)
 }
 
-func (s *Store) apps() table         { return table{s: s, kind: "a", publish: true} }
-func (s *Store) reservations() table { return table{s: s, kind: "r"} }
-
 func (t table) bucket(p homeKey) string { return t.s.shard(p.n, t.kind+":"+p.block) }
 func (t table) index(n int64, m creel.SubclusterID) string {
 	return t.s.shard(n, t.kind+"h:"+string(m))

@@ -76,7 +76,8 @@ func Run(t *testing.T, open func(t *testing.T) Deployment) {
 		{"an acceptance lasts as long as its home", accepts},
 		{"a home's applications are listed by cursor", listing},
 		{"a listing gives each application that stays exactly once", listingUnderChange},
-		{"reservations have homes too", reservations},
+		{"applications have homes", homesOfApplications},
+		{"reservations have homes by the same rules", homesOfReservations},
 		{"a UAM record has revisions", uamRecords},
 		{"UAM records go with their application", uamRecordsGo},
 		{"a UAM record that was dropped is not made again by a late save", lateUAMRecord},
@@ -610,12 +611,6 @@ func numberedClaims(t *testing.T, d Deployment) {
 	ok(t, s.Forget(ctx, App(1), "sc-2", 0))
 	claim("sc-3", "sc-3", 1) // the id is used again
 	claim("sc-3", "sc-3", 2)
-	id := creel.ReservationID{ClusterTimestamp: 1700000000000, ID: 1}
-	for _, want := range []bool{true, false} {
-		_, fresh, err := s.ClaimReservation(ctx, id, "sc-1")
-		ok(t, err)
-		same(t, "fresh", fresh, want)
-	}
 }
 
 func moves(t *testing.T, d Deployment) {
@@ -835,32 +830,6 @@ func listingUnderChange(t *testing.T, d Deployment) {
 	for i := 1; i < 300; i += 2 {
 		same(t, fmt.Sprintf("times that %v is listed", App(i)), seen[App(i)], 1)
 	}
-}
-
-func reservations(t *testing.T, d Deployment) {
-	s, ctx := d.Store, t.Context()
-	home := must[creel.SubclusterID](t)
-	id := creel.ReservationID{ClusterTimestamp: 1700000000000, ID: 1 << 40}
-	_, err := s.ReservationHome(ctx, id)
-	refused(t, err, creel.ErrInvalidRequest)
-	same(t, "winner", claimed[bool](t)(s.ClaimReservation(ctx, id, "sc-1")), "sc-1")
-	same(t, "winner", claimed[bool](t)(s.ClaimReservation(ctx, id, "sc-2")), "sc-1")
-	_, err = s.MoveReservation(ctx, id, "sc-3", "sc-2")
-	refused(t, err, creel.ErrConflict)
-	same(t, "home", home(s.MoveReservation(ctx, id, "sc-1", "sc-2")), "sc-2")
-	same(t, "home", home(s.ReservationHome(ctx, id)), "sc-2")
-	claimed[int64](t)(s.Claim(ctx, App(1), "sc-2", nil)) // an application is not a reservation
-	page, next, err := s.ReservationsAt(ctx, "sc-2", "", 10)
-	ok(t, err)
-	if len(page) != 1 || page[0].Reservation != id || page[0].Home != "sc-2" || next != "" {
-		t.Fatalf("listing is %+v, %q", page, next)
-	}
-	refused(t, s.ForgetReservation(ctx, id, "sc-1", 0), creel.ErrConflict)
-	ok(t, s.ForgetReservation(ctx, id, "sc-2", 0))
-	_, err = s.ReservationHome(ctx, id)
-	refused(t, err, creel.ErrInvalidRequest)
-	same(t, "freed", must[int](t)(s.Sweep(ctx, 10)), 1)
-	same(t, "applications left", len(list(t, s, "sc-2", 10)), 1)
 }
 
 func uamRecord(n, a int, revision int64, phase string) statestore.UAMRecord {
@@ -1323,8 +1292,6 @@ func badArguments(t *testing.T, d Deployment) {
 	bad("an empty secret", err)
 	_, err = s.RotateKey(ctx, "r r", 0, []byte("x"), 0)
 	bad("a ring with a space", err)
-	_, _, err = s.ClaimReservation(ctx, creel.ReservationID{}, "sc-1")
-	bad("a zero reservation", err)
 	_, err = s.Sweep(ctx, 0)
 	bad("a sweep of nothing", err)
 	d1 := daemon("router", "r1")
