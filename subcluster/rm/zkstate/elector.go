@@ -9,7 +9,6 @@ import (
 	"path"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -49,7 +48,7 @@ func LockPath(base, cluster string) string {
 
 // OpenElector prepares the election. It connects in the background.
 func OpenElector(cfg ElectorConfig) (*Elector, error) {
-	cfg.Servers = cfg.Servers.withDefaults()
+	cfg.Servers = cfg.Servers.WithDefaults()
 	if cfg.connect == nil {
 		cfg.connect = authenticated
 	}
@@ -70,10 +69,6 @@ func (e *Elector) connect() error {
 	e.tree.Store(&t)
 	return nil
 }
-
-// Term is the time in which a claim is valid. It is shorter than the session: a server of a quorum passes the session's
-// activity on to the leader of the quorum with a delay, and the last of it is lost with that server.
-func (s Servers) Term() time.Duration { return s.withDefaults().Timeout * 2 / 3 }
 
 // Claim takes the lock, or confirms it, if no other process has it.
 func (e *Elector) Claim(ctx context.Context) (Claim, error) {

@@ -35,7 +35,7 @@ type Config struct {
 const lastWords = 5 * time.Second
 
 func (c Config) withDefaults() Config {
-	c.Servers = c.Servers.withDefaults()
+	c.Servers = c.Servers.WithDefaults()
 	c.Check = cmp.Or(c.Check, time.Second)
 	c.limits = cmp.Or(c.limits, standard)
 	if c.NodeBytes > 0 {

@@ -31,7 +31,7 @@ func Connect(ctx context.Context, s Servers) (*Session, error) {
 func connectBy(
 	ctx context.Context, s Servers, by func(context.Context, Servers) (tree, error),
 ) (*Session, error) {
-	s = s.withDefaults()
+	s = s.WithDefaults()
 	t, err := by(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("ZooKeeper: %w", err)
