@@ -249,7 +249,8 @@ var rules = map[string]rule{
 	"subcluster/rm/renewal": {
 		imports: []string{".", "internal/hrpc", "internal/token", "internal/yarnpb", "subcluster/failover"},
 	},
-	"subcluster/rm/zkstate": {imports: []string{"subcluster/rm/state"}},
+	"subcluster/rm/zkstate": {imports: []string{"subcluster/rm/state", "internal/zkclient"}},
+	"internal/zkclient":     {},
 	"subcluster/rm/transfer": {
 		imports: []string{".", "subcluster/rm/state", "subcluster/rm/turn"},
 	},
@@ -328,6 +329,10 @@ var rules = map[string]rule{
 		imports: []string{
 			".", "subcluster/nm", "subcluster/nm/server", "internal/hrpc", data, "internal/yarnrpc", "internal/token",
 		},
+	},
+	// Decisions are the in-memory store's, on the records of a few nodes.
+	"statestore/zookeeper": {
+		imports: []string{".", "subcluster", "statestore", "statestore/memory", "internal/zkclient", data},
 	},
 	"statestore/redis": {imports: []string{".", "subcluster", "statestore", "internal/network", "internal/workerpool"}},
 	"amrmproxy/server": {

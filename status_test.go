@@ -91,6 +91,11 @@ var features = []feature{
 	{"members", "drain, undrain, deregister, remove; `yarn routeradmin`", partial, "a drain moves waiting applications only, and not from or to Hadoop's ResourceManagers",
 		[]string{"e2e/federation.TestClients", "e2e/newcomer.TestTheFirstHour", "router/operator.TestADrainIsDoneWhenNothingIsLeft", "e2e/federation.TestWaitingMapReduceLeavesDrainedMember", "router/server.TestDrainMovesSurviveRouterDeath"}},
 
+	{"state store", "shares Hadoop's store in ZooKeeper with Hadoop's Routers and ResourceManagers: members, homes, policies", partial,
+		"no SQL store; tokens are not shared; changes by Hadoop's programs are seen at the next poll; one change has at most 1 MB",
+		[]string{"statestore/zookeeper.TestHadoopsHomesAreClaims", "e2e/zookeeper.TestStoreKeepsTheContract",
+			"e2e/zookeeper.TestStoreAnswersAsTheMemoryStateDoes", "e2e/zookeeper.TestFaultsOfTheServerLoseNoClaim"}},
+
 	{"ResourceManager", "serves Hadoop's clients, NodeManagers and AMs, and restarts from its journal", works, "",
 		[]string{"e2e/rm.TestClientCasesOnCreel", "e2e/rm.TestJobsOutliveTheResourceManager"}},
 	{"ResourceManager", "moves its state between a journal and Redis (`creel rm export`, `creel rm import`)", works, "",

@@ -13,39 +13,39 @@ import (
 // denials measures for how long a home that cannot disown an application has reported it as
 // unknown: see Homes.Absent. The store measures it, by its own clock, so that all routers may ask.
 type denials struct {
-	since  time.Time // of the last answer after a call that may still arrive
-	latest int64     // the highest recorded claim
-	open   []openClaim
+	Since  time.Time   `json:"since"`  // of the last answer after a call that may still arrive
+	Latest int64       `json:"latest"` // the highest recorded claim
+	Open   []openClaim `json:"open,omitempty"`
 }
 
 // openClaim is an earlier claim whose call has no recorded outcome.
 type openClaim struct {
-	number int64
-	seen   time.Time // when a later claim was recorded
+	Number int64     `json:"number"`
+	Seen   time.Time `json:"seen"` // when a later claim was recorded
 }
 
 // record stores an answer. It returns for how long the home has reported the application as unknown, since the last
 // call that may still be on its way.
 func (a *denials) record(now time.Time, number int64, surely bool) time.Duration {
-	if a.latest == 0 {
-		*a = denials{since: now, latest: number}
+	if a.Latest == 0 {
+		*a = denials{Since: now, Latest: number}
 	}
-	if number-a.latest-1+int64(len(a.open)) > statestore.MostOpenClaims {
-		*a = denials{since: now, latest: number}
+	if number-a.Latest-1+int64(len(a.Open)) > statestore.MostOpenClaims {
+		*a = denials{Since: now, Latest: number}
 	}
-	for ; a.latest < number; a.latest++ {
-		if a.latest+1 < number {
-			a.open = append(a.open, openClaim{a.latest + 1, now})
+	for ; a.Latest < number; a.Latest++ {
+		if a.Latest+1 < number {
+			a.Open = append(a.Open, openClaim{a.Latest + 1, now})
 		}
 	}
-	a.open = slices.DeleteFunc(a.open, func(o openClaim) bool { return o.number == number })
+	a.Open = slices.DeleteFunc(a.Open, func(o openClaim) bool { return o.Number == number })
 	if !surely {
-		a.since = now
+		a.Since = now
 	}
-	from := a.since
-	for _, o := range a.open {
-		if o.seen.After(from) {
-			from = o.seen
+	from := a.Since
+	for _, o := range a.Open {
+		if o.Seen.After(from) {
+			from = o.Seen
 		}
 	}
 	return max(0, now.Sub(from))

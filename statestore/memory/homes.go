@@ -206,3 +206,42 @@ func (t *homeTable[ID]) over(now time.Time, limit int) []ID {
 	}
 	return gone
 }
+
+// adopt records the home that another program set in the same store. It counts as a claim if there was none, else as
+// a move. again: the record was deleted and made again since.
+func (t *homeTable[ID]) adopt(now time.Time, id ID, home creel.SubclusterID, again bool) {
+	p, ok := t.of[id]
+	if ok && p.home == home && !again {
+		return
+	}
+	t.lose(id)
+	if !ok {
+		p.claimed = now.Truncate(time.Second)
+	}
+	t.put(id, homeEntry{home: home, number: p.number + 1, claimed: p.claimed})
+}
+
+// lose removes the home that another program removed from the same store.
+func (t *homeTable[ID]) lose(id ID) {
+	t.drop(id)
+	delete(t.denials, id)
+}
+
+// AdoptHome records the home of an application that another program set in the same store, or removed ("") from it.
+// again: it deleted the record since, and made it again.
+func AdoptHome(t *State, now time.Time, app creel.ApplicationID, home creel.SubclusterID, again bool) {
+	adopt(&t.apps, now, app, home, again)
+}
+
+// AdoptReservation is AdoptHome for a reservation.
+func AdoptReservation(t *State, now time.Time, id creel.ReservationID, home creel.SubclusterID, again bool) {
+	adopt(&t.reservations, now, id, home, again)
+}
+
+func adopt[ID comparable](t *homeTable[ID], now time.Time, id ID, home creel.SubclusterID, again bool) {
+	if home == "" {
+		t.lose(id)
+		return
+	}
+	t.adopt(now, id, home, again)
+}

@@ -41,6 +41,7 @@ type snapshotHome struct {
 	Ended     time.Time `json:"ended,omitzero"`
 	Life      int64     `json:"life,omitempty"`
 	Placement []byte    `json:"placement,omitempty"`
+	Denials   *denials  `json:"denials,omitempty"`
 }
 
 type ring struct {
@@ -61,7 +62,7 @@ func (t *State) Snapshot() ([]byte, error) {
 	for id, p := range t.apps.of {
 		s.Homes = append(s.Homes, snapshotHome{
 			statestore.Home{Application: id, Home: p.home, Claimed: p.claimed, Ends: p.ends},
-			p.number, p.ended, p.life, p.placement,
+			p.number, p.ended, p.life, p.placement, t.apps.denials[id],
 		})
 	}
 	slices.SortFunc(s.Homes, func(a, b snapshotHome) int { return a.Application.Compare(b.Application) })
@@ -130,10 +131,13 @@ func (t *State) Restore(data []byte) error {
 		if err := checkPlaced(statestore.CheckApplication(h.Application), h.Home.Home); err != nil {
 			return err
 		}
-		n.apps.drop(h.Application)
+		n.apps.lose(h.Application)
 		n.apps.put(h.Application, homeEntry{
 			h.Home.Home, max(h.Number, 1), h.Claimed, h.Ends, h.Ended, h.Life, h.Placement,
 		})
+		if h.Denials != nil {
+			n.apps.denials[h.Application] = h.Denials
+		}
 	}
 	for _, h := range s.Reservations {
 		if err := checkPlaced(statestore.CheckReservation(h.Reservation), h.Home); err != nil {
