@@ -318,10 +318,12 @@ var ignoredRows = []ignoredRow{
 	// Stores.
 	{
 		keys: []string{"yarn.resourcemanager.zk-client-ssl.enabled", "hadoop.zk.ssl.enabled"}, effect: Stops,
-		when: func(s *Settings, value string) bool { return keepsInZooKeeper(s) && isTrue(s, value) }, example: "true",
+		when: func(s *Settings, value string) bool {
+			return (keepsInZooKeeper(s) || strings.HasPrefix(s.String("creel.store.url"), "zk://")) && isTrue(s, value)
+		}, example: "true",
 		key: "yarn.resourcemanager.zk-client-ssl.enabled", with: withZooKeeper,
-		why: "creel does not connect to ZooKeeper over TLS: the state has the master keys of the cluster",
-		try: "set false if the network to ZooKeeper is trusted, or creel.rm.state.url to a Redis over TLS",
+		why: "creel does not connect to ZooKeeper over TLS: the state, and the store, have keys of the cluster",
+		try: "set false if the network to ZooKeeper is trusted, or creel.rm.state.url and creel.store.url to a Redis over TLS",
 	},
 	{
 		keys: []string{"yarn.resourcemanager.zk-state-store.root-node.acl"}, effect: Stops,
@@ -351,19 +353,6 @@ var ignoredRows = []ignoredRow{
 		effect: Lists, why: journalHas,
 	},
 	{
-		keys: []string{"yarn.federation.state-store.class"}, effect: Stops, roles: onWeb,
-		when:    func(s *Settings, _ string) bool { return s.String("creel.store.url") == "memory" },
-		example: "org.apache.hadoop.yarn.server.federation.store.impl.ZookeeperFederationStateStore",
-		why:     "creel does not support this store, and creel.store.url names none: this daemon would be alone",
-		try:     "set creel.store.url to a Redis that all of creel's daemons share",
-	},
-	{
-		keys: []string{"yarn.federation.state-store.class"}, effect: Warns, roles: onWeb,
-		example: "org.apache.hadoop.yarn.server.federation.store.impl.SQLFederationStateStore",
-		with:    []string{"creel.store.url=redis://127.0.0.1:6379"},
-		why:     "creel uses creel.store.url instead: members and homes in this store are unknown to it",
-	},
-	{
 		keys: []string{
 			"hadoop.zk.**", "yarn.resourcemanager.zk-client-ssl.**", "yarn.resourcemanager.zk-state-store.**",
 			"yarn.resourcemanager.zk-appid-node.**", "yarn.resourcemanager.zk-delegation-token-node.**",
@@ -378,7 +367,7 @@ var ignoredRows = []ignoredRow{
 			"yarn.federation.state-store.**", "yarn.federation.registry.**", "yarn.federation.non-ha.**",
 			"yarn.federation.policy-manager", "yarn.federation.policy-manager-params",
 		},
-		effect: Lists, why: "creel's store is Redis, creel.store.url",
+		effect: Lists, why: "creel's store is that of creel.store.url",
 	},
 	{
 		keys: []string{

@@ -103,8 +103,7 @@ func TestSafetySettingsStopOrWarn(t *testing.T) {
 		{RM, false, "yarn.resourcemanager.webapp.xfs-filter.xframe-options", "ALLOW-FROM https://a", ""},
 		{RM, false, "yarn.webapp.xfs-filter.enabled", "false", ""},
 		{RM, true, "yarn.resourcemanager.fs.state-store.uri", "hdfs://nn/rm", "yarn.resourcemanager.recovery.enabled=true"},
-		{Router, true, "yarn.federation.state-store.class", "SQLFederationStateStore", ""},
-		{Router, false, "yarn.federation.state-store.class", "SQLFederationStateStore", "creel.store.url=redis://one"},
+
 		{RM, false, "yarn.resourcemanager.zk-state-store.root-node.acl", "sasl:rm:rwcda", ""},
 		{RM, false, "hadoop.zk.ssl.enabled", "true", ""},
 		{Router, false, "yarn.federation.state-store.sql.password", "word", ""},

@@ -9,8 +9,9 @@ var creelStoreKeys = []Setting{
 		Key:     "creel.store.url",
 		Type:    URL,
 		Default: "memory",
-		Doc: "The state store: memory (one process), redis://, rediss://, redis-sentinel:// or redis-cluster://. " +
-			"$CREEL_STORE sets it over the files. Routers, proxies, rebalancers and agents need it.",
+		Doc: "The state store: memory (one process), redis://, rediss://, redis-sentinel://, redis-cluster://, or " +
+			"zk://HOST:PORT,HOST:PORT/PATH for Hadoop's in ZooKeeper. $CREEL_STORE sets it over the files. Without it, " +
+			"Hadoop's keys may name that in ZooKeeper. Routers, proxies, rebalancers and agents need it.",
 	},
 	{
 		Key:  "creel.store.password-file",

@@ -1130,7 +1130,8 @@ var rmSecurityKeys = []Setting{
 	{
 		Key:  "hadoop.zk.address",
 		Type: List,
-		Doc:  "The ZooKeeper servers of the ResourceManager's state, host:port with commas. Names are resolved at the start.",
+		Doc: "The ZooKeeper servers of the ResourceManager's state and, by yarn.federation.state-store.class, of the store: " +
+			"host:port with commas. Names are resolved at the start.",
 	},
 	{
 		Key:     "hadoop.zk.timeout-ms",
@@ -1673,7 +1674,21 @@ var federationKeys = []Setting{
 		Key:     "yarn.federation.enabled",
 		Type:    Bool,
 		Default: "false",
-		Doc:     "Whether a ResourceManager registers as a member; creel's does if creel.store.url is set.",
+		Doc: "Whether yarn.federation.state-store.class names the store. A ResourceManager of creel's registers as a member " +
+			"if it has a store.",
+	},
+	{
+		Key:  "yarn.federation.state-store.class",
+		Type: Class,
+		Doc: "org.apache.hadoop.yarn.server.federation.store.impl.ZookeeperFederationStateStore sets creel.store.url to the " +
+			"ZooKeeper of hadoop.zk.address, if yarn.federation.enabled is true and creel.store.url is not set. Hadoop's SQL " +
+			"store is not supported.",
+	},
+	{
+		Key:     "yarn.federation.zk-state-store.parent-path",
+		Type:    String,
+		Default: "/federationstore",
+		Doc:     "The path in ZooKeeper below which the federation's store is, if creel.store.url has none.",
 	},
 	{
 		Key:     "yarn.federation.cache-ttl.secs",
@@ -1687,7 +1702,8 @@ var federationKeys = []Setting{
 		Type:    Duration,
 		Unit:    seconds,
 		Default: "300",
-		Doc:     "YARN's heartbeat interval of members; creel's is creel.membership.heartbeat-interval.",
+		Doc: "The heartbeat interval of members that Hadoop's ResourceManagers register in a store in ZooKeeper: they are " +
+			"alive for three of them, at most 1h. creel's is creel.membership.heartbeat-interval.",
 	},
 	{
 		Key:     "yarn.federation.state-store.max-applications",

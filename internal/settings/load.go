@@ -154,8 +154,30 @@ func Load(src Sources) (*Settings, error) {
 	for _, f := range src.Flags {
 		s.set(f.Key, f.Value, Origin{Source: "flag", Flag: f.Name}, false)
 	}
+	s.setHadoopStore()
 	errs = append(errs, s.check(), s.setMasked())
 	return s, errors.Join(errs...)
+}
+
+// setHadoopStore names the store by Hadoop's keys, if creel's does not.
+func (s *Settings) setHadoopStore() {
+	text := func(key string) string {
+		value, err := s.expand(s.values[key].Raw)
+		if err != nil {
+			return ""
+		}
+		return strings.TrimSpace(value)
+	}
+	const class = "yarn.federation.state-store.class"
+	address := text("hadoop.zk.address")
+	if s.values["creel.store.url"].Origin.Source != "default" || address == "" ||
+		!strings.HasSuffix(text(class), ".ZookeeperFederationStateStore") ||
+		!strings.EqualFold(text("yarn.federation.enabled"), "true") {
+		return
+	}
+	path := text("yarn.federation.zk-state-store.parent-path")
+	s.set("creel.store.url", "zk://"+strings.Join(strings.Fields(strings.ReplaceAll(address, ",", " ")), ",")+path,
+		s.values[class].Origin, false)
 }
 
 // Reload reads the same sources again: the current files, then the original -D and flags over them. s does not change.

@@ -75,14 +75,8 @@ var notInForce = []inactiveRows{
 		"yarn.resourcemanager.decommissioning-nodes-watcher.poll-interval-secs",
 		"yarn.resourcemanager.delegation.token.remove-scan-interval",
 	}},
-	{WithoutEffect, "a ResourceManager is a member if creel.store.url names a store", []string{
-		"yarn.federation.enabled",
-	}},
 	{WithoutEffect, "the store notifies of every change, and creel.store.poll-interval bounds the delay of missed ones", []string{
 		"yarn.federation.cache-ttl.secs",
-	}},
-	{WithoutEffect, "creel's members use creel.membership.heartbeat-interval", []string{
-		"yarn.federation.state-store.heartbeat-interval-secs",
 	}},
 	{WithoutEffect, "the store is read in pages, whatever its size", []string{
 		"yarn.federation.state-store.max-applications",

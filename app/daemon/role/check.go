@@ -56,8 +56,9 @@ func Check(s *settings.Settings, role settings.Role) error {
 // Warnings returns what would make a member of the federation refuse calls of routers, by the configuration of its
 // ResourceManager: creel's, or Hadoop's behind an agent. For a secure ResourceManager it returns what is open.
 func Warnings(s *settings.Settings, role settings.Role) (out []string) {
+	out = unusedStoreClass(s)
 	if role == settings.RM && secure(s) {
-		out = openAdministration(s)
+		out = append(out, openAdministration(s)...)
 	}
 	if role != settings.RM && role != settings.Agent || !Member(s) {
 		return out
@@ -113,6 +114,10 @@ func openAdministration(s *settings.Settings) []string {
 
 // checkStore checks the store's settings without connecting to it.
 func checkStore(s *settings.Settings) error {
+	if overZooKeeper(s) {
+		_, err := zooKeeperStore(s)
+		return err
+	}
 	conf, inMemory, err := storeConfig(s)
 	if err != nil || inMemory {
 		return err

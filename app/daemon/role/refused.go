@@ -317,6 +317,18 @@ var refusals = []refusal{
 		},
 	},
 	{
+		key: federationClass, roles: onWeb,
+		example: "org.apache.hadoop.yarn.server.federation.store.impl.SQLFederationStateStore",
+		why:     "creel does not support this store, and creel.store.url names none: this daemon would be alone",
+		try: "set creel.store.url to a store that all of creel's daemons share; or ZookeeperFederationStateStore with " +
+			zkAddress + " and yarn.federation.enabled=true",
+		refused: func(s *settings.Settings) (bool, string) {
+			class := s.String(federationClass)
+			return class != "" && !Member(s) && !strings.HasSuffix(class, ".MemoryFederationStateStore") &&
+				(s.Bool("yarn.federation.enabled") || !strings.HasSuffix(class, ".ZookeeperFederationStateStore")), ""
+		},
+	},
+	{
 		key: storeClass, roles: onRM, example: "com.example.OurStore",
 		with: []string{"yarn.resourcemanager.recovery.enabled=true", "creel.rm.data=/var/lib/creel"},
 		why:  "creel cannot run this class: the state would be in the journal on this machine alone",

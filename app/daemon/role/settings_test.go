@@ -106,6 +106,14 @@ func readBy(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 
+	if err := checkStore(load("creel.store.url=zk://z1")); err != nil {
+		t.Fatal(err)
+	}
+	sharesHadoops := load("creel.store.url=memory", federationClass+"=a.ZookeeperFederationStateStore")
+	if err := mayStart(sharesHadoops, settings.Router); err != nil {
+		t.Fatal(err)
+	}
+
 	secure := append(append(kerberosDefines(t), webDefines(t)...), "creel.store.url=memory")
 	if _, err := RMSettings(load(secure...), nil); err != nil {
 		t.Fatal(err)

@@ -42,6 +42,13 @@ func basePolicy(s *settings.Settings) (policies.Policy, error) {
 // OpenStore opens the state store of creel.store.url, and checks that this creel can read its data. "memory" means a
 // store in this process. The returned function closes the store.
 func OpenStore(ctx context.Context, s *settings.Settings) (statestore.Store, func() error, error) {
+	if overZooKeeper(s) {
+		store, err := openZooKeeper(ctx, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		return store, store.Close, nil
+	}
 	conf, inMemory, err := storeConfig(s)
 	if err != nil {
 		return nil, nil, err
@@ -102,7 +109,7 @@ func storeConfig(s *settings.Settings) (conf redis.Config, inMemory bool, err er
 	}
 	if !strings.Contains(address, "://") {
 		return conf, false, s.Problem("creel.store.url", "it is not a store's URL",
-			"give memory, or a redis URL such as redis://127.0.0.1:6379")
+			"give memory, a redis URL such as redis://127.0.0.1:6379, or zk://127.0.0.1:2181/federationstore")
 	}
 	if !plain && hasPassword(address) {
 		return conf, false, s.Problem("creel.store.url",
@@ -179,6 +186,9 @@ func passwordFrom(s *settings.Settings, key string) (string, error) {
 
 // shownStore returns the store's URL without passwords.
 func shownStore(s *settings.Settings) string {
+	if overZooKeeper(s) {
+		return s.String("creel.store.url") // it has no password
+	}
 	u, err := url.Parse(s.String("creel.store.url"))
 	if err != nil {
 		return "(hidden URL: it may contain a password)"

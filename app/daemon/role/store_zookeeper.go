@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/zkclient"
+	"github.com/creelrm/creel/statestore/zookeeper"
+)
+
+const (
+	federationClass = "yarn.federation.state-store.class"
+	federationPath  = "yarn.federation.zk-state-store.parent-path"
+	zkScheme        = "zk://"
+)
+
+// overZooKeeper reports whether the state store is in ZooKeeper.
+func overZooKeeper(s *settings.Settings) bool {
+	return strings.HasPrefix(s.String("creel.store.url"), zkScheme)
+}
+
+// zooKeeperStore reads the settings of a state store in ZooKeeper: zk://HOST:PORT,HOST:PORT/PATH.
+func zooKeeperStore(s *settings.Settings) (conf zookeeper.Config, err error) {
+	const key = "creel.store.url"
+	hosts, path, _ := strings.Cut(strings.TrimPrefix(s.String(key), zkScheme), "/")
+	if strings.ContainsAny(hosts, "@?") {
+		return conf, s.Problem(key, "it has a login or parameters", "set hadoop.zk.auth instead")
+	}
+	servers := zkclient.Servers{Timeout: s.Duration("hadoop.zk.timeout-ms"), Log: slog.Default()}
+	if servers.Addresses, err = zkServers(strings.Split(hosts, ",")); err != nil {
+		return conf, s.Problem(key, err.Error(), "write zk://HOST:PORT,HOST:PORT/PATH")
+	}
+	if servers.Auth, err = zkAuth(s.String("hadoop.zk.auth")); err != nil {
+		return conf, s.Problem("hadoop.zk.auth", err.Error(), "")
+	}
+	if servers.ACL, err = zkACL(s.String("hadoop.zk.acl")); err != nil {
+		return conf, s.Problem("hadoop.zk.acl", err.Error(), "")
+	}
+	if path = strings.TrimSuffix(path, "/"); path == "" {
+		path = strings.Trim(s.String(federationPath), "/")
+	}
+	const split = "yarn.resourcemanager.zk-appid-node.split-index"
+	if v, ok := s.Lookup(split); ok && v.Text != "" && v.Text != "0" {
+		return conf, s.Problem(split, "creel does not find homes that Hadoop's Routers split by it",
+			"set 0 at Hadoop's Routers too, or use a store on Redis")
+	}
+	return zookeeper.Config{
+		Servers: servers, Parent: "/" + path, Validate: ValidPolicy, Confirm: true,
+		HadoopLease: min(time.Hour, 3*s.Duration("yarn.federation.state-store.heartbeat-interval-secs")),
+	}, nil
+}
+
+// openZooKeeper opens a state store in ZooKeeper, and checks that this creel can read its data.
+func openZooKeeper(ctx context.Context, s *settings.Settings) (*zookeeper.Store, error) {
+	conf, err := zooKeeperStore(s)
+	if err != nil {
+		return nil, err
+	}
+	store, err := zookeeper.Open(conf)
+	if err != nil {
+		return nil, s.Problem("creel.store.url", err.Error(), "")
+	}
+	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	defer cancel()
+	waits := time.AfterFunc(storeSilence, func() {
+		slog.Warn("the state store does not answer yet", "store", shownStore(s),
+			"waits_for", (storePatience - storeSilence).String())
+	})
+	err = store.CheckSchema(ctx)
+	waits.Stop()
+	if err == nil {
+		err = joinFederation(ctx, store, s)
+	}
+	if err != nil {
+		_ = store.Close()
+		return nil, storeError(s, err)
+	}
+	return store, nil
+}
+
+// unusedStoreClass returns a warning if Hadoop's key names another store than the one in use.
+func unusedStoreClass(s *settings.Settings) []string {
+	class := s.String(federationClass)
+	if class == "" || !Member(s) || strings.HasSuffix(class, ".MemoryFederationStateStore") ||
+		strings.HasSuffix(class, ".ZookeeperFederationStateStore") && overZooKeeper(s) {
+		return nil
+	}
+	return []string{origin(s, federationClass) + ": " + federationClass + "=" + class +
+		" has no effect: creel uses creel.store.url instead: members and homes in this store are unknown to it"}
+}
