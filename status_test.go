@@ -93,7 +93,7 @@ var features = []feature{
 
 	{"state store", "shares Hadoop's store in ZooKeeper with Hadoop's Routers and ResourceManagers: members, homes, policies", partial,
 		"no SQL store; tokens are not shared; changes by Hadoop's programs are seen at the next poll; one change has at most 1 MB",
-		[]string{"statestore/zookeeper.TestHadoopsHomesAreClaims", "e2e/zookeeper.TestStoreKeepsTheContract",
+		[]string{"e2e/federation.TestHadoopsRouterSharesTheStore", "e2e/zookeeper.TestStoreKeepsTheContract",
 			"e2e/zookeeper.TestStoreAnswersAsTheMemoryStateDoes", "e2e/zookeeper.TestFaultsOfTheServerLoseNoClaim"}},
 
 	{"ResourceManager", "serves Hadoop's clients, NodeManagers and AMs, and restarts from its journal", works, "",
