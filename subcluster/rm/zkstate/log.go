@@ -94,7 +94,7 @@ func (l *Log) take(ctx context.Context) error {
 	const user = "creel"
 	secret := rand.Text()
 	for _, step := range []func() error{
-		func() error { return l.tree.addAuth(ctx, Auth{"digest", user + ":" + secret}) },
+		func() error { return l.tree.addAuth(ctx, Auth{Scheme: "digest", Secret: user + ":" + secret}) },
 		func() error { return makePath(ctx, l.tree, l.paths.root, l.cfg.Servers.ACL) },
 		func() error { return checkVersion(ctx, l.tree, l.paths) },
 		func() error { return l.checkName(ctx) },
