@@ -238,7 +238,7 @@ func AdoptReservation(t *State, now time.Time, id creel.ReservationID, home cree
 	adopt(&t.reservations, now, id, home, again)
 }
 
-func adopt[ID comparable](t *homeTable[ID], now time.Time, id ID, home creel.SubclusterID, again bool) {
+func adopt[ID homeID](t *homeTable[ID], now time.Time, id ID, home creel.SubclusterID, again bool) {
 	if home == "" {
 		t.lose(id)
 		return

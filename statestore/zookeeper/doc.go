@@ -55,7 +55,8 @@
 // # Not promised
 //
 // A change of more than 1,000,000 bytes after compression is rejected with creel.ErrInvalidRequest: documents and UAM
-// records may be larger in other stores. Changes of one record are made one after another, each after two exchanges with
+// records may be larger in other stores. Changes of one record are
+// made one after another, each after two exchanges with
 // ZooKeeper; so are all changes of documents of one class, policies, events, and delegation tokens issued. A listing of
 // homes reads all homes. Watch announces changes by creel alone, and sends ChangeResync if changes are faster than its
 // reads. Daemons that start at the same moment may exceed MaxDaemons. Delegation tokens of Hadoop's Routers are neither

@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// readApplicationHome reads Hadoop's record of an application, "" without a home. Hadoop 3.3 stored the home's id alone.
+// readApplicationHome reads Hadoop's record of an application, "" without a home. Hadoop 3.3 has the home's id alone.
 func readApplicationHome(data []byte) (creel.SubclusterID, error) {
 	if len(data) == 0 {
 		return "", nil

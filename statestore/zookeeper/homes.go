@@ -237,7 +237,8 @@ func (s *Store) Move(
 }
 
 func (s *engine) move(
-	ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID, number int64, placement []byte, whole bool,
+	ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID, number int64, placement []byte,
+	whole bool,
 ) (is creel.SubclusterID, err error) {
 	if err := statestore.CheckApplication(app); err != nil {
 		return "", err
@@ -360,7 +361,7 @@ func (s *Store) Ended(ctx context.Context, app creel.ApplicationID) (at time.Tim
 	return at, err
 }
 
-// idsIn parses the names of Hadoop's records, sorted. Others, such as the parents of Hadoop's split nodes, are left out.
+// idsIn parses the names of Hadoop's records, sorted. Others are left out.
 func idsIn[ID fmt.Stringer](names []string, parse func(string) (ID, error), compare func(a, b ID) int) []ID {
 	var ids []ID
 	for _, n := range names {

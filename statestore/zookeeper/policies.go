@@ -21,8 +21,9 @@ import (
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A queue's policy has creel's versions, and Hadoop's record if the newest version is in Hadoop's form: a policy manager
-// with its parameters. A record that Hadoop's programs wrote or deleted since becomes a version of its own, by whichever
+// A queue's policy has creel's versions, and Hadoop's record if the newest version is in Hadoop's form: a
+// policy manager with its parameters. A record that Hadoop's programs wrote or deleted since
+// becomes a version of its own, by whichever
 // process of creel reads it first.
 
 // byHadoop is the author of such versions.
