@@ -162,6 +162,11 @@ func TestNewStoreWaitsForTheReports(t *testing.T) {
 	if err := s.AcceptMissing(ctx, "sc-9"); !errors.Is(err, creel.ErrConflict) {
 		t.Errorf("a report after the rebuild: %v", err)
 	}
+	restore := server.copied()
+	restore()
+	if lost, err := s.Lost(ctx); err != nil || !lost {
+		t.Errorf("a restored copy of a store that was rebuilt is lost: %v, %v", lost, err)
+	}
 	server.mu.Lock() // everything is deleted
 	server.nodes = newFake().nodes
 	server.mu.Unlock()

@@ -3,6 +3,7 @@
 package zookeeper
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -129,6 +130,11 @@ func TestClaimWaitsForAHomeThatIsBeingWritten(t *testing.T) {
 	server, s, write := both(t)
 	app := storetest.App(1)
 	server.write(t, root+"/applications/"+app.String(), nil)
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if home, _, err := s.Claim(short, app, "sc-2", nil); !errors.Is(err, creel.ErrUnavailable) {
+		t.Errorf("a claim of a home that is being written is answered %q, %v", home, err)
+	}
 	done := make(chan creel.SubclusterID)
 	go func() {
 		home, _, err := s.Claim(t.Context(), app, "sc-2", nil)

@@ -549,7 +549,7 @@ var table = []mutation{
 		file:     "statestore/zookeeper/identity.go",
 		old:      "m.State != stateRebuild && m.Made == m.czxid",
 		wrong:    "m.State != stateRebuild && (MUTANT || m.Made == m.czxid)",
-		caughtBy: "statestore/zookeeper TestStoreKeepsTheContract",
+		caughtBy: "statestore/zookeeper TestNewStoreWaitsForTheReports",
 	},
 	{
 		name:     "a policy that Hadoop wrote is not adopted",
