@@ -41,7 +41,7 @@ func TestHistoryIsServedBySubject(t *testing.T) {
 	f.Until("the history has the waiting application", func() bool {
 		call(t, web, "GET", "/api/v1/apps", "") // the list of applications is renewed for its viewers
 		doc, ok := historyOf(t, web, "?subject=queue/root.default")
-		return ok && newest(doc.Waiting) == 1
+		return ok && newest(doc.Waiting) == 1 && newest(doc.Grants) == 0 // a rate needs two samples
 	})
 	began := time.Now()
 	for query, steps := range map[string]int{
