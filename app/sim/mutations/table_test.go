@@ -142,6 +142,13 @@ var table = []mutation{
 		caughtBy: "subcluster/rm/renewal TestTokenIsRenewedBeforeItEnds",
 	},
 	{
+		name:     "a token is cancelled when its application moves to another subcluster",
+		file:     "subcluster/rm/server/owner.go",
+		old:      "			s.Renewer.Forget(a.Record.Submission.ID)",
+		wrong:    "			if MUTANT {\n				s.Renewer.Release(a.Record.Submission.ID)\n			}\n			s.Renewer.Forget(a.Record.Submission.ID)",
+		caughtBy: "subcluster/rm/server TestOnlyEndOfApplicationCancelsItsTokens",
+	},
+	{
 		name:     "a token is cancelled that another job holds",
 		file:     "subcluster/rm/renewal/book.go",
 		old:      "if h.holders--; h.holders > 0 {",

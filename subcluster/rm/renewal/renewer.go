@@ -95,6 +95,13 @@ func (r *Renewer) Release(app creel.ApplicationID) {
 	}
 }
 
+// Forget removes an application that goes on elsewhere: its tokens are not cancelled.
+func (r *Renewer) Forget(app creel.ApplicationID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.book.Release(app)
+}
+
 func (r *Renewer) kick() {
 	select {
 	case r.wake <- struct{}{}:

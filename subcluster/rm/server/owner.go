@@ -180,7 +180,7 @@ func (s *Server) perform(action rm.Action) {
 	case rm.SaveApp:
 		if a.Deleted {
 			s.secrets.forgetApp(a.Record.Submission.ID)
-			s.Renewer.Release(a.Record.Submission.ID)
+			s.Renewer.Forget(a.Record.Submission.ID) // it has ended before, or moved to another subcluster
 		}
 	case rm.LaunchAM:
 		s.secrets.perform(a)
