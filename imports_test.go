@@ -247,7 +247,10 @@ var rules = map[string]rule{
 	},
 	// The renewal of applications' tokens of other services.
 	"subcluster/rm/renewal": {
-		imports: []string{".", "internal/hrpc", "internal/token", "internal/yarnpb", "subcluster/failover"},
+		imports: []string{
+			".", "internal/hrpc", "internal/network", "internal/token", "internal/yarnpb", "subcluster/failover",
+			"subcluster/remote",
+		},
 	},
 	"subcluster/rm/zkstate": {imports: []string{"subcluster/rm/state", "internal/zkclient"}},
 	"internal/zkclient":     {},

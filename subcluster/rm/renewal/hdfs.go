@@ -12,9 +12,11 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/network"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/failover"
+	"github.com/creelrm/creel/subcluster/remote"
 )
 
 // KindHDFS is the kind of HDFS's delegation tokens.
@@ -65,11 +67,14 @@ func (h *HDFS) call(ctx context.Context, t token.Token, call func(*hrpc.Peer) er
 	err := failover.Each(ctx, h.pair(t.Service), hosts, true, func(address string) error {
 		return call(h.Client.Peer(hrpc.Target{Address: address, Protocol: clientProtocol, Login: h.Login(address)}))
 	})
-	var remote *hrpc.RemoteError
-	if errors.As(err, &remote) && final(remote) {
-		return fmt.Errorf("%w: %s", ErrRejected, remote.Message)
+	var refused *hrpc.RemoteError
+	switch {
+	case !errors.As(err, &refused):
+		return network.InWords(err)
+	case final(refused):
+		return fmt.Errorf("%w: %s", ErrRejected, remote.Sentence(refused.Message))
 	}
-	return err
+	return errors.New(remote.Sentence(refused.Message))
 }
 
 func (h *HDFS) pair(service string) *failover.Pair {
