@@ -9,6 +9,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // Bounds of recorded activities.
@@ -34,7 +35,7 @@ type NodeActivity struct {
 	Grants    []GrantActivity
 	Reserved  bool // for an ask
 	Full      bool // nothing is free
-	Root      sched.QueueOn
+	Root      explain.QueueOn
 }
 
 // GrantActivity is a container that was granted while activities were recorded.
@@ -52,7 +53,7 @@ type AppActivity struct {
 	Node   creel.NodeID
 	At     time.Time
 	Grants []GrantActivity
-	On     sched.AppOn
+	On     explain.AppOn
 }
 
 // activities records considerations while a request for them is open. A machine without such a request has none.
@@ -246,7 +247,7 @@ func (m *Machine) consideredApp(id creel.ApplicationID, of *appRecord, n *node, 
 		if len(act.Grants) == 0 {
 			return
 		}
-		on = sched.AppOn{App: id, Queue: a.Queue().Path(), Priority: a.Priority(), Outcome: sched.Accepted}
+		on = explain.AppOn{App: id, Queue: a.Queue().Path(), Priority: a.Priority(), Outcome: explain.Accepted}
 	}
 	act.On = on
 	if len(of.done) >= activitiesOfApp {

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // asksOf lists the outcomes of an application's asks in a consideration, by priority.
-func asksOf(on *sched.QueueOn, id creel.ApplicationID) (out []string) {
+func asksOf(on *explain.QueueOn, id creel.ApplicationID) (out []string) {
 	for i := range on.Children {
 		out = append(out, asksOf(&on.Children[i], id)...)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 	"pgregory.net/rapid"
 )
 
@@ -370,17 +370,17 @@ func TestSketchOfPreemption(t *testing.T) {
 	b := w.unmanaged("bob", "default")
 	s := w.m.Sketch()
 	need := creel.Resource{MemoryMB: 2048, VCores: 1}
-	if _, limit, err := s.Fits(b.Application, need); err != nil || limit != sched.LimitRoom {
+	if _, limit, err := s.Fits(b.Application, need); err != nil || limit != explain.LimitRoom {
 		t.Fatal(limit, err)
 	}
 	if err := s.Remove(full[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if n, limit, err := s.Fits(b.Application, need); err != nil || limit != sched.LimitNone || n.Host != "n" {
+	if n, limit, err := s.Fits(b.Application, need); err != nil || limit != explain.LimitNone || n.Host != "n" {
 		t.Fatal(n, limit, err)
 	}
 	s.Undo()
-	if _, limit, _ := s.Fits(b.Application, need); limit != sched.LimitRoom {
+	if _, limit, _ := s.Fits(b.Application, need); limit != explain.LimitRoom {
 		t.Fatal(limit)
 	}
 	w.audit()

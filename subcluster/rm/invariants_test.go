@@ -14,8 +14,8 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 	"pgregory.net/rapid"
 )
 
@@ -106,11 +106,11 @@ func unserved(m *Machine) error {
 
 // waitsAsWhySays compares the wait reasons in lists with those of each single application.
 func waitsAsWhySays(m *Machine) error {
-	var look sched.WaitScan
+	var look explain.Scan
 	for a := range m.Apps {
 		limit, where := m.Waits(a.ID, &look)
 		y, _ := m.Why(a.ID)
-		if !a.State.Ended() && (limit != y.Limit || limit != sched.LimitNone && where != y.Where) {
+		if !a.State.Ended() && (limit != y.Limit || limit != explain.LimitNone && where != y.Where) {
 			return fmt.Errorf("%s waits for %s of %s by the list, and for %s of %s (%s) by itself",
 				a.ID, limit, where, y.Limit, y.Where, y.Text)
 		}

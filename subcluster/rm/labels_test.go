@@ -12,7 +12,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 	"pgregory.net/rapid"
 )
 
@@ -293,7 +293,7 @@ func TestAsksStayOnNodesOfTheirLabel(t *testing.T) {
 		t.Fatalf("queue a got %v of gpu, want 4 containers there", got)
 	}
 	why, _ := m.Why(a.Application)
-	if why.Limit != sched.LimitQueue || !strings.Contains(why.Text, "On the nodes of label gpu: Queue root.a uses <memory:4096") {
+	if why.Limit != explain.LimitQueue || !strings.Contains(why.Text, "On the nodes of label gpu: Queue root.a uses <memory:4096") {
 		t.Errorf("why: %v %q", why.Limit, why.Text)
 	}
 	// Asks without a label go to nodes without one, then to idle nodes of ssd; gpu is idle and lends nothing.
@@ -312,7 +312,7 @@ func TestAsksStayOnNodesOfTheirLabel(t *testing.T) {
 	if got := ask(c, given("ssd"), 1); len(got) != 0 {
 		t.Fatalf("a label without nodes gave %v", got)
 	}
-	if why, _ = m.Why(c.Application); why.Limit != sched.LimitQueue && why.Limit != sched.LimitLabel {
+	if why, _ = m.Why(c.Application); why.Limit != explain.LimitQueue && why.Limit != explain.LimitLabel {
 		t.Errorf("why: %v %q", why.Limit, why.Text)
 	}
 	// Its four containers are now of the default partition.
@@ -374,7 +374,7 @@ func TestQueuesMadeOnDemandHaveLabels(t *testing.T) {
 		}
 		return len(ans.Granted)
 	}
-	of := func(path creel.QueuePath) sched.PartitionView {
+	of := func(path creel.QueuePath) explain.PartitionView {
 		t.Helper()
 		for _, q := range m.sched.Tree().Queues() {
 			if v := m.sched.Explain().View(q); q.Path() == path {
@@ -382,7 +382,7 @@ func TestQueuesMadeOnDemandHaveLabels(t *testing.T) {
 			}
 		}
 		t.Fatalf("there is no %s", path)
-		return sched.PartitionView{}
+		return explain.PartitionView{}
 	}
 	if got := ask("alice", "root.f.alice", 9); got != 6 {
 		t.Errorf("alice got %d containers of gpu, of at most 75 percent", got)

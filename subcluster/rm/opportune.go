@@ -8,6 +8,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // An opportunistic container waits in its node's queue until the node has free resources. Package opportunistic
@@ -171,7 +172,7 @@ func (o *opportunities) demote(c *container) {
 }
 
 // asksOf returns an attempt's outstanding asks for opportunistic containers.
-func (o *opportunities) asksOf(t *attempt) (out []sched.AskView) {
+func (o *opportunities) asksOf(t *attempt) (out []explain.AskView) {
 	if o == nil || t == nil || t.opportunistic == nil {
 		return nil
 	}
@@ -180,7 +181,7 @@ func (o *opportunities) asksOf(t *attempt) (out []sched.AskView) {
 		if name == "" {
 			name = sched.AnyPlace
 		}
-		out = append(out, sched.AskView{
+		out = append(out, explain.AskView{
 			Priority: r.Priority, AllocationRequestID: r.AllocationRequestID, ExecutionType: creel.Opportunistic,
 			ResourceName: name, Resource: r.Size.Resource, Count: r.Count, Relax: !r.Strict, Label: r.Label,
 		})

@@ -12,8 +12,8 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // After a restart the tags of containers are those that nodes report, and a constraint
@@ -58,7 +58,7 @@ func TestTagsAreCountedAfterRestart(t *testing.T) {
 		t.Fatalf("%+v %v", out, err)
 	}
 	why, _ := w.m.Why(id)
-	if why.Limit != sched.LimitConstraint || !strings.Contains(why.Text, `"notin,node,db" refuses 2 of them`) ||
+	if why.Limit != explain.LimitConstraint || !strings.Contains(why.Text, `"notin,node,db" refuses 2 of them`) ||
 		why.Nodes.Refused != 2 {
 		t.Errorf("%+v", why)
 	}

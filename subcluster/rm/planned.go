@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // These are capacities of queues by the federation's plan.
 type (
 	Capacities      = sched.Capacities
 	Capacity        = sched.Capacity
-	PlannedView     = sched.PlannedView
+	PlannedView     = explain.PlannedView
 	ConfiguredQueue = sched.ConfiguredQueue
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 	"pgregory.net/rapid"
 )
 
@@ -92,7 +92,7 @@ func (k *victimChecks) label(p Preempted) string {
 }
 
 // view is a queue as it is in a partition.
-func (k *victimChecks) view(at queuePartition) sched.QueueView {
+func (k *victimChecks) view(at queuePartition) explain.QueueView {
 	s := k.r.w.m.sched
 	view := s.Explain().View(s.Tree().Find(string(at.queue)))
 	for _, x := range view.Partitions {
@@ -170,7 +170,7 @@ func (k *victimChecks) see(actions []Action) {
 			k.fail("%s is taken for %s, which asks for nothing", p.Container, p.For)
 		}
 		if l := k.label(p); still && l != "" && !k.servedNow(p.For, l) && !slices.ContainsFunc(m.sched.Explain().UseByPartition(&m.apps.byID[p.For].App),
-			func(u sched.PartitionUse) bool { return u.Label == l && u.Pending.MemoryMB > 0 }) {
+			func(u explain.PartitionUse) bool { return u.Label == l && u.Pending.MemoryMB > 0 }) {
 			k.fail("%s on a node of label %s is taken for %s, which asks for nothing there", p.Container, l, p.For)
 		}
 	}

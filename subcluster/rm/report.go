@@ -10,6 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // Reader answers questions about a machine: it has no call that changes one. Code that only reads takes a Reader, and
@@ -24,7 +25,7 @@ func (r Reader) App(id creel.ApplicationID) (AppView, bool) {
 	}
 	v := *r.appView(a)
 	if v.State == creel.AppAccepted && v.Waits == "" {
-		if w, _ := r.Why(id); w.Limit != sched.LimitUnregistered && w.Limit != sched.LimitNone {
+		if w, _ := r.Why(id); w.Limit != explain.LimitUnregistered && w.Limit != explain.LimitNone {
 			v.Waits = w.Sentence()
 		}
 	}
@@ -276,7 +277,7 @@ func (r Reader) containerView(c *container) ContainerView {
 }
 
 // Asks returns an application's outstanding asks, in order.
-func (r Reader) Asks(id creel.ApplicationID) []sched.AskView {
+func (r Reader) Asks(id creel.ApplicationID) []explain.AskView {
 	m := r.m
 	a := m.apps.byID[id]
 	if a == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/creelrm/creel/internal/waitstats"
 	"github.com/creelrm/creel/subcluster/rm/sched"
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // AppView is an application as reports show it.
@@ -17,8 +18,8 @@ type AppView struct {
 	User        string
 	Name        string
 	Type        string
-	AMLabel     string               // of the AM's ask
-	Partitions  []sched.PartitionUse // use and pending asks by label, none first; while in its queue
+	AMLabel     string                 // of the AM's ask
+	Partitions  []explain.PartitionUse // use and pending asks by label, none first; while in its queue
 	Tags        []string
 	Queue       creel.QueuePath
 	Priority    int32
@@ -153,7 +154,7 @@ type NodeView struct {
 
 // QueueView is the scheduler's view of a queue, with counts of its applications.
 type QueueView struct {
-	sched.QueueView
+	explain.QueueView
 	// Opportunistic containers of its applications count in no other field.
 	OpportunisticContainers                              int32
 	Opportunistic                                        creel.Resource
@@ -186,5 +187,5 @@ type Why struct {
 	App     creel.ApplicationID
 	State   creel.ApplicationState
 	Waiting int32 // containers asked for and not granted
-	sched.Why
+	explain.Why
 }

@@ -5,6 +5,7 @@ package rm
 import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // Sketch is the scheduler's what-if, by ids: remove or add containers, resize nodes and queues, then ask questions;
@@ -66,10 +67,10 @@ func (s *Sketch) SetMaximum(queue string, r creel.Resource) error {
 
 // Fits reports whether and where the application could get one container of a size now; if not, which limit prevents
 // it.
-func (s *Sketch) Fits(id creel.ApplicationID, r creel.Resource) (creel.NodeID, sched.Limit, error) {
+func (s *Sketch) Fits(id creel.ApplicationID, r creel.Resource) (creel.NodeID, explain.Limit, error) {
 	a := s.m.apps.byID[id]
 	if a == nil || !a.InQueue() || a.current == nil {
-		return creel.NodeID{}, sched.LimitNone, noApp(id)
+		return creel.NodeID{}, explain.LimitNone, noApp(id)
 	}
 	n, limit, err := s.k.Fits(&a.App, r)
 	if n == nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/units"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // Why returns the present reason why an application waits, with the numbers of the limit. It checks the limits in the
@@ -31,7 +31,7 @@ func (r Reader) Why(id creel.ApplicationID) (Why, bool) {
 			w.Text += " " + a.lastLoss
 		}
 	case a.state == appNewSaving || a.state == appFinalSaving || a.state == appNew:
-		w.Limit, w.Text = sched.LimitSaving, "Its state is being made durable."
+		w.Limit, w.Text = explain.LimitSaving, "Its state is being made durable."
 	case a.hold.Claim > 0:
 		w.Text = a.holdText()
 	case !a.InQueue():
@@ -39,7 +39,7 @@ func (r Reader) Why(id creel.ApplicationID) (Why, bool) {
 	case !a.Activated() || waiting > 0:
 		w.Why = m.sched.Explain().Why(&a.App)
 	case a.current != nil && a.current.state != tRunning && a.current.state < tFinalSaving:
-		w.Limit = sched.LimitUnregistered
+		w.Limit = explain.LimitUnregistered
 		w.Text = fmt.Sprintf("Its AM is %s and has not registered yet.", a.current.state)
 		w.Try = "look at the AM's log; it has " + units.Age(m.cfg.AMExpiry.Seconds()) + " from its launch to register"
 	default:
@@ -59,23 +59,23 @@ func (r Reader) Why(id creel.ApplicationID) (Why, bool) {
 
 // Waits returns the result of Why without text and numbers: the limit and its queue. A list of many applications
 // shares one WaitScan.
-func (r Reader) Waits(id creel.ApplicationID, l *sched.WaitScan) (sched.Limit, creel.QueuePath) {
+func (r Reader) Waits(id creel.ApplicationID, l *explain.Scan) (explain.Limit, creel.QueuePath) {
 	m := r.m
 	a := m.apps.byID[id]
 	if a == nil || a.state.ended() {
-		return sched.LimitNone, ""
+		return explain.LimitNone, ""
 	}
 	_, waiting := a.Pending()
 	switch {
 	case a.state == appNewSaving || a.state == appFinalSaving || a.state == appNew:
-		return sched.LimitSaving, a.path
+		return explain.LimitSaving, a.path
 	case a.hold.Claim > 0 || !a.InQueue():
 	case !a.Activated() || waiting > 0:
 		return m.sched.Explain().Waits(&a.App, l)
 	case a.current != nil && a.current.state != tRunning && a.current.state < tFinalSaving:
-		return sched.LimitUnregistered, a.path
+		return explain.LimitUnregistered, a.path
 	}
-	return sched.LimitNone, a.path
+	return explain.LimitNone, a.path
 }
 
 // WaitsSince returns the time at which an application's wait began, the zero time if it does not wait. It waits while

@@ -9,7 +9,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // Metrics returns a cluster's metrics for the REST protocol and for the member's heartbeat to the federation.
@@ -157,7 +157,7 @@ func (l *Loads) Changed(m *rm.Machine) bool {
 }
 
 // row returns a queue's load on the nodes of a label. idle is their free capacity, for the root.
-func (l *Loads) row(m *rm.Machine, q *sched.QueueView, label string, idle creel.Resource) subcluster.QueueLoad {
+func (l *Loads) row(m *rm.Machine, q *explain.QueueView, label string, idle creel.Resource) subcluster.QueueLoad {
 	room := q.Max.Sub(q.Used).Sub(q.Reserved)
 	if above, has := l.free[subcluster.QueueOn{Queue: q.Parent, Label: label}]; has {
 		room = room.Min(above)
@@ -184,7 +184,7 @@ func (l *Loads) row(m *rm.Machine, q *sched.QueueView, label string, idle creel.
 }
 
 // limits adds to a row the limits of the queue and its users there.
-func (l *Loads) limits(m *rm.Machine, q *sched.QueueView, row *subcluster.QueueLoad) {
+func (l *Loads) limits(m *rm.Machine, q *explain.QueueView, row *subcluster.QueueLoad) {
 	most := q.Max
 	if above, has := l.most[subcluster.QueueOn{Queue: q.Parent, Label: row.Label}]; has {
 		most = most.Min(above)

@@ -7,7 +7,7 @@ import (
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // Queues describes queues in the client protocol.
@@ -78,7 +78,7 @@ func (d *Queues) statistics(q *rm.QueueView) *pb.QueueStatisticsProto {
 }
 
 // row is a queue's part of one partition.
-func (d *Queues) row(p *sched.PartitionView) *pb.QueueConfigurationsMapProto {
+func (d *Queues) row(p *explain.PartitionView) *pb.QueueConfigurationsMapProto {
 	q := &p.QueueView
 	leastEver, mostEver := Amounts(q, d.Queue)
 	least, most := Effective(q, d.Queue)

@@ -8,11 +8,11 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // Written returns a queue's capacity as it is configured.
-func Written(q *sched.QueueView) *queues.Amount {
+func Written(q *explain.QueueView) *queues.Amount {
 	if q.Spec.Written != nil {
 		return q.Spec.Written
 	}
@@ -21,7 +21,7 @@ func Written(q *sched.QueueView) *queues.Amount {
 
 // WeightOf returns a queue's configured weight, -1 for none. A list of equal weights for all resource types, which
 // names has, is one.
-func WeightOf(q *sched.QueueView, names []string) float64 {
+func WeightOf(q *explain.QueueView, names []string) float64 {
 	c := Written(q)
 	if c.Uniform(names) != queues.Weight {
 		return -1
@@ -37,7 +37,7 @@ func WeightOf(q *sched.QueueView, names []string) float64 {
 
 // Share returns the queue's promised part of its parent. A queue with a weight returns 0, unless capacities are set per
 // resource type.
-func Share(q *sched.QueueView) float64 {
+func Share(q *explain.QueueView) float64 {
 	if q.Spec.Capacity.Unit == queues.Weight && !q.Vectors {
 		return 0
 	}
@@ -46,7 +46,7 @@ func Share(q *sched.QueueView) float64 {
 
 // Amounts returns the amounts configured for a queue. A missing maximum is the parent's. queue returns a queue by its
 // path, nil for none.
-func Amounts(q *sched.QueueView, queue func(creel.QueuePath) *rm.QueueView) (least, most creel.Resource) {
+func Amounts(q *explain.QueueView, queue func(creel.QueuePath) *rm.QueueView) (least, most creel.Resource) {
 	least, most = q.Spec.Capacity.Amounts(), q.Spec.MaxCapacity.Amounts()
 	if most.IsZero() && !least.IsZero() {
 		if p := queue(q.Parent); p != nil {
@@ -57,7 +57,7 @@ func Amounts(q *sched.QueueView, queue func(creel.QueuePath) *rm.QueueView) (lea
 }
 
 // Effective returns the amounts in force for a queue. In a cluster without nodes the minimum is the configured one.
-func Effective(q *sched.QueueView, queue func(creel.QueuePath) *rm.QueueView) (least, most creel.Resource) {
+func Effective(q *explain.QueueView, queue func(creel.QueuePath) *rm.QueueView) (least, most creel.Resource) {
 	if root := queue(creel.RootQueue); root != nil && root.Max.IsZero() && !q.Vectors {
 		least, _ = Amounts(q, queue)
 		return least, q.Max
@@ -67,9 +67,9 @@ func Effective(q *sched.QueueView, queue func(creel.QueuePath) *rm.QueueView) (l
 
 // Rows returns a queue's partitions in documents. The first is for nodes without a label. Others are for labels in
 // which the queue has capacities (a dynamic queue: access) or uses resources.
-func Rows(q *rm.QueueView) []sched.PartitionView {
-	out := []sched.PartitionView{{QueueView: q.QueueView}}
-	for _, list := range [][]sched.PartitionView{q.Partitions, q.Absent} {
+func Rows(q *rm.QueueView) []explain.PartitionView {
+	out := []explain.PartitionView{{QueueView: q.QueueView}}
+	for _, list := range [][]explain.PartitionView{q.Partitions, q.Absent} {
 		for i := range list {
 			p := &list[i]
 			own := q.Parent == "" || q.Dynamic || slices.ContainsFunc(q.Spec.Shares, func(s queues.LabelShare) bool {
@@ -84,11 +84,11 @@ func Rows(q *rm.QueueView) []sched.PartitionView {
 }
 
 // rowsOfClients is Rows for the client protocol, which has all labels that the queue lists.
-func rowsOfClients(q *rm.QueueView) []sched.PartitionView {
+func rowsOfClients(q *rm.QueueView) []explain.PartitionView {
 	if slices.Contains(q.Labels, queues.AnyLabel) {
 		return Rows(q)
 	}
-	out := []sched.PartitionView{{QueueView: q.QueueView}}
+	out := []explain.PartitionView{{QueueView: q.QueueView}}
 	for _, p := range slices.Concat(q.Partitions, q.Absent) {
 		if p.Accessible {
 			out = append(out, p)

@@ -14,20 +14,20 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // activityNode is an entry of an activity tree, as in YARN's documents. A nil number is left out.
 type activityNode struct {
 	name                                   string
 	appPriority, requestPriority, requests *int64
-	state                                  sched.Outcome
+	state                                  explain.Outcome
 	diagnostic, nodeID                     string
 	group                                  []string // nodes of a group; nil for a single entry
 	children                               []activityNode
 }
 
-const allocated sched.Outcome = "ALLOCATED"
+const allocated explain.Outcome = "ALLOCATED"
 
 func (n *activityNode) write(w *writer) {
 	w.OptText("name", n.name)
@@ -83,7 +83,7 @@ func request(priority int32, id int64, byDiagnostic bool, children ...activityNo
 	return n
 }
 
-func onNode(a *sched.AskOn, node string) activityNode {
+func onNode(a *explain.AskOn, node string) activityNode {
 	return activityNode{state: a.Outcome, diagnostic: a.Text, nodeID: node}
 }
 
@@ -104,7 +104,7 @@ func groupBy(q url.Values) (byDiagnostic bool, why string) {
 }
 
 // activities serves the last record of a node's consideration, and requests the next one.
-func (h *Handler) activities(w http.ResponseWriter, r *http.Request) {
+func (h *queuesAPI) activities(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	name := q.Get("nodeId")
 	byDiagnostic, why := groupBy(q)
@@ -196,17 +196,17 @@ func writeTime(w *writer, at time.Time) {
 // pathTo is the tree from the root to one grant.
 func pathTo(g *rm.GrantActivity, node string, byDiagnostic bool) activityNode {
 	n := activityNode{
-		name: g.Container.Attempt.Application.String(), appPriority: new(int64(g.AppPriority)), state: sched.Accepted,
+		name: g.Container.Attempt.Application.String(), appPriority: new(int64(g.AppPriority)), state: explain.Accepted,
 		children: []activityNode{request(g.Priority, g.AllocationRequestID, byDiagnostic, ofGrant(g, node))},
 	}
 	for p := g.Queue; p != ""; p = p.Parent() {
-		n = activityNode{name: string(p), state: sched.Accepted, children: []activityNode{n}}
+		n = activityNode{name: string(p), state: explain.Accepted, children: []activityNode{n}}
 	}
 	return n
 }
 
 // queueNode is the tree of a queue's outcomes.
-func queueNode(q *sched.QueueOn, node string, byDiagnostic bool) activityNode {
+func queueNode(q *explain.QueueOn, node string, byDiagnostic bool) activityNode {
 	n := activityNode{name: string(q.Path), state: q.Outcome, diagnostic: q.Text}
 	for i := range q.Children {
 		n.children = append(n.children, queueNode(&q.Children[i], node, byDiagnostic))
@@ -226,7 +226,7 @@ func queueNode(q *sched.QueueOn, node string, byDiagnostic bool) activityNode {
 }
 
 // bulkActivities waits for the next considerations of any nodes.
-func (h *Handler) bulkActivities(w http.ResponseWriter, r *http.Request) {
+func (h *queuesAPI) bulkActivities(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	byDiagnostic, why := groupBy(q)
 	want := 10
@@ -338,7 +338,7 @@ func listed(values []string) (out []string) {
 
 // appActivities serves the current reason why an application waits, and the recorded considerations of it. It records
 // for some seconds if the request permits that.
-func (h *Handler) appActivities(w http.ResponseWriter, r *http.Request) {
+func (h *queuesAPI) appActivities(w http.ResponseWriter, r *http.Request) {
 	id, err := appOf(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -353,7 +353,7 @@ func (h *Handler) appActivities(w http.ResponseWriter, r *http.Request) {
 		if !ok {
 			return noApp(id)
 		}
-		if err := h.inside(m, r, &a); err != nil {
+		if err := h.apps.inside(m, r, &a); err != nil {
 			return err
 		}
 		at = now
@@ -387,7 +387,7 @@ type appAllocation struct {
 	queue      creel.QueuePath
 	priority   int32
 	at         time.Time
-	state      sched.Outcome
+	state      explain.Outcome
 	diagnostic string
 	requests   []appRequest
 }
@@ -418,7 +418,7 @@ func (q *appQuery) allocations(all []rm.AppActivity) (out []entry) {
 	for i := range all {
 		a := &all[i]
 		of := appAllocation{
-			node: a.Node.String(), queue: a.On.Queue, priority: a.On.Priority, at: a.At, state: sched.Skipped,
+			node: a.Node.String(), queue: a.On.Queue, priority: a.On.Priority, at: a.At, state: explain.Skipped,
 			diagnostic: a.On.Text,
 		}
 		to := &of
@@ -467,7 +467,7 @@ func (a entry) write(w *writer) {
 	for _, r := range a.requests {
 		c := request(r.priority, r.id, a.byDiagnostic, r.on...)
 		c.name = ""
-		if children = append(children, c); c.state == allocated || c.state == sched.Reserved && a.state != allocated {
+		if children = append(children, c); c.state == allocated || c.state == explain.Reserved && a.state != allocated {
 			a.state = c.state
 		}
 	}

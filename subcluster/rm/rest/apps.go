@@ -17,7 +17,7 @@ import (
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
@@ -154,11 +154,11 @@ func (f *appFilter) keeps(a *rm.AppView, part bool) bool {
 type appEntry struct {
 	app      rm.AppView
 	attempt  rm.AttemptView
-	asks     []sched.AskView
+	asks     []explain.AskView
 	viewable bool // whether the caller may see its guarded fields
 }
 
-func (h *Handler) show(m *rm.Machine, who server.Caller, a rm.AppView, deselect map[string]bool) appEntry {
+func (h *appsAPI) show(m *rm.Machine, who server.Caller, a rm.AppView, deselect map[string]bool) appEntry {
 	s := appEntry{app: a, viewable: h.s.MayView(m, who, &a)}
 	if !a.Attempt.IsZero() {
 		s.attempt, _ = m.Attempt(a.Attempt)
@@ -169,7 +169,7 @@ func (h *Handler) show(m *rm.Machine, who server.Caller, a rm.AppView, deselect 
 	return s
 }
 
-func (h *Handler) apps(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) apps(w http.ResponseWriter, r *http.Request) {
 	f, err := parseFilter(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -230,7 +230,7 @@ func noApp(id creel.ApplicationID) error {
 }
 
 // view finds an application.
-func (h *Handler) view(r *http.Request) (s appEntry, at time.Time, err error) {
+func (h *appsAPI) view(r *http.Request) (s appEntry, at time.Time, err error) {
 	id, err := appOf(r)
 	if err != nil {
 		return s, at, err
@@ -248,7 +248,7 @@ func (h *Handler) view(r *http.Request) (s appEntry, at time.Time, err error) {
 	return s, at, err
 }
 
-func (h *Handler) app(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) app(w http.ResponseWriter, r *http.Request) {
 	f, err := parseFilter(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -263,7 +263,7 @@ func (h *Handler) app(w http.ResponseWriter, r *http.Request) {
 }
 
 // appFields writes AppInfo.
-func (h *Handler) appFields(w *writer, s *appEntry, now time.Time, deselect map[string]bool) {
+func (h *appsAPI) appFields(w *writer, s *appEntry, now time.Time, deselect map[string]bool) {
 	a := &s.app
 	p := h.s.Cluster().Report(a, now, true)
 	u := p.GetAppResource_Usage()
@@ -330,7 +330,7 @@ func (h *Handler) appFields(w *writer, s *appEntry, now time.Time, deselect map[
 		w.Object("resourceInfo", func(w *writer) {
 			uses := a.Partitions
 			if len(uses) == 0 {
-				uses = []sched.PartitionUse{
+				uses = []explain.PartitionUse{
 					{Used: a.Used, Reserved: a.ReservedRes, Pending: a.Pending, AMUsed: a.AMUsed},
 				}
 			}
@@ -405,7 +405,7 @@ func tracking(a *rm.AppView, p *yarnpb.ApplicationReportProto) (ui, url string) 
 }
 
 // guarded writes the fields that only callers with view access receive.
-func (h *Handler) guarded(w *writer, s *appEntry, now time.Time) {
+func (h *appsAPI) guarded(w *writer, s *appEntry, now time.Time) {
 	a, t := &s.app, &s.attempt
 	if !s.viewable {
 		for _, name := range []string{
@@ -437,7 +437,7 @@ func (h *Handler) guarded(w *writer, s *appEntry, now time.Time) {
 	w.Int("elapsedTime", max(end.Sub(a.Submitted).Milliseconds(), -1))
 	node := ""
 	if !t.AM.IsZero() {
-		w.Text("amContainerLogs", logsOf(h, t.AMHTTP, t.AM, a.User))
+		w.Text("amContainerLogs", logsOf(h.Handler, t.AMHTTP, t.AM, a.User))
 		w.OptText("amHostHttpAddress", t.AMHTTP)
 		node = t.AMNode.String()
 	}
@@ -463,7 +463,7 @@ func (h *Handler) guarded(w *writer, s *appEntry, now time.Time) {
 
 // seconds writes a map of resource-seconds; of a running application it writes memory and vcores even if they are 0.
 // Two or more entries are one list under one key, because parsers of repeated keys lose all but the last.
-func (h *Handler) seconds(w *writer, name string, list []rm.TypeAmount, zeros bool) {
+func (h *appsAPI) seconds(w *writer, name string, list []rm.TypeAmount, zeros bool) {
 	kept := make([]rm.TypeAmount, 0, len(list)+2)
 	for i, name := range []string{creel.MemoryName, creel.VCoresName} {
 		if zeros && (len(list) <= i || list[i].Type != name) {
@@ -481,7 +481,7 @@ func (h *Handler) seconds(w *writer, name string, list []rm.TypeAmount, zeros bo
 }
 
 // statistics counts applications by state, of one type or of all.
-func (h *Handler) statistics(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) statistics(w http.ResponseWriter, r *http.Request) {
 	types := set(r, "applicationTypes")
 	if len(types) > 1 {
 		h.refuse(

@@ -20,7 +20,7 @@ func logsOf(h *Handler, nodeHTTP string, id creel.ContainerID, user string) stri
 }
 
 // inside rejects callers without view access to an application.
-func (h *Handler) inside(m *rm.Machine, r *http.Request, a *rm.AppView) error {
+func (h *appsAPI) inside(m *rm.Machine, r *http.Request, a *rm.AppView) error {
 	if who := h.caller(r); !h.s.MayView(m, who, a) {
 		return &refusal{
 			http.StatusForbidden,
@@ -32,7 +32,7 @@ func (h *Handler) inside(m *rm.Machine, r *http.Request, a *rm.AppView) error {
 }
 
 // attempts lists an application's attempts, oldest first.
-func (h *Handler) attempts(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) attempts(w http.ResponseWriter, r *http.Request) {
 	id, err := appOf(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -57,7 +57,7 @@ func (h *Handler) attempts(w http.ResponseWriter, r *http.Request) {
 			a := &list[i]
 			container, node, logs := "", "", ""
 			if !a.AM.IsZero() {
-				container, node, logs = a.AM.String(), a.AMNode.String(), logsOf(h,
+				container, node, logs = a.AM.String(), a.AMNode.String(), logsOf(h.Handler,
 					a.AMHTTP,
 					a.AM,
 					app.User,
@@ -95,7 +95,7 @@ func attemptOf(r *http.Request) (creel.AttemptID, error) {
 }
 
 // findAttempt looks up an attempt of the application in the path.
-func (h *Handler) findAttempt(m *rm.Machine, r *http.Request) (app rm.AppView, a rm.AttemptView, err error) {
+func (h *appsAPI) findAttempt(m *rm.Machine, r *http.Request) (app rm.AppView, a rm.AttemptView, err error) {
 	id, err := attemptOf(r)
 	if err != nil {
 		return app, a, err
@@ -119,7 +119,7 @@ func (h *Handler) findAttempt(m *rm.Machine, r *http.Request) (app rm.AppView, a
 }
 
 // attempt writes one attempt in the wording of reports.
-func (h *Handler) attempt(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) attempt(w http.ResponseWriter, r *http.Request) {
 	var app rm.AppView
 	var a rm.AttemptView
 	err := h.ask(r, func(m *rm.Machine, _ time.Time) (err error) {
@@ -157,10 +157,10 @@ func (h *Handler) attempt(w http.ResponseWriter, r *http.Request) {
 }
 
 // web returns this handler's own address, as used in links.
-func (h *Handler) web(r *http.Request) string { return r.Host }
+func (h *appsAPI) web(r *http.Request) string { return r.Host }
 
 // containers lists an attempt's running containers.
-func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) containers(w http.ResponseWriter, r *http.Request) {
 	var app rm.AppView
 	var list []rm.ContainerView
 	var at time.Time
@@ -180,7 +180,7 @@ func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (h *Handler) container(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) container(w http.ResponseWriter, r *http.Request) {
 	var app rm.AppView
 	var c rm.ContainerView
 	var at time.Time
@@ -216,7 +216,7 @@ func (h *Handler) container(w http.ResponseWriter, r *http.Request) {
 	h.reply(w, r, http.StatusOK, "container", mapped, func(w *writer) { h.containerFields(w, &c, app.User, at) })
 }
 
-func (h *Handler) containerFields(w *writer, c *rm.ContainerView, user string, now time.Time) {
+func (h *appsAPI) containerFields(w *writer, c *rm.ContainerView, user string, now time.Time) {
 	state := creel.ContainerRunning // the scheduler lists only running containers
 	w.Text("containerId", c.ID.String())
 	w.Int("allocatedMB", c.Resource.MemoryMB)
@@ -226,7 +226,7 @@ func (h *Handler) containerFields(w *writer, c *rm.ContainerView, user string, n
 	w.Int("startedTime", millis(c.Created))
 	w.Int("finishedTime", 0)
 	w.Int("elapsedTime", max(now.Sub(c.Created).Milliseconds(), -1))
-	w.Text("logUrl", logsOf(h, c.HTTPAddress, c.ID, user))
+	w.Text("logUrl", logsOf(h.Handler, c.HTTPAddress, c.ID, user))
 	w.Int("containerExitStatus", 0)
 	w.Text("containerState", state.String())
 	w.Text("nodeHttpAddress", h.s.Cluster().URL(c.HTTPAddress))

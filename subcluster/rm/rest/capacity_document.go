@@ -13,7 +13,7 @@ import (
 
 // capacityDocument writes CapacityScheduler's document of the queues, with the fields in Hadoop's order.
 type capacityDocument struct {
-	*Handler
+	*queuesAPI
 	all    map[creel.QueuePath]*rm.QueueView
 	bounds bounds // of containers
 }

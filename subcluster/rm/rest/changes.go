@@ -15,7 +15,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // Routers cache a list of all members' applications for all their clients. A full fetch each second would be expensive.
@@ -52,7 +52,7 @@ type goneLine struct {
 const keptGone = 10_000
 
 // appChanges serves the lines that changed since ?since=, to routers.
-func (h *Handler) appChanges(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) appChanges(w http.ResponseWriter, r *http.Request) {
 	who := h.caller(r)
 	if !h.s.IsRouter(who.User) {
 		h.refuse(w, r, &refusal{http.StatusForbidden, classAuthorization,
@@ -88,7 +88,7 @@ func (h *Handler) appChanges(w http.ResponseWriter, r *http.Request) {
 }
 
 // number compares all applications with their last lines. It runs in the machine's goroutine and under mu.
-func (h *Handler) number(m *rm.Machine) {
+func (h *appsAPI) number(m *rm.Machine) {
 	c := &h.changes
 	if c.lines == nil {
 		c.lines, c.seed = map[creel.ApplicationID]*lineState{}, maphash.MakeSeed()
@@ -97,7 +97,7 @@ func (h *Handler) number(m *rm.Machine) {
 	c.last++
 	c.round++
 	changed := false
-	var look sched.WaitScan
+	var look explain.Scan
 	viewers := h.s.Viewers(m)
 	for a := range m.Apps {
 		n := c.lines[a.ID]

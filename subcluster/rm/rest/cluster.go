@@ -19,7 +19,7 @@ import (
 // version is the Hadoop release of these documents and protocols. Clients compare it with theirs.
 const version = "3.4.2"
 
-func (h *Handler) info(w http.ResponseWriter, r *http.Request) {
+func (h *clusterAPI) info(w http.ResponseWriter, r *http.Request) {
 	kept := &h.infoDoc[formOf(r)]
 	body := kept.Load()
 	if body == nil {
@@ -40,8 +40,8 @@ func StandbyInfo(started time.Time) http.HandlerFunc {
 	}
 }
 
-func (h *Handler) infoBody(r *http.Request) []byte {
-	return clusterInfo(h, r, h.s.Started().UnixMilli(), "ACTIVE")
+func (h *clusterAPI) infoBody(r *http.Request) []byte {
+	return clusterInfo(h.Handler, r, h.s.Started().UnixMilli(), "ACTIVE")
 }
 
 func clusterInfo(h *Handler, r *http.Request, started int64, haState string) []byte {
@@ -64,7 +64,7 @@ func clusterInfo(h *Handler, r *http.Request, started int64, haState string) []b
 	})
 }
 
-func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
+func (h *clusterAPI) metrics(w http.ResponseWriter, r *http.Request) {
 	kept := &h.metricsDoc
 	if routed(r) {
 		kept = &h.routedMetrics
@@ -203,7 +203,7 @@ type nodeUse struct {
 
 // usage sums the nodes' measurements, at most once a second because it reads every node. It runs in the machine's
 // goroutine.
-func (h *Handler) usage(m *rm.Machine, now time.Time) nodeUse {
+func (h *clusterAPI) usage(m *rm.Machine, now time.Time) nodeUse {
 	if now.Sub(h.useAt) < time.Second && !h.useAt.IsZero() {
 		return h.use
 	}
@@ -220,7 +220,7 @@ func (h *Handler) usage(m *rm.Machine, now time.Time) nodeUse {
 }
 
 // userinfo serves the user of this process and the caller.
-func (h *Handler) userinfo(w http.ResponseWriter, r *http.Request) {
+func (h *clusterAPI) userinfo(w http.ResponseWriter, r *http.Request) {
 	user, _ := h.who(r)
 	h.reply(w, r, http.StatusOK, "clusterUserInfo", mapped, func(w *writer) {
 		w.Text("rmLoginUser", h.conf.LoginUser)
@@ -229,7 +229,7 @@ func (h *Handler) userinfo(w http.ResponseWriter, r *http.Request) {
 }
 
 // overview describes the scheduler on one line.
-func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
+func (h *queuesAPI) overview(w http.ResponseWriter, r *http.Request) {
 	var least, most creel.Resource
 	var priority int32
 	name := "Capacity Scheduler"
@@ -264,7 +264,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (h *Handler) nodes(w http.ResponseWriter, r *http.Request) {
+func (h *nodesAPI) nodes(w http.ResponseWriter, r *http.Request) {
 	var wanted []creel.NodeState
 	for _, list := range r.URL.Query()["states"] {
 		for name := range strings.SplitSeq(list, ",") {
@@ -314,7 +314,7 @@ func nodeOf(r *http.Request) (creel.NodeID, error) {
 	return id, nil
 }
 
-func (h *Handler) node(w http.ResponseWriter, r *http.Request) {
+func (h *nodesAPI) node(w http.ResponseWriter, r *http.Request) {
 	id, err := nodeOf(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -333,7 +333,7 @@ func (h *Handler) node(w http.ResponseWriter, r *http.Request) {
 	h.reply(w, r, http.StatusOK, "node", rooted, func(w *writer) { h.nodeFields(w, &n) })
 }
 
-func (h *Handler) nodeFields(w *writer, n *rm.NodeView) {
+func (h *nodesAPI) nodeFields(w *writer, n *rm.NodeView) {
 	active := n.State.Usable() || n.State == creel.NodeUnhealthy || n.State == creel.NodeNew
 	http := n.HTTPAddress
 	if !active {
@@ -425,7 +425,7 @@ func millis(t time.Time) int64 {
 }
 
 // scheduler writes the queue tree.
-func (h *Handler) scheduler(w http.ResponseWriter, r *http.Request) {
+func (h *queuesAPI) scheduler(w http.ResponseWriter, r *http.Request) {
 	views := map[creel.QueuePath]*rm.QueueView{}
 	var fair bool
 	var total creel.Resource

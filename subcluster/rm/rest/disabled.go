@@ -53,7 +53,7 @@ func (h *Handler) refusing(err error) http.HandlerFunc {
 
 // queueAccess reports whether a user may submit to or administer a queue. To query another user the caller
 // must administer the queue.
-func (h *Handler) queueAccess(w http.ResponseWriter, r *http.Request) {
+func (h *queuesAPI) queueAccess(w http.ResponseWriter, r *http.Request) {
 	q, name, of := r.URL.Query(), param(r, "queue"), ""
 	who := h.caller(r)
 	if of = q.Get("user"); of == "" {
@@ -75,10 +75,10 @@ func (h *Handler) queueAccess(w http.ResponseWriter, r *http.Request) {
 		)
 		return
 	}
-	allowed := false
+	allowed, callers, its := false, h.s.Groups(who.User), h.s.Groups(of)
 	err := h.ask(r, func(m *rm.Machine, _ time.Time) error {
 		_, known := m.Queue(name)
-		if !known || (h.s.ACLs() && !h.s.IsAdmin(who.User) && !m.MayAdminister(name, who.User, h.s.Groups(who.User))) {
+		if !known || (h.s.ACLs() && !h.s.IsAdmin(who.User) && !m.MayAdminister(name, who.User, callers)) {
 			return &refusal{
 				http.StatusForbidden,
 				classForbidden,
@@ -90,9 +90,9 @@ func (h *Handler) queueAccess(w http.ResponseWriter, r *http.Request) {
 		case !h.s.ACLs():
 			allowed = true
 		case kind == "ADMINISTER_QUEUE":
-			allowed = m.MayAdminister(name, of, h.s.Groups(of))
+			allowed = m.MayAdminister(name, of, its)
 		default:
-			allowed = m.MaySubmit(name, of, h.s.Groups(of))
+			allowed = m.MaySubmit(name, of, its)
 		}
 		return nil
 	})

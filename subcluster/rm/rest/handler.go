@@ -71,24 +71,57 @@ func TypesOf(c *rm.Config) (types []ResourceType) {
 	return types
 }
 
-// Handler serves a ResourceManager's documents.
+// Handler serves a ResourceManager's documents. It has the parts that every document needs. Each subject has a handler
+// of its own.
 type Handler struct {
-	s    *server.Server
-	conf Config
-	ams  *http.Transport // of the web proxy
-	rate rate
+	s      *server.Server
+	conf   Config
+	making locks
+	sizes  sync.Map // size of the last document by its root's name, for the next buffer
 
-	making        locks
+	apps    *appsAPI
+	queues  *queuesAPI
+	nodes   *nodesAPI
+	cluster *clusterAPI
+	labels  labelsAPI
+	drains  drainsAPI
+	tokens  tokensAPI
+	pages   proxyAPI
+}
+
+// appsAPI serves the documents of applications and their attempts, and the changes that clients make to them.
+type appsAPI struct {
+	*Handler
+	changes changes
+}
+
+// queuesAPI serves the documents of queues and the scheduler, and the changes of the queues' configuration.
+type queuesAPI struct{ *Handler }
+
+// nodesAPI serves the documents of nodes.
+type nodesAPI struct{ *Handler }
+
+// clusterAPI serves the figures of the whole cluster.
+type clusterAPI struct {
+	*Handler
+	rate          rate
 	metricsDoc    shortCache
-	routedMetrics shortCache // for routers
-	changes       changes
+	routedMetrics shortCache                // for routers
 	infoDoc       [2]atomic.Pointer[[]byte] // JSON and XML; never changes
-	sizes         sync.Map                  // size of the last document by its root's name, for the next buffer
 
 	// Only code within Query uses these: the machine has one owner at a time.
 	use    nodeUse
 	useAt  time.Time
 	delays delays
+}
+
+// labelsAPI serves the documents of node labels, and the changes that clients make to them.
+type labelsAPI struct{ *Handler }
+
+// proxyAPI forwards requests to the pages of AMs.
+type proxyAPI struct {
+	*Handler
+	ams *http.Transport
 }
 
 // New makes the handler.
@@ -102,9 +135,12 @@ func New(s *server.Server, conf Config) *Handler {
 			conf.LoginUser = u.Username
 		}
 	}
-	return &Handler{
-		s: s, conf: conf, ams: newAMs(conf.ProxyTimeout), delays: delays{}, making: locks{seed: maphash.MakeSeed()},
-	}
+	h := &Handler{s: s, conf: conf, making: locks{seed: maphash.MakeSeed()}}
+	h.apps, h.queues, h.nodes = &appsAPI{Handler: h}, &queuesAPI{h}, &nodesAPI{h}
+	h.cluster = &clusterAPI{Handler: h, delays: delays{}}
+	h.labels, h.drains, h.tokens = labelsAPI{h}, drainsAPI{h}, tokensAPI{h}
+	h.pages = proxyAPI{h, newAMs(conf.ProxyTimeout)}
+	return h
 }
 
 // Mount puts the handler's routes on r.
@@ -113,68 +149,67 @@ func (h *Handler) Mount(r chi.Router) {
 		r.Use(middleware.StripSlashes, httpguard.Options(r), middleware.GetHead, h.identify)
 		r.NotFound(servlets.NotFound)
 		r.MethodNotAllowed(h.wrongMethod)
-		r.Get("/", h.info)
-		r.Get("/info", h.info)
-		r.Get("/userinfo", h.userinfo)
-		r.Get("/metrics", h.metrics)
-		r.Get("/scheduler", h.cached(h.scheduler))
-		r.Get("/scheduler-overview", h.overview)
-		r.Get("/scheduler/activities", h.activities)
-		r.Get("/scheduler/bulk-activities", h.bulkActivities)
-		r.Get("/scheduler/app-activities/{appid}", h.appActivities)
-		r.Get("/nodes", h.cached(h.nodes))
-		r.Get("/nodes/{nodeId}", h.node)
-		r.Post("/nodes/{nodeId}/resource", h.setNodeResource)
-		r.Get("/queues/{queue}/access", h.queueAccess)
+		r.Get("/", h.cluster.info)
+		r.Get("/info", h.cluster.info)
+		r.Get("/userinfo", h.cluster.userinfo)
+		r.Get("/metrics", h.cluster.metrics)
+		r.Get("/scheduler", h.cached(h.queues.scheduler))
+		r.Get("/scheduler-overview", h.queues.overview)
+		r.Get("/scheduler/activities", h.queues.activities)
+		r.Get("/scheduler/bulk-activities", h.queues.bulkActivities)
+		r.Get("/scheduler/app-activities/{appid}", h.queues.appActivities)
+		r.Get("/nodes", h.cached(h.nodes.nodes))
+		r.Get("/nodes/{nodeId}", h.nodes.node)
+		r.Post("/nodes/{nodeId}/resource", h.nodes.setNodeResource)
+		r.Get("/queues/{queue}/access", h.queues.queueAccess)
 
-		r.Get("/apps", h.cached(h.apps))
-		r.Post("/apps", h.unlessOff(h.submit))
-		r.Post("/apps/new-application", h.unlessOff(h.newApplication))
-		r.Get("/appstatistics", h.statistics)
-		r.Get("/apps/{appid}", h.app)
-		r.Get("/apps/{appid}/appattempts", h.attempts)
-		r.Get("/apps/{appid}/appattempts/{attemptid}", h.attempt)
-		r.Get("/apps/{appid}/appattempts/{attemptid}/containers", h.containers)
-		r.Get("/apps/{appid}/appattempts/{attemptid}/containers/{containerid}", h.container)
-		r.Get("/apps/{appid}/state", h.state)
-		r.Put("/apps/{appid}/state", h.setState)
-		r.Get("/apps/{appid}/queue", h.queue)
-		r.Put("/apps/{appid}/queue", h.setQueue)
-		r.Get("/apps/{appid}/priority", h.priority)
-		r.Put("/apps/{appid}/priority", h.setPriority)
-		r.Get("/apps/{appid}/timeouts", h.timeouts)
-		r.Get("/apps/{appid}/timeouts/{type}", h.timeout)
-		r.Put("/apps/{appid}/timeout", h.setTimeout)
-		r.Post("/containers/{containerid}/signal/{command}", h.signal)
-		h.mountLabels(r)
-		h.mountQueuesConf(r)
-		tokensAPI{h}.mount(r)
+		r.Get("/apps", h.cached(h.apps.apps))
+		r.Post("/apps", h.unlessOff(h.apps.submit))
+		r.Post("/apps/new-application", h.unlessOff(h.apps.newApplication))
+		r.Get("/appstatistics", h.apps.statistics)
+		r.Get("/apps/{appid}", h.apps.app)
+		r.Get("/apps/{appid}/appattempts", h.apps.attempts)
+		r.Get("/apps/{appid}/appattempts/{attemptid}", h.apps.attempt)
+		r.Get("/apps/{appid}/appattempts/{attemptid}/containers", h.apps.containers)
+		r.Get("/apps/{appid}/appattempts/{attemptid}/containers/{containerid}", h.apps.container)
+		r.Get("/apps/{appid}/state", h.apps.state)
+		r.Put("/apps/{appid}/state", h.apps.setState)
+		r.Get("/apps/{appid}/queue", h.apps.queue)
+		r.Put("/apps/{appid}/queue", h.apps.setQueue)
+		r.Get("/apps/{appid}/priority", h.apps.priority)
+		r.Put("/apps/{appid}/priority", h.apps.setPriority)
+		r.Get("/apps/{appid}/timeouts", h.apps.timeouts)
+		r.Get("/apps/{appid}/timeouts/{type}", h.apps.timeout)
+		r.Put("/apps/{appid}/timeout", h.apps.setTimeout)
+		r.Post("/containers/{containerid}/signal/{command}", h.apps.signal)
+		h.labels.mountLabels(r)
+		h.queues.mountQueuesConf(r)
+		h.tokens.mount(r)
 		h.mountOff(r)
 	})
 	// This polled document bypasses the mount, which costs more than the document itself. The route is for this path
 	// and method alone: with a trailing slash, or as HEAD, the request reaches the mount.
-	r.With(h.identify).Get("/ws/v1/cluster/info", h.info)
-	r.With(h.identify).Get("/ws/v1/cluster/metrics", h.metrics)
-	r.With(h.identify).Get("/api/v1/apps", h.cached(h.lines))
-	r.With(h.identify).Get("/api/v1/nodes", h.cached(h.nodeLines))
+	r.With(h.identify).Get("/ws/v1/cluster/info", h.cluster.info)
+	r.With(h.identify).Get("/ws/v1/cluster/metrics", h.cluster.metrics)
+	r.With(h.identify).Get("/api/v1/apps", h.cached(h.apps.lines))
+	r.With(h.identify).Get("/api/v1/nodes", h.cached(h.nodes.nodeLines))
 	r.With(h.identify).Get("/api/v1/nodes/{nodeId}/containers", nodeContainers(h))
-	r.With(h.identify).Get("/api/v1/apps/changes", h.appChanges)
-	r.With(h.identify).Get("/api/v1/apps/{appid}/why", h.why)
-	r.With(h.identify).Get("/api/v1/apps/{appid}/logs", h.logs)
-	r.With(h.identify).Get("/api/v1/queues/{queue}/preempt", h.preemption)
-	r.With(h.identify).Get("/api/v1/scheduler-conf/changes", h.confChanges)
-	r.With(h.identify).Post("/api/v1/scheduler-conf/changes/{version}/undo", h.undoConf)
-	drains := drainsAPI{h}
-	r.With(h.identify).Get("/api/v1/drains", drains.list)
-	r.With(h.identify).Get("/api/v1/drains/{host}", drains.host)
-	r.With(h.identify).Put("/api/v1/drains/{host}", drains.drain)
-	r.With(h.identify).Delete("/api/v1/drains/{host}", drains.undrain)
+	r.With(h.identify).Get("/api/v1/apps/changes", h.apps.appChanges)
+	r.With(h.identify).Get("/api/v1/apps/{appid}/why", h.apps.why)
+	r.With(h.identify).Get("/api/v1/apps/{appid}/logs", h.apps.logs)
+	r.With(h.identify).Get("/api/v1/queues/{queue}/preempt", h.queues.preemption)
+	r.With(h.identify).Get("/api/v1/scheduler-conf/changes", h.queues.confChanges)
+	r.With(h.identify).Post("/api/v1/scheduler-conf/changes/{version}/undo", h.queues.undoConf)
+	r.With(h.identify).Get("/api/v1/drains", h.drains.list)
+	r.With(h.identify).Get("/api/v1/drains/{host}", h.drains.host)
+	r.With(h.identify).Put("/api/v1/drains/{host}", h.drains.drain)
+	r.With(h.identify).Delete("/api/v1/drains/{host}", h.drains.undrain)
 	r.Get("/api/v1/openapi.json", h.openapi)
 	pages := h.conf.Pages
-	pages.Service, pages.Started, pages.Beans = service, h.s.Started(), h.beans
+	pages.Service, pages.Started, pages.Beans = service, h.s.Started(), h.cluster.beans
 	servlets.Mount(r, pages)
-	r.With(h.identify).HandleFunc("/proxy/{appid}", h.proxy)
-	r.With(h.identify).HandleFunc("/proxy/{appid}/*", h.proxy)
+	r.With(h.identify).HandleFunc("/proxy/{appid}", h.pages.proxy)
+	r.With(h.identify).HandleFunc("/proxy/{appid}/*", h.pages.proxy)
 }
 
 // param returns a decoded part of the path: clients may write a node's colon as %3A.
@@ -195,20 +230,22 @@ var (
 	asJSON, asXML = []string{typeJSON}, []string{typeXML}
 )
 
-// identify rejects callers without permission to act for another user. Its headers are on every response. They are set
-// directly, not by name, because small documents are requested often.
+// identify rejects callers without permission to act for another user, and finds the groups of the others. Its headers
+// are on every response. They are set directly, not by name, because small documents are requested often.
 func (h *Handler) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header["Cache-Control"] = noCache
 		header["X-Frame-Options"] = sameOrigin
 		header["X-Content-Type-Options"] = noSniff
-		if user, real := h.who(r); real != "" {
+		user, real := h.who(r)
+		if real != "" {
 			if err := h.s.Impersonate(real, user, remote(r).Addr()); err != nil {
 				h.refuse(w, r, &refusal{http.StatusForbidden, classAuthorization, err.Error()})
 				return
 			}
 		}
+		h.s.Groups(user) // queries check rights by groups that are found already
 		next.ServeHTTP(w, r)
 	})
 }

@@ -18,12 +18,12 @@ import (
 const service = "ResourceManager"
 
 // beans returns this ResourceManager's beans. /jmx serves them with those of the process.
-func (h *Handler) beans(r *http.Request) (all []servlets.Bean, err error) {
+func (h *clusterAPI) beans(r *http.Request) (all []servlets.Bean, err error) {
 	err = h.read(r.Context(), func(m *rm.Machine, now time.Time) { all = h.machineBeans(m, now) })
 	return all, err
 }
 
-func (h *Handler) machineBeans(m *rm.Machine, now time.Time) []servlets.Bean {
+func (h *clusterAPI) machineBeans(m *rm.Machine, now time.Time) []servlets.Bean {
 	v := m.Cluster()
 	info := servlets.Bean{Name: servlets.BeanName(service, "RMInfo"),
 		Class: "org.apache.hadoop.yarn.server.resourcemanager.RMInfo"}
@@ -96,7 +96,7 @@ func (d delays) add(b *servlets.Bean, name string, now time.Time, of rm.Delay) {
 
 // schedulerBean has the work of the scheduler. The times are of a sample of the calls, in nanoseconds. No commit can
 // fail: the owner of the machine chooses a container and books it in one step.
-func (h *Handler) schedulerBean(v *rm.ClusterView, now time.Time) servlets.Bean {
+func (h *clusterAPI) schedulerBean(v *rm.ClusterView, now time.Time) servlets.Bean {
 	b := servlets.Metrics(service, "CapacitySchedulerMetrics", "yarn")
 	b.Set("tag.CapacitySchedulerMetrics", "ResourceManager")
 	calls := h.s.Metrics()

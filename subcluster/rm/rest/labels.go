@@ -18,7 +18,7 @@ import (
 
 // Node labels: any user may read them all; only administrators may change them.
 
-func (h *Handler) mountLabels(r chi.Router) {
+func (h labelsAPI) mountLabels(r chi.Router) {
 	r.Get("/get-node-to-labels", h.nodeToLabels)
 	r.Get("/label-mappings", h.labelsToNodes)
 	r.Get("/get-node-labels", h.clusterLabels)
@@ -30,7 +30,7 @@ func (h *Handler) mountLabels(r chi.Router) {
 	r.Post("/nodes/{nodeId}/replace-labels", h.replaceLabelsOfNode)
 }
 
-func (h *Handler) labels(r *http.Request) (list []rm.LabelView, nodes []rm.NodeLabel, err error) {
+func (h labelsAPI) labels(r *http.Request) (list []rm.LabelView, nodes []rm.NodeLabel, err error) {
 	err = h.read(r.Context(), func(m *rm.Machine, _ time.Time) { list, nodes = m.Labels(), m.NodeLabels() })
 	return list, nodes, err
 }
@@ -48,7 +48,7 @@ func labelNamed(list []rm.LabelView, name string) rm.LabelView {
 	return list[i]
 }
 
-func (h *Handler) nodeToLabels(w http.ResponseWriter, r *http.Request) {
+func (h labelsAPI) nodeToLabels(w http.ResponseWriter, r *http.Request) {
 	list, nodes, err := h.labels(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -72,7 +72,7 @@ func (h *Handler) nodeToLabels(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (h *Handler) labelsToNodes(w http.ResponseWriter, r *http.Request) {
+func (h labelsAPI) labelsToNodes(w http.ResponseWriter, r *http.Request) {
 	list, _, err := h.labels(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -117,7 +117,7 @@ func queryList(r *http.Request, name string) (out []string) {
 }
 
 // clusterLabels serves all labels, each with the resources of its nodes.
-func (h *Handler) clusterLabels(w http.ResponseWriter, r *http.Request) {
+func (h labelsAPI) clusterLabels(w http.ResponseWriter, r *http.Request) {
 	list, _, err := h.labels(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -126,12 +126,12 @@ func (h *Handler) clusterLabels(w http.ResponseWriter, r *http.Request) {
 	h.labelInfos(w, r, list[1:], func(w *writer, l *rm.LabelView) { h.partitionInfo(w, l) })
 }
 
-func (h *Handler) partitionInfo(w *writer, l *rm.LabelView) {
+func (h labelsAPI) partitionInfo(w *writer, l *rm.LabelView) {
 	w.Object("partitionInfo", func(w *writer) { h.resource(w, "resourceAvailable", l.Total) })
 }
 
 // labelInfos writes labels with additional fields of each.
-func (h *Handler) labelInfos(
+func (h labelsAPI) labelInfos(
 	w http.ResponseWriter,
 	r *http.Request,
 	list []rm.LabelView,
@@ -148,7 +148,7 @@ func (h *Handler) labelInfos(
 }
 
 // partitions serves the labels with the resources of their nodes, including the partition of nodes without a label.
-func (h *Handler) partitions(w http.ResponseWriter, r *http.Request) {
+func (h labelsAPI) partitions(w http.ResponseWriter, r *http.Request) {
 	list, _, err := h.labels(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -161,7 +161,7 @@ func (h *Handler) partitions(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (h *Handler) labelsOfNode(w http.ResponseWriter, r *http.Request) {
+func (h labelsAPI) labelsOfNode(w http.ResponseWriter, r *http.Request) {
 	id, err := labelledNode(param(r, "nodeId"))
 	if err != nil {
 		h.refuse(w, r, err)
@@ -193,7 +193,7 @@ func labelledNode(text string) (creel.NodeID, error) {
 	return id, nil
 }
 
-func (h *Handler) addLabels(w http.ResponseWriter, r *http.Request) {
+func (h labelsAPI) addLabels(w http.ResponseWriter, r *http.Request) {
 	var doc struct {
 		XMLName xml.Name `json:"-" xml:"nodeLabelsInfo"`
 		Labels  webdoc.Many[struct {
@@ -212,12 +212,12 @@ func (h *Handler) addLabels(w http.ResponseWriter, r *http.Request) {
 	h.changeLabels(w, r, "add-node-labels", func() error { return h.s.AddLabels(r.Context(), list) })
 }
 
-func (h *Handler) removeLabels(w http.ResponseWriter, r *http.Request) {
+func (h labelsAPI) removeLabels(w http.ResponseWriter, r *http.Request) {
 	names := queryList(r, "labels")
 	h.changeLabels(w, r, "remove-node-labels", func() error { return h.s.RemoveLabels(r.Context(), names) })
 }
 
-func (h *Handler) replaceLabels(w http.ResponseWriter, r *http.Request) {
+func (h labelsAPI) replaceLabels(w http.ResponseWriter, r *http.Request) {
 	var doc struct {
 		XMLName xml.Name `json:"-" xml:"nodeToLabelsName"`
 		Nodes   webdoc.Many[struct {
@@ -241,7 +241,7 @@ func (h *Handler) replaceLabels(w http.ResponseWriter, r *http.Request) {
 	h.changeLabels(w, r, "replace-node-to-labels", func() error { return h.s.ReplaceLabels(r.Context(), list, false) })
 }
 
-func (h *Handler) replaceLabelsOfNode(w http.ResponseWriter, r *http.Request) {
+func (h labelsAPI) replaceLabelsOfNode(w http.ResponseWriter, r *http.Request) {
 	id, err := labelledNode(param(r, "nodeId"))
 	if err != nil {
 		h.refuse(w, r, err)
@@ -254,7 +254,7 @@ func (h *Handler) replaceLabelsOfNode(w http.ResponseWriter, r *http.Request) {
 }
 
 // changeLabels applies a change of labels. The response is empty.
-func (h *Handler) changeLabels(w http.ResponseWriter, r *http.Request, what string, change func() error) {
+func (h labelsAPI) changeLabels(w http.ResponseWriter, r *http.Request, what string, change func() error) {
 	who := h.caller(r)
 	err := h.s.Administer(who, what, change)
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // AppsDoc is /api/v1/apps: all applications in the order of their submission. With ?limit= it is a page of the matching
@@ -28,7 +28,7 @@ type AppsDoc struct {
 
 // lines serves applications for routers' lists: a fifth of YARN's document, plus the code of each application's wait
 // reason, which YARN's document lacks.
-func (h *Handler) lines(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) lines(w http.ResponseWriter, r *http.Request) {
 	f, err := readLineFilter(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -37,7 +37,7 @@ func (h *Handler) lines(w http.ResponseWriter, r *http.Request) {
 	doc, who := AppsDoc{Apps: []subcluster.AppLine{}}, h.caller(r)
 	err = h.read(r.Context(), func(m *rm.Machine, now time.Time) {
 		doc.Now = millis(now)
-		var look sched.WaitScan
+		var look explain.Scan
 		if f.limit == 0 {
 			for a := range m.Apps {
 				if listed, viewable := h.s.Lists(m, who, a); listed {
@@ -63,14 +63,14 @@ func (h *Handler) lines(w http.ResponseWriter, r *http.Request) {
 }
 
 // line returns one application, with its guarded fields only if viewable.
-func (h *Handler) line(m *rm.Machine, a *rm.AppView, look *sched.WaitScan, viewable bool) subcluster.AppLine {
+func (h *appsAPI) line(m *rm.Machine, a *rm.AppView, look *explain.Scan, viewable bool) subcluster.AppLine {
 	l := subcluster.AppLine{
 		ID: a.ID.String(), Name: a.Name, User: a.User, Queue: string(a.Queue), Type: a.Type,
 		State: a.State.String(), Outcome: a.Final.String(), Priority: int64(a.Priority), Tags: a.Tags,
 		Unmanaged: a.Unmanaged,
 	}
 	// Visible to all, like YARN's diagnostics of a waiting application.
-	if limit, where := m.Waits(a.ID, look); limit != sched.LimitNone {
+	if limit, where := m.Waits(a.ID, look); limit != explain.LimitNone {
 		l.Waits, l.WaitsIn = limit.Code(), string(where)
 	}
 	l.WaitsSince = millis(m.WaitsSince(a.ID))
@@ -197,7 +197,7 @@ type NodesDoc struct {
 }
 
 // nodeLines serves a page of the nodes, because a subcluster may have 50,000.
-func (h *Handler) nodeLines(w http.ResponseWriter, r *http.Request) {
+func (h *nodesAPI) nodeLines(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, err := pageLimit(r)
 	if limit == 0 {

@@ -28,7 +28,7 @@ type NodeLogs struct {
 }
 
 // logs serves the log aggregation status of an application's nodes to callers with view access.
-func (h *Handler) logs(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) logs(w http.ResponseWriter, r *http.Request) {
 	id, err := appOf(r)
 	doc := LogsDoc{Application: id.String(), Nodes: []NodeLogs{}}
 	if err == nil {

@@ -14,8 +14,9 @@ import (
 
 // preemption serves creel's own document about the containers to be preempted for one queue. The caller must administer
 // the queue, because the document names other users' applications.
-func (h *Handler) preemption(w http.ResponseWriter, r *http.Request) {
+func (h *queuesAPI) preemption(w http.ResponseWriter, r *http.Request) {
 	who := h.caller(r)
+	groups := h.s.Groups(who.User)
 	var doc subcluster.Preemption
 	err := h.ask(r, func(m *rm.Machine, _ time.Time) error {
 		q, known := m.Queue(chi.URLParam(r, "queue"))
@@ -23,7 +24,7 @@ func (h *Handler) preemption(w http.ResponseWriter, r *http.Request) {
 			return &creel.Error{Kind: creel.ErrQueueNotFound, What: "Unknown queue: " + chi.URLParam(r, "queue")}
 		}
 		if h.s.ACLs() && !h.s.IsAdmin(who.User) &&
-			!m.MayAdminister(string(q.Path), who.User, h.s.Groups(who.User)) {
+			!m.MayAdminister(string(q.Path), who.User, groups) {
 			return &creel.Error{
 				Kind: creel.ErrNotPermitted,
 				What: "User " + who.User + " may not view preemption for queue " + string(q.Path),

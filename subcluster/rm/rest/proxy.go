@@ -19,6 +19,9 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/amcookies"
+	"github.com/creelrm/creel/internal/httpguard"
+	"github.com/creelrm/creel/internal/query"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/go-chi/chi/v5"
 )
@@ -64,7 +67,7 @@ func newAMs(timeout time.Duration) *http.Transport {
 	}
 }
 
-func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
+func (h proxyAPI) proxy(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPut {
 		w.Header().Set("Allow", "GET, HEAD, PUT")
 		sentence(w, http.StatusMethodNotAllowed, "The proxy of AMs' pages serves GET, HEAD and PUT.")
@@ -120,14 +123,8 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 
 // page returns the address of a page of this server, as the client named the server.
 func page(r *http.Request, path string) *url.URL {
-	if r.TLS != nil {
-		return &url.URL{Scheme: "https", Host: r.Host, Path: path}
-	}
-	return &url.URL{Scheme: "http", Host: r.Host, Path: path}
+	return &url.URL{Scheme: webdoc.Scheme(r), Host: r.Host, Path: path}
 }
-
-// origin is the scheme and the host of this server, as the client named it.
-func origin(r *http.Request) string { return page(r, "").String() }
 
 // amURL parses the address that an AM reported, with or without a scheme. Without one it is HTTP, whatever this server
 // uses: AMs have no certificates.
@@ -159,7 +156,7 @@ func amHost(a *rm.AppView, t *rm.AttemptView) string {
 // connects to the AM's host (am) and to creel.rm.proxy.hosts, and never to an address with only local meaning. It
 // redirects the browser to any other page of an unmanaged AM. The browser then connects by itself, with the network
 // access of its user, as for the pages of ended applications.
-func (h *Handler) fetch(
+func (h proxyAPI) fetch(
 	w http.ResponseWriter,
 	r *http.Request,
 	a *rm.AppView,
@@ -239,6 +236,14 @@ func notForbidden(ctx context.Context, _, address string, _ syscall.RawConn) err
 	return nil
 }
 
+// pageQuery is the query for a page. The parameters of a login by Kerberos are for this server only.
+func pageQuery(r *http.Request) string {
+	if httpguard.LoginOf(r.Context()).User == "" {
+		return r.URL.RawQuery
+	}
+	return query.Without(r.URL.RawQuery, "user.name", "doas")
+}
+
 // under appends the client's path and query to the target.
 func under(target *url.URL, r *http.Request, rest string) *url.URL {
 	u := *target
@@ -248,11 +253,11 @@ func under(target *url.URL, r *http.Request, rest string) *url.URL {
 			u.Path, u.RawPath = plain, u.Path
 		}
 	}
-	switch {
+	switch more := pageQuery(r); {
 	case u.RawQuery == "":
-		u.RawQuery = r.URL.RawQuery
-	case r.URL.RawQuery != "":
-		u.RawQuery += "&" + r.URL.RawQuery
+		u.RawQuery = more
+	case more != "":
+		u.RawQuery += "&" + more
 	}
 	return &u
 }
@@ -263,7 +268,7 @@ func redirect(w http.ResponseWriter, r *http.Request, target *url.URL, rest stri
 
 // forward passes the request to the AM. This proxy's mark in Via detects an AM whose page is this proxy's, which
 // would loop for ever.
-func (h *Handler) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView, target *url.URL, rest string) {
+func (h proxyAPI) forward(w http.ResponseWriter, r *http.Request, a *rm.AppView, target *url.URL, rest string) {
 	via := "1.1 creel-" + strconv.FormatInt(h.s.Started().UnixMilli(), 36)
 	if strings.Contains(r.Header.Get("Via"), via) {
 		sentence(w, http.StatusLoopDetected, "The AM of "+a.ID.String()+" names this proxy as its page.")

@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
 	"github.com/creelrm/creel/subcluster/rm/queues"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // percent writes a share of a queue as 0..100. Java multiplies floats, which affects the last digit.
@@ -22,7 +22,7 @@ func percent(w *writer, name string, v float64) { w.Float(name, float64(float32(
 // bounds are the smallest and the largest container of the cluster.
 type bounds struct{ least, most creel.Resource }
 
-func (h *Handler) bounded(w *writer, name string, v creel.Resource, b bounds) {
+func (h *queuesAPI) bounded(w *writer, name string, v creel.Resource, b bounds) {
 	w.Object(name, func(w *writer) {
 		h.resourceFields(w, v, b.least.MemoryMB, b.most.MemoryMB, b.least.VCores, b.most.VCores)
 	})
@@ -41,7 +41,7 @@ func (b bounds) of(memory, cores bool) bounds {
 }
 
 // configured writes a configured amount. YARN writes a missing amount with the bounds of a container.
-func (h *Handler) configured(w *writer, name string, v creel.Resource, b bounds) {
+func (h *queuesAPI) configured(w *writer, name string, v creel.Resource, b bounds) {
 	if v.IsZero() {
 		h.bounded(w, name, v, b)
 	} else {
@@ -50,7 +50,7 @@ func (h *Handler) configured(w *writer, name string, v creel.Resource, b bounds)
 }
 
 // vector writes a configured capacity type by type.
-func (h *Handler) vector(w *writer, q *sched.QueueView) {
+func (h *queuesAPI) vector(w *writer, q *explain.QueueView) {
 	c := codec.Written(q)
 	names := h.resourceNames()
 	if q.Spec.Written != nil && c.Unit == queues.Unset {
@@ -172,7 +172,7 @@ func orderName(q *rm.QueueView) string {
 }
 
 // health writes the scheduler's last operations, of which only the time is recorded.
-func (h *Handler) health(w *writer) {
+func (h *queuesAPI) health(w *writer) {
 	w.Object("health", func(w *writer) {
 		w.Int("lastrun", time.Now().UnixMilli())
 		operations := []string{"last-allocation", "last-release", "last-preemption", "last-reservation"}
@@ -198,7 +198,7 @@ func in(all map[creel.QueuePath]*rm.QueueView) func(creel.QueuePath) *rm.QueueVi
 
 // isAbsent reports whether queues list a label that the cluster lacks.
 func isAbsent(q *rm.QueueView, label string) bool {
-	return slices.ContainsFunc(q.Absent, func(p sched.PartitionView) bool { return p.Label == label })
+	return slices.ContainsFunc(q.Absent, func(p explain.PartitionView) bool { return p.Label == label })
 }
 
 // children returns a queue's children in Hadoop's order: leaves, then parents.
@@ -223,7 +223,7 @@ func children(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) []*rm.Queu
 
 // mode returns the unit of a queue's capacity, "mixed" if its resource types have several. A missing capacity has a
 // unit in legacy mode only.
-func (h *Handler) mode(q *rm.QueueView) string {
+func (h *queuesAPI) mode(q *rm.QueueView) string {
 	switch codec.Written(&q.QueueView).Uniform(h.resourceNames()) {
 	case queues.Unset:
 		if q.Vectors && q.Spec.Written != nil {
@@ -257,7 +257,7 @@ func creation(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) string {
 
 // computed returns an amount that is neither configured nor counted. Under the memory-only calculator it has at most
 // one core.
-func computed(q *sched.QueueView, r creel.Resource) creel.Resource {
+func computed(q *explain.QueueView, r creel.Resource) creel.Resource {
 	if q.MemoryOnly {
 		return creel.NewResource(r.MemoryMB, min(r.MemoryMB, 1))
 	}
@@ -282,12 +282,12 @@ func leafClass(queues []*rm.QueueView, class string) func(i int) string {
 }
 
 // usesOf returns the rows of a queue's use. A parent omits labels without use or requests.
-func usesOf(q *rm.QueueView) []sched.PartitionView {
+func usesOf(q *rm.QueueView) []explain.PartitionView {
 	all := codec.Rows(q)
 	if q.Leaf {
 		return all
 	}
-	return slices.DeleteFunc(all, func(p sched.PartitionView) bool {
+	return slices.DeleteFunc(all, func(p explain.PartitionView) bool {
 		return p.Label != "" && p.Used.IsZero() && p.Pending.IsZero() && p.InLine.IsZero()
 	})
 }
@@ -295,12 +295,12 @@ func usesOf(q *rm.QueueView) []sched.PartitionView {
 // userUse is a leaf user's use of one partition.
 type userUse struct {
 	label string
-	of    *sched.UserView
+	of    *explain.UserView
 }
 
 // usesOfUser returns the rows of a user's use. The first is for nodes without a label. The others are for labels in
 // which the user's applications requested or borrowed resources.
-func usesOfUser(q *rm.QueueView, u *sched.UserView) []userUse {
+func usesOfUser(q *rm.QueueView, u *explain.UserView) []userUse {
 	out := []userUse{{"", u}}
 	for i := range q.Partitions {
 		p := &q.Partitions[i]
@@ -344,7 +344,7 @@ func preemptable(q *rm.QueueView, all map[creel.QueuePath]*rm.QueueView) bool {
 	return true
 }
 
-func (h *Handler) fairQueue(
+func (h *queuesAPI) fairQueue(
 	w *writer,
 	q *rm.QueueView,
 	all map[creel.QueuePath]*rm.QueueView,

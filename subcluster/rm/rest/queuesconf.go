@@ -23,7 +23,7 @@ import (
 // yarn.scheduler.configuration.store.class allows it; `yarn schedulerconf` uses them. Responses are plain sentences,
 // except for the configuration itself.
 
-func (h *Handler) mountQueuesConf(r chi.Router) {
+func (h *queuesAPI) mountQueuesConf(r chi.Router) {
 	r.Get("/scheduler-conf", h.confOnly(
 		"This API only supports to retrieve scheduler configuration from a mutable-conf scheduler, underneath scheduler "+
 			"CapacityScheduler is not an instance of MutableConfScheduler", h.queuesConf))
@@ -39,7 +39,7 @@ func (h *Handler) mountQueuesConf(r chi.Router) {
 
 // confOnly admits administrators, and all users while ACLs are off. If the configuration comes from files, the response
 // is otherwise.
-func (h *Handler) confOnly(otherwise string, serve http.HandlerFunc) http.HandlerFunc {
+func (h *queuesAPI) confOnly(otherwise string, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case h.s.ACLs() && !h.s.IsAdmin(h.caller(r).User):
@@ -54,12 +54,12 @@ func (h *Handler) confOnly(otherwise string, serve http.HandlerFunc) http.Handle
 	}
 }
 
-func (h *Handler) queuesConf(w http.ResponseWriter, r *http.Request) {
+func (h *queuesAPI) queuesConf(w http.ResponseWriter, r *http.Request) {
 	values, _ := h.s.QueuesConf()
 	h.confDocument(w, r, values)
 }
 
-func (h *Handler) confDocument(w http.ResponseWriter, r *http.Request, values map[string]string) {
+func (h *queuesAPI) confDocument(w http.ResponseWriter, r *http.Request, values map[string]string) {
 	names := slices.Sorted(maps.Keys(values))
 	h.reply(w, r, http.StatusOK, "configuration", mapped, func(w *writer) {
 		w.List("property", len(names), func(w *writer, i int) {
@@ -69,12 +69,12 @@ func (h *Handler) confDocument(w http.ResponseWriter, r *http.Request, values ma
 	})
 }
 
-func (h *Handler) queuesVersion(w http.ResponseWriter, r *http.Request) {
+func (h *queuesAPI) queuesVersion(w http.ResponseWriter, r *http.Request) {
 	_, version := h.s.QueuesConf()
 	h.reply(w, r, http.StatusOK, "configversion", mapped, func(w *writer) { w.Int("versionID", version) })
 }
 
-func (h *Handler) formatQueues(w http.ResponseWriter, r *http.Request) {
+func (h *queuesAPI) formatQueues(w http.ResponseWriter, r *http.Request) {
 	if err := h.s.FormatQueues(r.Context(), h.caller(r)); err != nil {
 		h.refuseConf(w, r, "", err)
 		return
@@ -115,7 +115,7 @@ func (d *mutationDoc) UnmarshalJSON(b []byte) error {
 }
 
 // mutation reads the body of a change.
-func (h *Handler) mutation(w http.ResponseWriter, r *http.Request) (*queueconf.Mutation, error) {
+func (h *queuesAPI) mutation(w http.ResponseWriter, r *http.Request) (*queueconf.Mutation, error) {
 	var doc mutationDoc
 	if err := h.decode(w, r, &doc); err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (h *Handler) mutation(w http.ResponseWriter, r *http.Request) (*queueconf.M
 	return m, nil
 }
 
-func (h *Handler) mutateQueues(w http.ResponseWriter, r *http.Request) {
+func (h *queuesAPI) mutateQueues(w http.ResponseWriter, r *http.Request) {
 	m, err := h.mutation(w, r)
 	if err == nil {
 		err = h.s.MutateQueues(r.Context(), h.caller(r), m)
@@ -160,7 +160,7 @@ func (h *Handler) mutateQueues(w http.ResponseWriter, r *http.Request) {
 	h.text(w, r, http.StatusOK, "Configuration change successfully applied.")
 }
 
-func (h *Handler) validateQueues(w http.ResponseWriter, r *http.Request) {
+func (h *queuesAPI) validateQueues(w http.ResponseWriter, r *http.Request) {
 	m, err := h.mutation(w, r)
 	var values map[string]string
 	if err == nil {
@@ -175,7 +175,7 @@ func (h *Handler) validateQueues(w http.ResponseWriter, r *http.Request) {
 
 // refuseConf writes the reason for a rejected change. It is a plain sentence if the change itself is at fault. Other
 // errors, such as an unreadable body, are RemoteExceptions.
-func (h *Handler) refuseConf(w http.ResponseWriter, r *http.Request, before string, err error) {
+func (h *queuesAPI) refuseConf(w http.ResponseWriter, r *http.Request, before string, err error) {
 	var e *refusal
 	if !errors.As(err, &e) && (errors.Is(err, creel.ErrInvalidRequest) || errors.Is(err, creel.ErrNotPermitted) ||
 		errors.Is(err, creel.ErrConflict)) {
@@ -186,7 +186,7 @@ func (h *Handler) refuseConf(w http.ResponseWriter, r *http.Request, before stri
 }
 
 // confChanges lists the changes of the queues' configuration that can be undone, newest last.
-func (h *Handler) confChanges(w http.ResponseWriter, r *http.Request) {
+func (h *queuesAPI) confChanges(w http.ResponseWriter, r *http.Request) {
 	h.confOnly("the queues come from files: "+
 		"set yarn.scheduler.configuration.store.class to fs or memory for calls to change them",
 		func(w http.ResponseWriter, r *http.Request) {
@@ -205,7 +205,7 @@ func (h *Handler) confChanges(w http.ResponseWriter, r *http.Request) {
 }
 
 // undoConf undoes one change of the queues' configuration.
-func (h *Handler) undoConf(w http.ResponseWriter, r *http.Request) {
+func (h *queuesAPI) undoConf(w http.ResponseWriter, r *http.Request) {
 	h.confOnly("the queues come from files: there is nothing to undo",
 		func(w http.ResponseWriter, r *http.Request) {
 			version, err := strconv.ParseInt(param(r, "version"), 10, 64)

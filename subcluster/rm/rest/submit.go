@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-func (h *Handler) newApplication(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) newApplication(w http.ResponseWriter, r *http.Request) {
 	id, err := h.s.NewApplicationIDs(1)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -126,23 +126,10 @@ func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error
 	if err != nil {
 		return nil, badRequest(cause + "Could not parse application id " + string(s.ID))
 	}
-	c := &yarnpb.ApplicationSubmissionContextProto{
-		ApplicationId: yarnpb.FromApplicationID(
-			id,
-		),
-		ApplicationName: (*string)(&s.Name),
-		UnmanagedAm:     proto.Bool(bool(s.Unmanaged)),
-		MaxAppAttempts:  proto.Int32(int32(s.MaxAttempts)),
-		Resource: yarnpb.FromResource(
-			creel.NewResource(int64(s.Resource.Memory), int64(s.Resource.VCores)),
-		),
-		KeepContainersAcrossApplicationAttempts: proto.Bool(bool(s.Keep)),
-		ApplicationTags:                         webdoc.Texts(s.Tags.Tag),
-		ApplicationType:                         (*string)(&s.Type), // as Hadoop: a submission without a type has none
-	}
-	if s.Queue != "" {
-		c.Queue = (*string)(&s.Queue)
-	}
+	c := s.Submission.Context(id)
+	c.UnmanagedAm = proto.Bool(bool(s.Unmanaged))
+	c.MaxAppAttempts = proto.Int32(int32(s.MaxAttempts))
+	c.KeepContainersAcrossApplicationAttempts = proto.Bool(bool(s.Keep))
 	if s.Priority != nil && *s.Priority >= 0 {
 		c.Priority = yarnpb.FromPriority(int32(*s.Priority))
 	}
@@ -151,14 +138,6 @@ func (s *submission) context() (*yarnpb.ApplicationSubmissionContextProto, error
 	}
 	if s.Failures != nil {
 		c.AttemptFailuresValidityInterval = proto.Int64(int64(*s.Failures))
-	}
-	// As in Hadoop, "" is the partition without a label, not the queue's default.
-	c.NodeLabelExpression = (*string)(&s.Label)
-	if s.AMLabel != "" {
-		c.AmContainerResourceRequest = []*yarnpb.ResourceRequestProto{
-			{Priority: yarnpb.FromPriority(0), ResourceName: proto.String("*"),
-				Capability: c.Resource, NumContainers: proto.Int32(1), NodeLabelExpression: (*string)(&s.AMLabel)},
-		}
 	}
 	if l := s.Log; l != nil {
 		c.LogAggregationContext = &yarnpb.LogAggregationContextProto{
@@ -313,7 +292,7 @@ func (l *localResource) message() (*yarnpb.LocalResourceProto, error) {
 	}, nil
 }
 
-func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) submit(w http.ResponseWriter, r *http.Request) {
 	var doc submission
 	if err := h.decode(w, r, &doc); err != nil {
 		h.refuse(w, r, err)
@@ -337,7 +316,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 	}
 	if err == nil {
 		h.s.KeepTrace(r.Context(), c)
-		_, err = do(h, r, h.s.Submit(h.caller(r), c, server.Forwarding{Claim: claimOf(r)}))
+		_, err = do(h.Handler, r, h.s.Submit(h.caller(r), c, server.Forwarding{Claim: claimOf(r)}))
 		var e *refusal
 		if err != nil && !errors.As(err, &e) && !errors.Is(err, creel.ErrBusy) &&
 			!errors.Is(err, creel.ErrUnavailable) && !errors.Is(err, creel.ErrReadOnly) &&
@@ -352,7 +331,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	w.Header().Set("Location", origin(r)+strings.TrimSuffix(r.URL.Path, "/")+"/"+string(doc.ID))
+	w.Header().Set("Location", webdoc.Origin(r)+strings.TrimSuffix(r.URL.Path, "/")+"/"+string(doc.ID))
 	w.Header()["Content-Type"] = contentType(r)
 	w.WriteHeader(http.StatusAccepted)
 }

@@ -8,12 +8,12 @@ import (
 
 	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/rm"
-	"github.com/creelrm/creel/subcluster/rm/sched"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // why serves creel's own document about the limits that delay one application here, with their numbers. Routers merge
 // the documents of all members. Callers without view access are rejected.
-func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) why(w http.ResponseWriter, r *http.Request) {
 	id, err := appOf(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -32,7 +32,7 @@ func (h *Handler) why(w http.ResponseWriter, r *http.Request) {
 		doc.State, doc.Queue, doc.User, doc.Diagnostics = a.State.String(), a.Queue, a.User, a.Diagnostics
 		doc.Unmanaged, doc.Containers = a.Unmanaged, a.Containers
 		doc.Opportunistic = opportunisticOf(rm.OpportunisticOf(m, id), now)
-		if y.Limit != sched.LimitNone {
+		if y.Limit != explain.LimitNone {
 			doc.Wait = waitOf(y)
 		}
 		return nil
@@ -73,15 +73,15 @@ func waitOf(y rm.Why) *subcluster.Wait {
 		Needs: subcluster.AmountsOf(y.Need), Used: subcluster.AmountsOf(y.Used), Limit: subcluster.AmountsOf(y.Bound),
 	}
 	switch y.Limit {
-	case sched.LimitParallelApps:
+	case explain.LimitParallelApps:
 		w.Used = subcluster.Amounts{subcluster.Applications: int64(y.Count)}
 		w.Limit = subcluster.Amounts{subcluster.Applications: int64(y.Max)}
 		w.Needs = subcluster.Amounts{subcluster.Applications: 1}
 		w.User = y.User
-	case sched.LimitUser, sched.LimitUserAM:
+	case explain.LimitUser, explain.LimitUserAM:
 		w.User = y.User
 	}
-	if y.Nodes != (sched.NodeCounts{}) {
+	if y.Nodes != (explain.NodeCounts{}) {
 		w.Nodes = (*subcluster.NodeCounts)(&y.Nodes)
 	}
 	return w

@@ -19,7 +19,7 @@ import (
 
 // refuseWrite writes the error of a change: a denial as a plain sentence, as YARN does, and everything else as a
 // RemoteException.
-func (h *Handler) refuseWrite(w http.ResponseWriter, r *http.Request, what string, id creel.ApplicationID, err error) {
+func (h *appsAPI) refuseWrite(w http.ResponseWriter, r *http.Request, what string, id creel.ApplicationID, err error) {
 	var e *refusal
 	if errors.Is(err, creel.ErrNotPermitted) && !errors.As(err, &e) {
 		h.text(
@@ -38,11 +38,11 @@ func (h *Handler) refuseWrite(w http.ResponseWriter, r *http.Request, what strin
 
 // stateReply sends the ResourceManager's internal state, KILLING and FINAL_SAVING included: clients poll it until the
 // final state.
-func (h *Handler) stateReply(w http.ResponseWriter, r *http.Request, status int, a *rm.AppView) {
+func (h *appsAPI) stateReply(w http.ResponseWriter, r *http.Request, status int, a *rm.AppView) {
 	h.reply(w, r, status, "appstate", mapped, func(w *writer) { w.Text("state", a.Internal) })
 }
 
-func (h *Handler) state(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) state(w http.ResponseWriter, r *http.Request) {
 	s, _, err := h.view(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -52,7 +52,7 @@ func (h *Handler) state(w http.ResponseWriter, r *http.Request) {
 }
 
 // setState kills an application. It responds 202 while the kill is in progress, and 200 when the state is final.
-func (h *Handler) setState(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) setState(w http.ResponseWriter, r *http.Request) {
 	s, _, err := h.view(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -79,7 +79,7 @@ func (h *Handler) setState(w http.ResponseWriter, r *http.Request) {
 		h.stateReply(w, r, http.StatusOK, &s.app)
 		return
 	}
-	done, err := do(h, r, h.s.Kill(h.caller(r), s.app.ID, string(doc.Diagnostics)))
+	done, err := do(h.Handler, r, h.s.Kill(h.caller(r), s.app.ID, string(doc.Diagnostics)))
 	if err != nil {
 		h.refuseWrite(w, r, "kill", s.app.ID, err)
 		return
@@ -92,16 +92,16 @@ func (h *Handler) setState(w http.ResponseWriter, r *http.Request) {
 	status := http.StatusOK
 	if !done && !after.app.State.Ended() {
 		status = http.StatusAccepted
-		w.Header().Set("Location", origin(r)+r.URL.Path)
+		w.Header().Set("Location", webdoc.Origin(r)+r.URL.Path)
 	}
 	h.stateReply(w, r, status, &after.app)
 }
 
-func (h *Handler) queueReply(w http.ResponseWriter, r *http.Request, q creel.QueuePath) {
+func (h *appsAPI) queueReply(w http.ResponseWriter, r *http.Request, q creel.QueuePath) {
 	h.reply(w, r, http.StatusOK, "appqueue", natural, func(w *writer) { w.Text("queue", string(q)) })
 }
 
-func (h *Handler) queue(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) queue(w http.ResponseWriter, r *http.Request) {
 	s, _, err := h.view(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -111,7 +111,7 @@ func (h *Handler) queue(w http.ResponseWriter, r *http.Request) {
 }
 
 // setQueue moves an application.
-func (h *Handler) setQueue(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) setQueue(w http.ResponseWriter, r *http.Request) {
 	s, _, err := h.view(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -133,7 +133,7 @@ func (h *Handler) setQueue(w http.ResponseWriter, r *http.Request) {
 		h.text(w, r, http.StatusBadRequest, "App in "+s.app.State.String()+" state cannot be moved.")
 		return
 	}
-	if _, err := do(h, r, h.s.Move(h.caller(r), s.app.ID, string(doc.Queue))); err != nil {
+	if _, err := do(h.Handler, r, h.s.Move(h.caller(r), s.app.ID, string(doc.Queue))); err != nil {
 		h.refuseWrite(w, r, "move", s.app.ID, err)
 		return
 	}
@@ -144,11 +144,11 @@ func (h *Handler) setQueue(w http.ResponseWriter, r *http.Request) {
 	h.queueReply(w, r, s.app.Queue)
 }
 
-func (h *Handler) priorityReply(w http.ResponseWriter, r *http.Request, p int32) {
+func (h *appsAPI) priorityReply(w http.ResponseWriter, r *http.Request, p int32) {
 	h.reply(w, r, http.StatusOK, "applicationpriority", natural, func(w *writer) { w.Int("priority", int64(p)) })
 }
 
-func (h *Handler) priority(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) priority(w http.ResponseWriter, r *http.Request) {
 	s, _, err := h.view(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -157,7 +157,7 @@ func (h *Handler) priority(w http.ResponseWriter, r *http.Request) {
 	h.priorityReply(w, r, s.app.Priority)
 }
 
-func (h *Handler) setPriority(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) setPriority(w http.ResponseWriter, r *http.Request) {
 	s, _, err := h.view(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -177,7 +177,7 @@ func (h *Handler) setPriority(w http.ResponseWriter, r *http.Request) {
 	}
 	p := s.app.Priority
 	if !s.app.State.Ended() {
-		if p, err = do(h, r, h.s.SetPriority(h.caller(r), s.app.ID, int32(*doc.Priority))); err != nil {
+		if p, err = do(h.Handler, r, h.s.SetPriority(h.caller(r), s.app.ID, int32(*doc.Priority))); err != nil {
 			h.refuseWrite(w, r, "change priority of", s.app.ID, err)
 			return
 		}
@@ -188,7 +188,7 @@ func (h *Handler) setPriority(w http.ResponseWriter, r *http.Request) {
 // lifetime is an application's only kind of timeout.
 const lifetime = "LIFETIME"
 
-func (h *Handler) timeouts(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) timeouts(w http.ResponseWriter, r *http.Request) {
 	s, at, err := h.view(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -199,7 +199,7 @@ func (h *Handler) timeouts(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (h *Handler) timeout(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) timeout(w http.ResponseWriter, r *http.Request) {
 	s, at, err := h.view(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -212,7 +212,7 @@ func (h *Handler) timeout(w http.ResponseWriter, r *http.Request) {
 	h.timeoutReply(w, r, h.s.Cluster().Report(&s.app, at, true))
 }
 
-func (h *Handler) timeoutReply(w http.ResponseWriter, r *http.Request, p *yarnpb.ApplicationReportProto) {
+func (h *appsAPI) timeoutReply(w http.ResponseWriter, r *http.Request, p *yarnpb.ApplicationReportProto) {
 	h.reply(w, r, http.StatusOK, "timeout", rooted, func(w *writer) { timeoutFields(w, p) })
 }
 
@@ -223,7 +223,7 @@ type timeoutDoc struct {
 }
 
 // setTimeout changes the time of an application's kill. Only this document requires its root in JSON.
-func (h *Handler) setTimeout(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) setTimeout(w http.ResponseWriter, r *http.Request) {
 	s, at, err := h.view(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -273,7 +273,7 @@ func (h *Handler) setTimeout(w http.ResponseWriter, r *http.Request) {
 	}
 	if !s.app.State.Ended() {
 		expiries := []string{codec.FormatExpiry(deadline)}
-		if _, err := do(h, r, h.s.SetLifetimes(h.caller(r), s.app.ID, expiries)); err != nil {
+		if _, err := do(h.Handler, r, h.s.SetLifetimes(h.caller(r), s.app.ID, expiries)); err != nil {
 			h.refuseWrite(w, r, "update timeout of", s.app.ID, err)
 			return
 		}
@@ -286,7 +286,7 @@ func (h *Handler) setTimeout(w http.ResponseWriter, r *http.Request) {
 }
 
 // signal sends a container a signal; errors are plain sentences.
-func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
+func (h *appsAPI) signal(w http.ResponseWriter, r *http.Request) {
 	command := strings.ToUpper(param(r, "command"))
 	number, known := creel.SignalCommand(command)
 	if !known {
@@ -304,7 +304,7 @@ func (h *Handler) signal(w http.ResponseWriter, r *http.Request) {
 		h.text(w, r, http.StatusInternalServerError, "Invalid ContainerId prefix: "+text)
 		return
 	}
-	if _, err := do(h, r, h.s.Signal(h.caller(r), id, number)); err != nil {
+	if _, err := do(h.Handler, r, h.s.Signal(h.caller(r), id, number)); err != nil {
 		text := err.Error()
 		if errors.Is(err, creel.ErrApplicationNotFound) {
 			text = "Trying to signal an absent container " + id.String()
@@ -327,7 +327,7 @@ func (h *Handler) unitOf(name string) string {
 }
 
 // setNodeResource changes a node's size.
-func (h *Handler) setNodeResource(w http.ResponseWriter, r *http.Request) {
+func (h *nodesAPI) setNodeResource(w http.ResponseWriter, r *http.Request) {
 	id, err := nodeOf(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -386,7 +386,7 @@ func (h *Handler) setNodeResource(w http.ResponseWriter, r *http.Request) {
 		}
 		size = size.With(string(e.Name), v)
 	}
-	_, err = do(h, r, h.s.UpdateNodeResource(h.caller(r), id, size))
+	_, err = do(h.Handler, r, h.s.UpdateNodeResource(h.caller(r), id, size))
 	if err == nil {
 		err = find()
 	} else if errors.Is(err, creel.ErrInvalidRequest) {

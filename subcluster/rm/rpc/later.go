@@ -9,6 +9,7 @@ import (
 
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/hrpc/telemetry"
+	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
@@ -21,6 +22,7 @@ func callerOf(ctx context.Context) server.Caller {
 	who := server.Caller{
 		User:     c.Identity.User,
 		RealUser: c.Identity.RealUser,
+		AM:       c.Identity.TokenKind == token.KindAMRM,
 		Kerberos: c.Identity.Method == hrpc.Kerberos,
 		Remote:   c.Remote,
 		Context:  c.CallerContext.Context,

@@ -2,7 +2,11 @@
 
 package sched
 
-import "time"
+import (
+	"time"
+
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
+)
 
 // Activation: an application in a queue waits until its AM may run. The queue's share for AMs, the user's part of it,
 // and the limits on concurrent applications decide that (limits_am.go). Only then does it ask for containers.
@@ -35,12 +39,12 @@ func (l *Line) activate(q *Queue) {
 		u := leaf.pending.Top()
 		a := u.pending.Top()
 		limit, where := l.mayActivate(a, inDecisions)
-		if limit == LimitNone {
+		if limit == explain.LimitNone {
 			l.remove(a)
 			l.Activate(a)
 			continue
 		}
-		if len(l.s.labelled) > 0 && (limit == LimitAM || limit == LimitUserAM) {
+		if len(l.s.labelled) > 0 && (limit == explain.LimitAM || limit == explain.LimitUserAM) {
 			// The limit applies to one partition: AMs of other partitions may start.
 			if u.pending.Remove(a); u.pending.Len() == 0 {
 				leaf.pending.Remove(u)
@@ -50,7 +54,7 @@ func (l *Line) activate(q *Queue) {
 			passed = append(passed, a)
 			continue
 		}
-		if limit == LimitUserAM || where == nil {
+		if limit == explain.LimitUserAM || where == nil {
 			leaf.pending.Remove(u)
 			aside = append(aside, u)
 			continue
@@ -85,7 +89,7 @@ func (l *Line) activateUnmanaged(q *Queue) {
 		a := q.leaf.unmanaged[i]
 		limit, where := l.mayActivate(a, inDecisions)
 		switch {
-		case limit == LimitNone:
+		case limit == explain.LimitNone:
 			l.Activate(a) // and leaves the line
 		case where != nil:
 			return // the queue runs its maximum number

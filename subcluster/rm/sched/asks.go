@@ -4,28 +4,15 @@ package sched
 
 import (
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
-// AskView is an outstanding ask.
-type AskView struct {
-	Priority            int32
-	AllocationRequestID int64
-	ExecutionType       creel.ExecutionType
-	ResourceName        string
-	Resource            creel.Resource
-	Count               int32
-	Relax               bool
-	Label               string   // of the partition of the ask
-	Tags                []string // of a scheduling request
-	Constraint          string   // as text
-}
-
 // Asks returns an application's outstanding asks, in order.
-func (a *App) Asks() []AskView {
-	var out []AskView
+func (a *App) Asks() []explain.AskView {
+	var out []explain.AskView
 	if am := a.am; am != nil && a.amSize != nil && a.pendSlot != 0 { // in line: not asked for yet
-		v := AskView{
+		v := explain.AskView{
 			Priority: am.Priority, AllocationRequestID: -1, ExecutionType: creel.Guaranteed, ResourceName: AnyPlace,
 			Resource: a.amSize.Resource, Count: 1, Relax: !am.Strict, Label: am.Label,
 		}
@@ -51,8 +38,8 @@ func (a *App) Asks() []AskView {
 	return out
 }
 
-func (w *Ask) view() AskView {
-	v := AskView{
+func (w *Ask) view() explain.AskView {
+	v := explain.AskView{
 		Priority:            w.priority,
 		AllocationRequestID: w.alloc,
 		ExecutionType:       w.execution,

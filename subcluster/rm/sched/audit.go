@@ -10,6 +10,8 @@ import (
 
 	"github.com/creelrm/creel/internal/intrusive"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/audit"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // Audit recomputes all sums and indexes of the scheduler from its asks and from the owner's containers, and checks
@@ -21,8 +23,8 @@ import (
 type Audit struct {
 	part     *partition
 	errs     []error
-	perQueue map[*Queue]*sums
-	perUser  map[*user]*sums
+	perQueue audit.Ledger[*Queue]
+	perUser  audit.Ledger[*user]
 
 	parts map[*partition]*Audit // of other partitions
 
@@ -34,7 +36,7 @@ type Audit struct {
 func (s *Scheduler) Audit() *Audit { return auditOf(&s.main) }
 
 func auditOf(part *partition) *Audit {
-	c := &Audit{part: part, perQueue: map[*Queue]*sums{}, perUser: map[*user]*sums{}}
+	c := &Audit{part: part, perQueue: audit.Ledger[*Queue]{}, perUser: audit.Ledger[*user]{}}
 	for _, p := range part.others() {
 		if c.parts == nil {
 			c.parts = map[*partition]*Audit{}
@@ -92,37 +94,32 @@ func (c *Audit) Node(n *Node, used amounts.Vec, above bool) {
 	}
 }
 
-// sums are the expected sums of a queue or user.
-type sums struct {
-	used, held, pending, am    amounts.Vec
-	pendingCount               int64
-	containers                 int32
-	apps, running, waitingApps int
-	begun                      int32
-}
-
-func add[K comparable](to map[K]*sums, k K, s *sums) {
-	t := to[k]
-	if t == nil {
-		t = &sums{}
-		to[k] = t
-	}
-	t.used.Add(&s.used)
-	t.held.Add(&s.held)
-	t.pending.Add(&s.pending)
-	t.am.Add(&s.am)
-	t.containers += s.containers
-	t.pendingCount += s.pendingCount
-	t.apps += s.apps
-	t.running += s.running
-	t.waitingApps += s.waitingApps
-	t.begun += s.begun
-}
-
 // Holding is the sum of an application's containers on nodes of one label.
 type Holding struct {
 	Used       amounts.Vec
 	Containers int32
+}
+
+// account is the account of an application.
+func (a *App) account() *audit.Sums {
+	return &audit.Sums{Used: a.used, Held: a.held, Pending: a.pending, Containers: a.containers, Asked: a.pendingCount}
+}
+
+// account is the account of a queue; some of it only of a leaf.
+func (q *Queue) account() *audit.Sums {
+	s := &audit.Sums{
+		Used: q.used, Held: q.reserved.sum, Pending: q.pending, Containers: q.containers, Asked: q.pendingCount,
+		Running: q.apps.running,
+	}
+	if l := q.leaf; l != nil {
+		s.Apps, s.Begun, s.AM = l.apps, l.begun, l.amUsed
+	}
+	return s
+}
+
+// account is the account of a user.
+func (u *user) account() *audit.Sums {
+	return &audit.Sums{Used: u.used, AM: u.amUsed, Apps: u.total, Running: u.running, Waiting: u.waitingApps}
 }
 
 // Books reports whether an application is charged for exactly these containers, by the label of their nodes.
@@ -175,7 +172,7 @@ func (w *Ask) before(x *Ask) bool {
 }
 
 func (c *Audit) app(a *App, used amounts.Vec, containers int32) {
-	s := sums{apps: 1, used: used, containers: containers}
+	s := audit.Sums{Apps: 1, Used: used, Containers: containers}
 	for i, w := range a.asks {
 		if i > 0 && !a.asks[i-1].before(w) {
 			c.fail("%s: asks out of order", a.id)
@@ -184,11 +181,11 @@ func (c *Audit) app(a *App, used amounts.Vec, containers int32) {
 			c.fail("%s: empty ask kept at priority %d", a.id, w.priority)
 		}
 		if w.size != nil {
-			s.pending.AddTimes(&w.size.V, int64(w.count))
-			s.pendingCount += int64(w.count)
+			s.Pending.AddTimes(&w.size.V, int64(w.count))
+			s.Asked += int64(w.count)
 		}
 		if w.hold != nil {
-			s.held.Add(&w.hold.size.V)
+			s.Held.Add(&w.hold.size.V)
 		}
 		for _, p := range slices.Concat(w.named.Hosts, w.named.Racks) {
 			if p.Count <= 0 {
@@ -196,27 +193,13 @@ func (c *Audit) app(a *App, used amounts.Vec, containers int32) {
 			}
 		}
 	}
-	if !s.used.Is(&a.used) || s.containers != a.containers || !s.pending.Is(&a.pending) ||
-		s.pendingCount != a.pendingCount ||
-		!s.held.Is(&a.held) {
-		c.fail(
-			"%s: used %v (%d) pending %v (%d) held %v, in truth %v (%d) %v (%d) %v",
-			a.id,
-			a.used,
-			a.containers,
-			a.pending,
-			a.pendingCount,
-			a.held,
-			s.used,
-			s.containers,
-			s.pending,
-			s.pendingCount,
-			s.held,
-		)
+	of := audit.Used | audit.Containers | audit.Pending | audit.Asked | audit.Held
+	if wrong := audit.Differ(a.account(), &s, of); wrong != "" {
+		c.fail("%s: %s", a.id, wrong)
 	}
 	if !a.inQueue {
-		if s.containers > 0 || s.pendingCount > 0 || a.slot != 0 || a.pendSlot != 0 || a.activated {
-			c.fail("%s is out of its queue, and has %d containers, %d pending", a.id, s.containers, s.pendingCount)
+		if s.Containers > 0 || s.Asked > 0 || a.slot != 0 || a.pendSlot != 0 || a.activated {
+			c.fail("%s is out of its queue, and has %d containers, %d pending", a.id, s.Containers, s.Asked)
 		}
 		return
 	}
@@ -224,26 +207,26 @@ func (c *Audit) app(a *App, used amounts.Vec, containers int32) {
 		c.fail("%s: waits %v, in the order %v, should be %v", a.id, a.waits, a.slot != 0, waits)
 	}
 	if a.waits {
-		s.waitingApps = 1
+		s.Waiting = 1
 	}
 	if a.begun {
-		s.begun = 1
+		s.Begun = 1
 	}
 	if a.activated && a.main == nil {
-		s.running = 1
+		s.Running = 1
 	}
 	if of := a.whole(); of.activated && of.amSize != nil && (of.amPart == a || of.amPart == nil && of == a) {
-		s.am = of.amSize.V
+		s.AM = of.amSize.V
 	}
 	if of := a.whole(); a.activated != of.activated || a.open != of.open || a.priority != of.priority {
 		c.fail("%s: activated %v, open %v, priority %d, should be %v, %v, %d",
 			a.id, a.activated, a.open, a.priority, of.activated, of.open, of.priority)
 	}
-	c.waiting += s.waitingApps
+	c.waiting += s.Waiting
 	for q := a.queue; q != nil; q = q.parent {
-		add(c.perQueue, q, &s)
+		c.perQueue.Add(q, &s)
 	}
-	add(c.perUser, a.user, &s)
+	c.perUser.Add(a.user, &s)
 }
 
 // Everything checks the sums over all calls of Node and App, and the orders.
@@ -283,30 +266,12 @@ func (c *Audit) queue(q *Queue) {
 	if c.part.tree.at(q.path) != q {
 		c.fail("queue %s is not found by its path", q.path)
 	}
-	s := c.perQueue[q]
-	if s == nil {
-		s = &sums{}
+	of := audit.Used | audit.Held | audit.Pending | audit.Containers | audit.Asked | audit.Running
+	if q.leaf != nil {
+		of |= audit.Apps | audit.Begun | audit.AM
 	}
-	if !s.used.Is(&q.used) || !s.held.Is(&q.reserved.sum) || !s.pending.Is(&q.pending) ||
-		s.containers != q.containers ||
-		s.pendingCount != q.pendingCount ||
-		s.running != q.apps.running {
-		c.fail(
-			"queue %s: used %v held %v pending %v (%d, %d) running %d, applications say %v %v %v (%d, %d) %d",
-			q.path,
-			q.used,
-			q.reserved.sum,
-			q.pending,
-			q.containers,
-			q.pendingCount,
-			q.apps.running,
-			s.used,
-			s.held,
-			s.pending,
-			s.containers,
-			s.pendingCount,
-			s.running,
-		)
+	if wrong := audit.Differ(q.account(), c.perQueue.Of(q), of); wrong != "" {
+		c.fail("queue %s: %s", q.path, wrong)
 	}
 	var used amounts.Vec
 	for _, k := range q.children {
@@ -318,38 +283,15 @@ func (c *Audit) queue(q *Queue) {
 }
 
 func (c *Audit) leaf(q *Queue) {
-	l, s := q.leaf, c.perQueue[q]
-	if s == nil {
-		s = &sums{}
-	}
-	if s.apps != l.apps || s.begun != l.begun || !s.am.Is(&l.amUsed) {
-		c.fail("queue %s: %d applications, %d begun, AMs use %v, in truth %d, %d, %v",
-			q.path, l.apps, l.begun, l.amUsed, s.apps, s.begun, s.am)
-	}
+	l := q.leaf
 	var byActive amounts.Vec
 	var shares shareSum
 	q.sized()
 	active, limited, inLine, weights, allWeights := 0, 0, 0, 0.0, 0.0
 	for _, u := range l.userList {
-		us := c.perUser[u]
-		if us == nil {
-			us = &sums{}
-		}
-		if !us.used.Is(&u.used) || !us.am.Is(&u.amUsed) || us.apps != u.total || us.running != u.running ||
-			us.waitingApps != u.waitingApps {
-			c.fail(
-				"user %s of %s: used %v apps %d running %d waiting %d, in truth %v %d %d %d",
-				u.name,
-				q.path,
-				u.used,
-				u.total,
-				u.running,
-				u.waitingApps,
-				us.used,
-				us.apps,
-				us.running,
-				us.waitingApps,
-			)
+		of := audit.Used | audit.AM | audit.Apps | audit.Running | audit.Waiting
+		if wrong := audit.Differ(u.account(), c.perUser.Of(u), of); wrong != "" {
+			c.fail("user %s of %s: %s", u.name, q.path, wrong)
 		}
 		allWeights += u.weight
 		if u.waitingApps > 0 {
@@ -379,7 +321,7 @@ func (c *Audit) leaf(q *Queue) {
 	line := &c.part.cluster.line
 	if capacity && l.pending.Len() > 0 && line.heldDue == 0 && !l.queuedActivate {
 		a := l.pending.Top().pending.Top()
-		if limit, _ := line.mayActivate(a, inDecisions); limit == LimitNone {
+		if limit, _ := line.mayActivate(a, inDecisions); limit == explain.LimitNone {
 			c.fail("queue %s: %s is the first in line and may start, and does not", q.path, a.id)
 		}
 	}

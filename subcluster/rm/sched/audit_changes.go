@@ -4,8 +4,8 @@ package sched
 
 import (
 	"github.com/creelrm/creel/internal/intrusive"
-	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
-	"github.com/creelrm/creel/subcluster/rm/sched/places"
+	"github.com/creelrm/creel/subcluster/rm/sched/audit"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // Around checks what a changed application affects: its user, and its queues up to the root. App has already checked
@@ -44,41 +44,20 @@ func (c *Audit) bound(q *Queue, k *Changes) {
 
 // below checks a queue against its direct children or users, and its place in the order.
 func (c *Audit) below(q *Queue) {
-	var used, held, pending amounts.Vec
-	containers, wanted, running := int32(0), int64(0), 0
-	for _, k := range q.children {
-		used.Add(&k.used)
-		held.Add(&k.reserved.sum)
-		pending.Add(&k.pending)
-		containers, wanted, running = containers+k.containers, wanted+k.pendingCount, running+k.apps.running
-	}
-	if q.leaf != nil {
+	var s audit.Sums
+	of := audit.Used | audit.Running
+	if q.leaf != nil { // only applications, not users, have the other entries
 		for _, u := range q.leaf.userList {
-			used.Add(&u.used)
-			running += u.running
+			s.Add(u.account())
 		}
-		// Only applications, not users, have these.
-		held, pending, containers, wanted = q.reserved.sum, q.pending, q.containers, q.pendingCount
+	} else {
+		of |= audit.Held | audit.Pending | audit.Containers | audit.Asked
+		for _, k := range q.children {
+			s.Add(k.account())
+		}
 	}
-	if !used.Is(&q.used) || !held.Is(&q.reserved.sum) || !pending.Is(&q.pending) || containers != q.containers ||
-		wanted != q.pendingCount ||
-		running != q.apps.running {
-		c.fail(
-			"queue %s: used %v held %v pending %v (%d, %d) running %d, below it %v %v %v (%d, %d) %d",
-			q.path,
-			q.used,
-			q.reserved.sum,
-			q.pending,
-			q.containers,
-			q.pendingCount,
-			q.apps.running,
-			used,
-			held,
-			pending,
-			containers,
-			wanted,
-			running,
-		)
+	if wrong := audit.Differ(q.account(), &s, of); wrong != "" {
+		c.fail("queue %s, by those below it: %s", q.path, wrong)
 	}
 	if p := q.parent; p != nil {
 		in := q.slot != 0
@@ -119,43 +98,38 @@ func (c *Audit) Unserved(a *App) {
 		return
 	}
 	for _, w := range a.asks {
-		if w.count <= 0 || w.size == nil || w.hold != nil || a.admit(w.size, nil).limit != LimitNone {
+		if w.count <= 0 || w.size == nil || w.hold != nil || a.admit(w.size, nil).limit != explain.LimitNone {
 			continue
 		}
+		k := w.audited()
 		for _, n := range c.part.nodes.All() {
-			if n == nil || n.use != Open || n.held || !c.part.sizes.Fits(&w.size.V, &n.free) {
+			if n == nil || n.use != Open || n.held {
 				continue
 			}
-			if _, barred := a.black.names[n.host.Name()]; barred {
-				continue
-			}
-			if _, barred := a.black.names[n.rack.Name()]; barred {
-				continue
-			}
-			if !c.part.tags.allows(w, n) {
-				continue
-			}
-			rack := w.named.Place(n.rack.Name())
-			local := w.named.Place(n.host.Name()) != nil && (len(w.named.Racks) == 0 || rack != nil)
-			onRack := rack != nil && !rack.Strict &&
-				(len(w.named.Hosts) == 0 || w.level >= places.AtRack)
-			anywhere := !w.strict && (!w.named.Any() || w.level >= places.AtAny)
-			if local || onRack || anywhere {
-				c.fail(
-					"%s waits for %v at priority %d while %s has %v (local %v rack %v any %v)",
-					a.id,
-					w.size.V,
-					w.priority,
-					n.id,
-					n.free,
-					local,
-					onRack,
-					anywhere,
-				)
+			at := audit.Node{Host: n.host.Name(), Rack: n.rack.Name(), Free: n.free}
+			if by := k.Takes(&c.part.sizes, &at); by != "" && c.part.tags.allows(w, n) {
+				c.fail("%s waits for %v at priority %d while %s has %v (%s)",
+					a.id, w.size.V, w.priority, n.id, n.free, by)
 				return
 			}
 		}
 	}
+}
+
+// audited copies an ask for the check of the cycle's promise.
+func (w *Ask) audited() *audit.Ask {
+	k := &audit.Ask{Size: &w.size.V, Strict: w.strict, Level: w.level}
+	k.Avoids = func(name string) bool {
+		_, barred := w.app.black.names[name]
+		return barred
+	}
+	for _, p := range w.named.Hosts {
+		k.Hosts = append(k.Hosts, audit.Place{Name: p.Name, Strict: p.Strict})
+	}
+	for _, p := range w.named.Racks {
+		k.Racks = append(k.Racks, audit.Place{Name: p.Name, Strict: p.Strict})
+	}
+	return k
 }
 
 // unlent checks that shared partitions have no idle resources that an ask without a label and without places could

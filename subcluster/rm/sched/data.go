@@ -11,6 +11,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 	"github.com/creelrm/creel/subcluster/rm/sched/leases"
 	"github.com/creelrm/creel/subcluster/rm/sched/places"
 	"github.com/creelrm/creel/subcluster/rm/sched/preempt"
@@ -382,7 +383,7 @@ const (
 
 // verdict is the obstacle to an ask, if any. It is cheap, so every check makes one.
 type verdict struct {
-	limit Limit
+	limit explain.Limit
 	where *Queue
 }
 

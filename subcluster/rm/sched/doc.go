@@ -52,12 +52,12 @@
 // delay.go, reserve.go, retries.go, increase.go, cap.go (reasons to delay asks, and their end); tags.go, requests.go
 // (scheduling requests); preempt.go, preempt_snapshot.go, preempt_round.go, then preempt_*.go (rounds of preemption);
 // charge.go, queue_sizes.go, fairshare.go (sums); tree.go, tree_*.go (the queues of a partition), reload.go, move.go
-// (changes in all partitions); partition.go, lend.go, lending.go (node labels); explain.go with why.go, waits.go,
-// consider.go, report.go, asks.go, needs.go (questions, which change nothing); whatif.go, audit.go, audit_changes.go
+// (changes in all partitions); partition.go, lend.go, lending.go (node labels); explain.go with explain_snapshot.go,
+// report.go, asks.go, needs.go, users_wait.go (questions, which change nothing); whatif.go, audit.go, audit_changes.go
 // (trials and checks); changes.go (what an audit of changes reads); prefetch.go (memory, read ahead). Separate
-// packages: amounts, constraints, leases (caps and budgets of the federation), ideal (how much preemption may take),
-// nodeindex, places (that an ask names), preempt (which containers it takes), runtimes, shares and topology (nodes by
-// host and rack).
+// packages: amounts, audit (compares books with the truth), constraints, explain (reasons and figures as sentences and
+// values), leases (caps and budgets of the federation), ideal (how much preemption may take), nodeindex, places (that
+// an ask names), preempt (which containers it takes), runtimes, shares and topology (nodes by host and rack).
 //
 // Sources: sharing follows Hadoop's documented CapacityScheduler and FairScheduler keys, Dominant Resource Fairness
 // (Ghodsi et al., NSDI 2011), hierarchical DRF (Bhattacharya et al., SoCC 2013) and delay scheduling (Zaharia et al.,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 	"github.com/creelrm/creel/subcluster/rm/sched/shares"
 )
 
@@ -64,7 +65,7 @@ func (q *Queue) active() bool {
 	if l := q.leaf; l != nil {
 		return slices.ContainsFunc(l.pending.Items, func(u *user) bool {
 			limit, _ := q.part.cluster.line.atOnce(u.pending.Top())
-			return limit == LimitNone
+			return limit == explain.LimitNone
 		})
 	}
 	return slices.ContainsFunc(q.children, (*Queue).active)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // Increase tries to increase a container and reports whether it succeeded. Without free resources, or above a limit,
@@ -32,7 +33,7 @@ func (xs *increases) grow(x *Increase) bool {
 	if p.label != "" {
 		a = p.cluster.appIn(a, p)
 	}
-	if !p.sizes.Fits(&more.V, &x.Node.free) || a.admit(&more, nil).limit != LimitNone {
+	if !p.sizes.Fits(&more.V, &x.Node.free) || a.admit(&more, nil).limit != explain.LimitNone {
 		return false
 	}
 	if x.From == nil {

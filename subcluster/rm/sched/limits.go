@@ -6,16 +6,17 @@ import (
 	"math"
 
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // admit reports whether the limits permit the application one container of this size. It checks the maximum of each
 // queue on the path, then the user limit of the leaf, then the user's cap. Reserved amounts count as used, except
 // own, which is about to become the container.
 func (a *App) admit(size *amounts.Size, own *amounts.Size) verdict {
-	if v := a.admitQueues(size, 1, own); v.limit != LimitNone {
+	if v := a.admitQueues(size, 1, own); v.limit != explain.LimitNone {
 		return v
 	}
-	if v := a.userRefusal(); v.limit != LimitNone {
+	if v := a.userRefusal(); v.limit != explain.LimitNone {
 		return v
 	}
 	return a.capRefusal(size)
@@ -26,7 +27,7 @@ func (a *App) capRefusal(size *amounts.Size) verdict {
 	if a.user.underCap(&size.V) {
 		return verdict{}
 	}
-	return verdict{LimitUser, a.queue}
+	return verdict{explain.LimitUser, a.queue}
 }
 
 // admitQueues checks only the queues' limits, for count containers.
@@ -37,7 +38,7 @@ func (a *App) admitQueues(size *amounts.Size, count int64, own *amounts.Size) ve
 			continue
 		}
 		if !q.admits(need, count, own) {
-			return verdict{LimitQueue, q}
+			return verdict{explain.LimitQueue, q}
 		}
 	}
 	return verdict{}
@@ -49,7 +50,7 @@ func (a *App) userRefusal() verdict {
 	if p.policy.userAdmits(p, a.user) {
 		return verdict{}
 	}
-	return verdict{LimitUser, a.queue}
+	return verdict{explain.LimitUser, a.queue}
 }
 
 // admits reports whether a queue's maximum and cap permit count times need more.

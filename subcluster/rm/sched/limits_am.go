@@ -2,15 +2,18 @@
 
 package sched
 
-import "github.com/creelrm/creel/subcluster/rm/sched/amounts"
+import (
+	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
+)
 
 // mayActivate returns the limit that prevents the start of a's AM, and its queue.
-func (l *Line) mayActivate(a *App, set shareSet) (Limit, *Queue) {
-	if limit, where := l.atOnce(a); limit != LimitNone {
+func (l *Line) mayActivate(a *App, set shareSet) (explain.Limit, *Queue) {
+	if limit, where := l.atOnce(a); limit != explain.LimitNone {
 		return limit, where
 	}
 	if a.amSize == nil {
-		return LimitNone, nil
+		return explain.LimitNone, nil
 	}
 	size := a.amSize
 	first := a.queue.apps.running == 0
@@ -24,30 +27,30 @@ func (l *Line) mayActivate(a *App, set shareSet) (Limit, *Queue) {
 	with.Add(&size.V)
 	// One AM may always start per queue, not per user.
 	if first = first || q.leaf.amUsed.IsZero(); first && p.policy.oneAMAlways {
-		return LimitNone, nil
+		return explain.LimitNone, nil
 	}
 	if !p.sizes.Fits(&with, &all) {
-		return LimitAM, q
+		return explain.LimitAM, q
 	}
 	with = a.user.amUsed
 	with.Add(&size.V)
 	if !p.sizes.Fits(&with, &one) {
-		return LimitUserAM, q
+		return explain.LimitUserAM, q
 	}
-	return LimitNone, nil
+	return explain.LimitNone, nil
 }
 
 // atOnce returns the limit on concurrent applications that stops a, and its queue.
-func (l *Line) atOnce(a *App) (Limit, *Queue) {
+func (l *Line) atOnce(a *App) (explain.Limit, *Queue) {
 	for q := a.queue; q != nil; q = q.parent {
 		if q.settings.full(q.apps.running) {
-			return LimitParallelApps, q
+			return explain.LimitParallelApps, q
 		}
 	}
 	if most := l.userMaxApps(a.user.name); most != 0 && l.runningOf(a.user.name) >= most {
-		return LimitParallelApps, nil
+		return explain.LimitParallelApps, nil
 	}
-	return LimitNone, nil
+	return explain.LimitNone, nil
 }
 
 // runningOf is the number of a user's running applications in the cluster.

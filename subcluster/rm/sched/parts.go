@@ -10,6 +10,7 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/sched/constraints"
 	"github.com/creelrm/creel/subcluster/rm/sched/leases"
 	"github.com/creelrm/creel/subcluster/rm/sched/places"
+	"github.com/creelrm/creel/subcluster/rm/sched/preempt"
 	"github.com/creelrm/creel/subcluster/rm/sched/topology"
 )
 
@@ -193,7 +194,7 @@ type Preemption struct {
 	timer  *timer
 	claims []*claim // oldest first
 	orders []Order  // since the last Orders
-	short  map[*Queue]*shortage
+	short  map[*Queue]*preempt.Shortage
 	last   RoundResult
 	memory roundMemory
 }

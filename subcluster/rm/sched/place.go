@@ -84,6 +84,20 @@ func (ns *nodes) reach(w *Ask, n *Node) (places.Distance, Reason) {
 	if w.hold != nil && w.hold.node == n {
 		return w.hold.at, FromReservation
 	}
+	at, reason := w.permits(n)
+	if w.since >= 0 || !w.named.Any() || reason == NodeLocal {
+		return at, reason
+	}
+	if len(w.named.Hosts) > 0 || reason == ReasonNone && !w.strict {
+		part.delays.start(w)
+		at, reason = w.permits(n)
+	}
+	return at, reason
+}
+
+// permits returns the distance of n from w's places, or ReasonNone if w may not be so far from them yet. It changes
+// nothing: reach starts the delay.
+func (w *Ask) permits(n *Node) (places.Distance, Reason) {
 	if !w.named.Any() {
 		if w.strict {
 			return 0, ReasonNone
@@ -93,20 +107,19 @@ func (ns *nodes) reach(w *Ask, n *Node) (places.Distance, Reason) {
 	if p := w.named.OnHost(n.host); p != nil && w.rackAsked(n) {
 		return places.AtNode, NodeLocal
 	}
-	if len(w.named.Hosts) > 0 {
-		part.delays.start(w)
-	}
 	if p := w.named.OnRack(n.rack); p != nil && !p.Strict && (w.level >= places.AtRack || len(w.named.Hosts) == 0) {
 		return places.AtRack, w.rackReason()
 	}
-	if w.strict {
-		return 0, ReasonNone
-	}
-	part.delays.start(w)
-	if w.level < places.AtAny {
+	if w.strict || w.level < places.AtAny {
 		return 0, ReasonNone
 	}
 	return places.AtAny, Relaxed
+}
+
+// reaches reports whether w may use n, as far as its places go.
+func (w *Ask) reaches(n *Node) bool {
+	_, reason := w.permits(n)
+	return reason != ReasonNone
 }
 
 func (w *Ask) rackReason() Reason {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // Capacities are the queues' capacities here by the federation's plan. They replace the configured guarantees until
@@ -107,22 +108,13 @@ func (p *partition) checkCapacities(c *Capacities) error {
 	return nil
 }
 
-// PlannedView is the part of a plan in force for a queue.
-type PlannedView struct {
-	Label   string  // of its nodes
-	Share   float64 // fraction of these nodes
-	Amount  creel.Resource
-	Version int64 // of the plan
-	Until   time.Time
-}
-
 // Planned returns the part of a plan in force for a queue, nil without a plan.
-func (q *Queue) Planned() *PlannedView {
+func (q *Queue) Planned() *explain.PlannedView {
 	p := q.part
 	if q.sized(); p.planned == nil || q.parent == nil {
 		return nil
 	}
-	return &PlannedView{
+	return &explain.PlannedView{
 		Label: p.label,
 		Share: q.capacity.planned, Amount: p.sizes.Resource(&q.capacity.entitled),
 		Version: p.planned.Version, Until: p.planned.Until,
@@ -131,7 +123,7 @@ func (q *Queue) Planned() *PlannedView {
 
 // Planned returns the part of a plan in force for a waiting application's queue, on the nodes where it waits, and the
 // queue's configured part of them.
-func (a *App) Planned() (plan *PlannedView, configured float64) {
+func (a *App) Planned() (plan *explain.PlannedView, configured float64) {
 	q := a.waitsIn()
 	return q.Planned(), q.capacity.absolute
 }

@@ -5,6 +5,7 @@ package sched
 import (
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // policy has the differences between Hadoop's schedulers. The whole tree has one policy, chosen when the tree is built;
@@ -73,7 +74,7 @@ type server interface {
 
 // reporter completes views of queues.
 type reporter interface {
-	report(p *partition, q *Queue, v *QueueView)
+	report(p *partition, q *Queue, v *explain.QueueView)
 	// countedAs reports whether a leaf's view counts an application as running or as pending.
 	countedAs(a *App) (running, pending bool)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
@@ -115,7 +116,7 @@ func (p *capacityPolicy) promise(part *partition, q *Queue) float64 {
 	return part.sizes.Dominant(&q.sized().capacity.guaranteed, &part.total)
 }
 
-func (p *capacityPolicy) report(*partition, *Queue, *QueueView) {}
+func (p *capacityPolicy) report(*partition, *Queue, *explain.QueueView) {}
 
 func (p *capacityPolicy) countedAs(a *App) (running, pending bool) { return a.activated, a.InLine() }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/queues"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
@@ -105,7 +106,7 @@ func (p *fairPolicy) promise(part *partition, q *Queue) float64 {
 }
 
 // report sets fair shares as guarantees, and counts as active the applications that have had a container.
-func (p *fairPolicy) report(part *partition, q *Queue, v *QueueView) {
+func (p *fairPolicy) report(part *partition, q *Queue, v *explain.QueueView) {
 	v.Guaranteed, v.Minimum = v.FairShare, part.sizes.Resource(&q.capacity.minimum)
 	told := func(share amounts.Vec) creel.Resource {
 		share = p.dividedAmong(q, share)

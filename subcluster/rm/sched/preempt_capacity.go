@@ -3,8 +3,6 @@
 package sched
 
 import (
-	"math"
-
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
 	"github.com/creelrm/creel/subcluster/rm/sched/ideal"
 	"github.com/creelrm/creel/subcluster/rm/sched/preempt"
@@ -27,7 +25,6 @@ func (p *capacityPolicy) shortfall(r *round) {
 	t := &ideal.Terms{Sizes: &part.sizes, Total: part.total, Balance: cfg.Balance, Ignored: cfg.IgnoredOver}
 	var leaves []idealLeaf
 	ideal.Divide(r.idealOf(part.tree.root, &leaves), t)
-	var due amounts.Vec
 	for _, x := range leaves {
 		r.needsOf(x, t)
 		e, has := x.Excess(t) // a queue short of one type may have excess of another
@@ -44,24 +41,8 @@ func (p *capacityPolicy) shortfall(r *round) {
 			b.AMs = part.sizes.Above(&l.amUsed, &keep)
 		}
 		r.Lose(b)
-		due.Add(&b.Even)
 	}
-	// A round takes only a fraction of the due amount. Of that it takes the configured fraction (Termination), because
-	// other containers end by themselves.
-	fraction := 1.0
-	for i := 0; i < part.sizes.Check; i++ {
-		if d := due.At(i); d > 0 {
-			fraction = min(fraction, float64(allowed.At(i))/float64(d))
-		}
-	}
-	for _, b := range r.Over {
-		for i := 0; i < part.sizes.Check; i++ {
-			if b.Types>>i&1 != 0 {
-				b.Soft.Set(i, int64(math.Ceil(float64(b.Even.At(i))*fraction*cfg.Termination)))
-			}
-		}
-	}
-	r.p.last.Due = due
+	r.p.last.Due = r.Soften(cfg.Termination)
 	r.Sort()
 }
 

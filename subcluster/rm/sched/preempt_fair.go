@@ -26,10 +26,10 @@ func (p *fairPolicy) shortfall(r *round) {
 			continue
 		}
 		q.sized()
-		share := &q.shares[set].share
+		leaf := r.fairLeaf(q, set)
 		if q.pendingCount > 0 && q.users.Len() > 0 {
-			n := r.starving(q, share)
-			if full && n.Rule != 0 {
+			if n := leaf.Short(&r.Terms, r.since(q), r.dry); full && n.Rule != 0 {
+				n.Queue = r.queue(q)
 				r.Needs = append(r.Needs, n)
 				continue
 			}
@@ -39,15 +39,8 @@ func (p *fairPolicy) shortfall(r *round) {
 		if !full || !r.preemptible(q) {
 			continue
 		}
-		b := &preempt.Budget{Queue: r.queue(q)}
-		for i := 0; i < part.sizes.Check; i++ {
-			if v := q.used.At(i) - share.At(i); v > 0 {
-				b.Hard.Set(i, v)
-				b.Types |= 1 << i
-			}
-		}
-		if b.Types != 0 {
-			b.Soft, b.AMs = b.Hard, b.Hard
+		if b := leaf.Excess(&r.Terms); b != nil {
+			b.Queue = r.queue(q)
 			r.Lose(b)
 			due.Add(&b.Hard)
 		}
@@ -56,49 +49,24 @@ func (p *fairPolicy) shortfall(r *round) {
 	r.Sort()
 }
 
-// starving records the start of a leaf's shortage. It returns the amount that the leaf may take now; no rule for none.
-func (r *round) starving(q *Queue, share *amounts.Vec) preempt.Need {
-	p := r.part
+// since returns the starts of a leaf's shortages.
+func (r *round) since(q *Queue) *preempt.Shortage {
 	h := r.p.short[q]
 	if h == nil {
-		h = &shortage{}
+		h = &preempt.Shortage{}
 		r.p.short[q] = h
 	}
-	want := r.wanted(q)
-	want.Add(&q.used)
-	minTime, fairTime, at := r.timeouts(q)
-	var fair amounts.Vec
-	for i := 0; i < p.sizes.Check; i++ {
-		fair.Set(i, int64(float64(share.At(i))*at))
+	return h
+}
+
+// fairLeaf copies a leaf with its share.
+func (r *round) fairLeaf(q *Queue, set shareSet) preempt.FairLeaf {
+	x := preempt.FairLeaf{Used: q.used, Share: q.shares[set].share, Minimum: q.capacity.minimum}
+	if q.pendingCount > 0 && q.users.Len() > 0 {
+		x.Wanted = r.wanted(q)
+		x.MinimumTime, x.ShareTime, x.Below = r.timeouts(q)
 	}
-	least := q.capacity.minimum
-	n := preempt.Need{Queue: r.queue(q)}
-	for _, rule := range []struct {
-		due   *amounts.Vec
-		since *int64
-		time  time.Duration
-		rule  Rule
-	}{{&fair, &h.fair, fairTime, preempt.FairShare}, {&least, &h.minimum, minTime, preempt.MinShare}} {
-		rule.due.Min(&want)
-		lacks := p.sizes.Above(rule.due, &q.used)
-		if lacks.IsZero() {
-			*rule.since = 0
-			continue
-		}
-		if *rule.since == 0 {
-			*rule.since = p.now
-		}
-		for i := 0; i < p.sizes.Check; i++ {
-			if rule.due.At(i) == 0 { // none of this type is promised, so it blocks nothing
-				lacks.Set(i, max(0, want.At(i)-q.used.At(i)))
-			}
-		}
-		if p.now-*rule.since >= int64(rule.time) || r.dry && rule.time < math.MaxInt64 {
-			n.Rest.Max(&lacks)
-			n.Rule = rule.rule
-		}
-	}
-	return n
+	return x
 }
 
 // timeouts returns each timeout from the queue or its nearest ancestor that sets it.

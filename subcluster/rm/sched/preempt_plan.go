@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster/rm/sched/preempt"
 )
 
 // Plan is the preemption for a queue in the next round.
@@ -36,7 +37,7 @@ func (p *Preemption) plan(q *Queue) Plan {
 	var out Plan
 	part, now := p.part, p
 	p = &Preemption{
-		part: part, cfg: part.tree.spec.Preemption, from: now.from, short: map[*Queue]*shortage{},
+		part: part, cfg: part.tree.spec.Preemption, from: now.from, short: map[*Queue]*preempt.Shortage{},
 	}
 	if now.on {
 		out.On = true

@@ -2,7 +2,10 @@
 
 package sched
 
-import "github.com/creelrm/creel/subcluster/rm/queues"
+import (
+	"github.com/creelrm/creel/subcluster/rm/queues"
+	"github.com/creelrm/creel/subcluster/rm/sched/preempt"
+)
 
 // configure applies the queue specification's settings.
 func (p *Preemption) configure(cfg queues.Preemption) {
@@ -19,7 +22,7 @@ func (p *Preemption) configure(cfg queues.Preemption) {
 		return
 	}
 	if !was {
-		p.short = map[*Queue]*shortage{}
+		p.short = map[*Queue]*preempt.Shortage{}
 	}
 	p.cfg = cfg
 	p.timer = part.cluster.timers.start(part.now+p.interval(), p.round)

@@ -16,7 +16,7 @@ func (p *Preemption) appendState(b []byte) []byte {
 	}
 	for _, q := range p.part.tree.all {
 		if h := p.short[q]; h != nil {
-			b = fmt.Appendf(b, "short %s minimum=%d fair=%d\n", q.path, h.minimum, h.fair)
+			b = fmt.Appendf(b, "short %s minimum=%d fair=%d\n", q.path, h.Minimum, h.Fair)
 		}
 	}
 	return b

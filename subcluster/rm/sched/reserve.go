@@ -4,6 +4,7 @@ package sched
 
 import (
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 	"github.com/creelrm/creel/subcluster/rm/sched/places"
 )
 
@@ -32,7 +33,7 @@ func (r *reservations) forHead(n *Node) bool {
 	if reason == ReasonNone {
 		return false
 	}
-	if v := w.app.admit(w.size, w.own()); v.limit != LimitNone {
+	if v := w.app.admit(w.size, w.own()); v.limit != explain.LimitNone {
 		p.retries.stop(w, v)
 		return false
 	}

@@ -2,6 +2,8 @@
 
 package sched
 
+import "github.com/creelrm/creel/subcluster/rm/sched/explain"
+
 // touch retries a leaf, because limits of its users may have risen.
 func (r *retries) touch(q *Queue) {
 	if q.leaf.limitedUsers == 0 && !q.stopped.parked {
@@ -87,7 +89,7 @@ func (r *retries) park(q *Queue) {
 // stop records where a limit stopped an application, so that the application is retried when the limit loosens.
 func (r *retries) stop(w *Ask, v verdict) {
 	switch v.limit {
-	case LimitQueue:
+	case explain.LimitQueue:
 		v.where.stopped.limited = true
 		r.watch(v.where)
 		if w.app.user.underCap(&w.size.V) {
@@ -95,7 +97,7 @@ func (r *retries) stop(w *Ask, v verdict) {
 		} else {
 			r.stopUser(w.app) // it also waits for its user's part, and so does not stop others: see waitsFor
 		}
-	case LimitUser:
+	case explain.LimitUser:
 		r.stopUser(w.app)
 	}
 }
@@ -171,7 +173,7 @@ func (w *Ask) waitsFor(q *Queue) bool {
 		return false
 	}
 	v := a.admitQueues(w.size, 1, w.own())
-	return v.limit == LimitQueue && v.where == q && p.policy.userAdmits(p, a.user) && a.user.underCap(&w.size.V)
+	return v.limit == explain.LimitQueue && v.where == q && p.policy.userAdmits(p, a.user) && a.user.underCap(&w.size.V)
 }
 
 // blockedAbove returns the topmost blocked queue, from the application's leaf up; nil for none.

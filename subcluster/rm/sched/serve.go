@@ -2,6 +2,8 @@
 
 package sched
 
+import "github.com/creelrm/creel/subcluster/rm/sched/explain"
+
 // Serve tries all asks of an application, on any node, until limits or free resources stop it; its outstanding asks
 // then wait in the tree. Schedule is due before, so that this call does not pass earlier asks that can be served now,
 // and after it, to get the grants.
@@ -41,9 +43,10 @@ func (p *partition) serveApp(a *App) {
 // serve grants w containers, on any node, until limits or free resources stop it. If the queues have free capacity
 // for all of it, they are not checked again for each container.
 func (p *partition) serve(w *Ask) {
-	sure := w.size != nil && w.count > 1 && w.app.admitQueues(w.size, int64(w.count), w.own()).limit == LimitNone
+	sure := w.size != nil && w.count > 1 &&
+		w.app.admitQueues(w.size, int64(w.count), w.own()).limit == explain.LimitNone
 	for w.count > 0 {
-		if sure && w.app.userRefusal().limit == LimitNone {
+		if sure && w.app.userRefusal().limit == explain.LimitNone {
 			if !p.put(w, nil) {
 				return
 			}
@@ -59,9 +62,9 @@ func (p *partition) try(w *Ask, n *Node) bool {
 	if w.size == nil || w.count <= 0 {
 		return false
 	}
-	if user := w.app.userRefusal(); user.limit != LimitNone {
+	if user := w.app.userRefusal(); user.limit != explain.LimitNone {
 		// The maximum of a queue is reported before the limit of a user.
-		if v := w.app.admitQueues(w.size, 1, w.own()); v.limit != LimitNone {
+		if v := w.app.admitQueues(w.size, 1, w.own()); v.limit != explain.LimitNone {
 			user = v
 		}
 		p.retries.stop(w, user)
@@ -72,7 +75,7 @@ func (p *partition) try(w *Ask, n *Node) bool {
 
 // give is try for an ask within its user's limit.
 func (p *partition) give(w *Ask, n *Node) bool {
-	if v := w.app.admitQueues(w.size, 1, w.own()); v.limit != LimitNone {
+	if v := w.app.admitQueues(w.size, 1, w.own()); v.limit != explain.LimitNone {
 		p.retries.stop(w, v)
 		return false
 	}

@@ -5,6 +5,7 @@ package sched
 import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/subcluster/rm/sched/amounts"
+	"github.com/creelrm/creel/subcluster/rm/sched/explain"
 )
 
 // Sketch is a what-if on the live amounts: remove or add containers, resize nodes and queues, then ask questions;
@@ -99,18 +100,18 @@ func (k *Sketch) SetMaximum(q *Queue, to amounts.Vec) error {
 
 // Fits reports whether and where the application could get one container of a size now; if not, which limit prevents
 // it. It returns ErrInvalidResource if the application could never ask for one.
-func (k *Sketch) Fits(a *App, r creel.Resource) (*Node, Limit, error) {
+func (k *Sketch) Fits(a *App, r creel.Resource) (*Node, explain.Limit, error) {
 	p := &k.of.main
 	v, err := p.sizes.Normalize(r, &a.queue.settings.largest)
 	if err != nil {
-		return nil, LimitNone, err
+		return nil, explain.LimitNone, err
 	}
 	w := Ask{app: a, size: p.sizeOf(v)}
-	if verdict := a.admit(w.size, nil); verdict.limit != LimitNone {
+	if verdict := a.admit(w.size, nil); verdict.limit != explain.LimitNone {
 		return nil, verdict.limit, nil
 	}
 	if n := p.nodes.find(&w); n != nil {
-		return n, LimitNone, nil
+		return n, explain.LimitNone, nil
 	}
-	return nil, LimitRoom, nil
+	return nil, explain.LimitRoom, nil
 }

@@ -369,6 +369,49 @@ func AttemptKey(id creel.AttemptID) string {
 	return keyAttempt + id.Application.String() + "/" + strconv.Itoa(int(id.Attempt))
 }
 
+// AppOf returns the application whose record, or the record of whose attempt, has a key.
+func AppOf(key string) (id creel.ApplicationID, found bool) {
+	name, isApp := strings.CutPrefix(key, keyApp)
+	if !isApp {
+		var isAttempt bool
+		if name, isAttempt = strings.CutPrefix(key, keyAttempt); !isAttempt {
+			return id, false
+		}
+		name, _, _ = strings.Cut(name, "/")
+	}
+	id, err := creel.ParseApplicationID(name)
+	return id, err == nil
+}
+
+// ReadApp returns the record of an application with all attempts, nil if there is none.
+func ReadApp(id creel.ApplicationID, get func(key string) (value string, found bool)) (*rm.AppRecord, error) {
+	value, found := get(AppKey(id))
+	if !found {
+		return nil, nil
+	}
+	var r Records
+	if _, err := r.Read(AppKey(id), []byte(value)); err != nil {
+		return nil, err
+	}
+	stored := int32(0) // number of the last attempt in the application's record
+	if list := r.apps[0].Attempts; len(list) > 0 {
+		stored = list[len(list)-1].ID.Attempt
+	}
+	for n := int32(1); ; n++ {
+		key := AttemptKey(creel.AttemptID{Application: id, Attempt: n})
+		value, found := get(key)
+		if !found && n > stored {
+			return &r.Recovered().Apps[0], nil
+		}
+		if !found {
+			continue
+		}
+		if _, err := r.Read(key, []byte(value)); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // IsOf reports whether a key names a record of an application or of one of its attempts.
 func IsOf(key string, app creel.ApplicationID) bool {
 	id := app.String()

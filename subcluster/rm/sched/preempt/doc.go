@@ -9,6 +9,9 @@
 // frees enough, else the node that is cleared by the fewest, and AMs last. With LeastWork it clears the node that
 // loses the least work, and exchanges the claims of an ask for cheaper ones.
 //
+// Needs and budgets come from the queues' policies. FairLeaf has those of FairScheduler: the shortage of a leaf after
+// its timeouts, and its use above its share. Soften limits the budgets of one round.
+//
 // # Guarantees
 //
 //   - Each claim serves an ask: nothing is taken that no ask waits for, and with the victims ended the ask fits.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package sched
+package explain
 
 import (
 	"flag"
@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite "+codesPage)
 
-const codesPage = "../../../docs/reference/wait-codes.md"
+const codesPage = "../../../../docs/reference/wait-codes.md"
 
 // causes are the cause and the remedy of each reason to wait.
 var causes = [...][2]string{
@@ -42,7 +42,7 @@ func TestEachReasonToWaitHasItsRow(t *testing.T) {
 
 Look up the code that ` + "`creel app why ID`, `creel app list` and `/api/v1/apps`" + ` show, and what to do about it.
 
-Made from subcluster/rm/sched: ` + "`go test ./subcluster/rm/sched -run TestEachReasonToWaitHasItsRow -update`" + `.
+Made from subcluster/rm/sched/explain: ` + "`go test ./subcluster/rm/sched/explain -run TestEachReasonToWaitHasItsRow -update`" + `.
 
 | code | cause | remedy |
 | --- | --- | --- |
