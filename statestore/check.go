@@ -51,7 +51,7 @@ func CheckTTL(ttl time.Duration) error {
 	return nil
 }
 
-// CheckLife accepts the time of a start, in ms; see Homes.Accept.
+// CheckLife accepts the time of a start, in ms; see Applications.Accept.
 func CheckLife(app creel.ApplicationID, life int64) error {
 	if err := CheckApplication(app); err != nil {
 		return err

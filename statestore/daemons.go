@@ -33,10 +33,19 @@ type Daemon struct {
 	Name      string            `json:"name"`
 	Host      string            `json:"host"`
 	PID       int               `json:"pid"`
-	Addresses map[string]string `json:"addresses"` // by the name of the port, as in ready files
-	Version   string            `json:"version"`   // of creel
-	Started   time.Time         `json:"started"`   // by the daemon's own clock
+	Addresses map[string]string `json:"addresses"`       // by the name of the port, as in ready files
+	HTTPS     bool              `json:"https,omitempty"` // the web port uses TLS
+	Version   string            `json:"version"`         // of creel
+	Started   time.Time         `json:"started"`         // by the daemon's own clock
 	NotReady  string            `json:"not_ready,omitempty"`
+}
+
+// Scheme is http or https, of the web port.
+func (d *Daemon) Scheme() string {
+	if d.HTTPS {
+		return "https"
+	}
+	return "http"
 }
 
 // LiveDaemon is a daemon and the age of its record, by the store's clock.

@@ -3,8 +3,8 @@
 // Package statestore is the contract of the federation's shared truth: the members, the home of each application, the
 // policies, the lease holders. They make routers and proxies stateless. The package has the records, the promises as
 // one type (Store), and the checks and errors that all stores share. statestore/memory implements the promises in one
-// process, statestore/redis between processes, statestore/zookeeper between processes of creel and Hadoop.
-// statestore/storetest tests this page on all.
+// process, statestore/redis between processes, statestore/zookeeper and statestore/mariadb between processes of creel
+// and Hadoop. statestore/storetest tests this page on all.
 //
 // # Promises
 //

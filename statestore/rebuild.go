@@ -59,7 +59,7 @@ func (c Conflict) String() string {
 // because UAMs come later; then no run is ended.
 //
 // A home's Newest is the highest claim that any member reported, the ones that lost included.
-func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
+func Rebuild(reports []Report) (homes []ApplicationHome, conflicts []Conflict) {
 	type claim struct {
 		member creel.SubclusterID
 		ReportedApplication
@@ -99,7 +99,7 @@ func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 				return cmp.Or(a.Submitted.Compare(b.Submitted), cmp.Compare(a.member, b.member))
 			})
 			w := unmanaged[0]
-			homes = append(homes, Home{Application: id, Home: w.member, Claimed: w.Submitted, Newest: newest[id]})
+			homes = append(homes, ApplicationHome{ID: id, Home: w.member, Claimed: w.Submitted, Newest: newest[id]})
 			if last := unmanaged[len(unmanaged)-1]; last.member != w.member {
 				conflicts = append(
 					conflicts,
@@ -109,7 +109,7 @@ func Rebuild(reports []Report) (homes []Home, conflicts []Conflict) {
 			continue
 		}
 		w := managed[0]
-		homes = append(homes, Home{Application: id, Home: w.member, Claimed: w.Submitted, Newest: newest[id]})
+		homes = append(homes, ApplicationHome{ID: id, Home: w.member, Claimed: w.Submitted, Newest: newest[id]})
 		var others []creel.SubclusterID
 		for _, o := range managed[1:] {
 			if o.member == w.member {
@@ -165,30 +165,34 @@ const MostRaised = 1000
 // The claims of a written home continue above its Newest, and above 1. A router that still has a lost claim must not
 // find its number in the store again: its move would succeed although another router has acted since. A member that
 // knows a higher claim would reject calls under lower ones. A reported number above MostRaised is not believed.
-func Reclaim(ctx context.Context, store Claims, homes []Home) (conflicts []Conflict, err error) {
+func Reclaim(
+	ctx context.Context,
+	store Claims[creel.ApplicationID],
+	homes []ApplicationHome,
+) (conflicts []Conflict, err error) {
 	for _, h := range homes {
-		is, number, e := store.Claim(ctx, h.Application, h.Home, nil)
+		is, number, e := store.Claim(ctx, h.ID, h.Home, nil)
 		above := max(1, h.Newest)
 		if above > MostRaised {
 			above = 1
 		}
 		for e == nil && number <= above {
-			is, number, e = store.Claim(ctx, h.Application, h.Home, nil)
+			is, number, e = store.Claim(ctx, h.ID, h.Home, nil)
 		}
 		if e == nil && is != h.Home {
 			conflicts = append(
 				conflicts,
 				Conflict{
-					h.Application,
+					h.ID,
 					h.Home,
 					[]creel.SubclusterID{is},
 					"the ResourceManagers' reports outrank the store's home",
 				},
 			)
-			_, e = store.Move(ctx, h.Application, is, h.Home, 0, nil)
+			_, e = store.Move(ctx, h.ID, is, h.Home, 0, nil)
 		}
 		if e != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", h.Application, e))
+			err = errors.Join(err, fmt.Errorf("%s: %w", h.ID, e))
 			if ctx.Err() != nil {
 				return conflicts, err
 			}

@@ -60,7 +60,7 @@ func TestTwoResourceManagersThatClaimOneApplication(t *testing.T) {
 				homes, conflicts := statestore.Rebuild(reports)
 				var got []string
 				for _, h := range homes {
-					got = append(got, fmt.Sprintf("%d=%s", h.Application.ID, h.Home))
+					got = append(got, fmt.Sprintf("%d=%s", h.ID.ID, h.Home))
 				}
 				if strings.Join(got, " ") != c.homes {
 					t.Fatalf("homes are %v, want %s", got, c.homes)
@@ -103,9 +103,9 @@ func TestReclaimReplacesEarlierClaim(t *testing.T) {
 	if _, _, err := m.Claim(t.Context(), storetest.App(1), "sc-9", nil); err != nil {
 		t.Fatal(err)
 	}
-	homes := []statestore.Home{
-		{Application: storetest.App(1), Home: "sc-1"},
-		{Application: storetest.App(2), Home: "sc-2"},
+	homes := []statestore.ApplicationHome{
+		{ID: storetest.App(1), Home: "sc-1"},
+		{ID: storetest.App(2), Home: "sc-2"},
 		{Home: "sc-1"},
 	}
 	conflicts, err := statestore.Reclaim(t.Context(), m, homes)

@@ -13,8 +13,11 @@ import (
 // Store is the whole contract. Callers declare only the methods they need.
 type Store interface {
 	Members
-	Homes
-	Reservations
+	Applications
+	// Reservations have homes by the same rules as applications. Watch does not report their changes.
+	Reservations() Homes[creel.ReservationID]
+	// Sweep deletes at most limit expired records of applications and reservations.
+	Sweep(ctx context.Context, limit int) (freed int, err error)
 	UAMRecords
 	Policies
 	Documents
@@ -58,13 +61,13 @@ type Members interface {
 	RecordsOf(ctx context.Context, queues []string, loads bool) (subcluster.Records, error)
 }
 
-// Claims decide the homes of applications.
-type Claims interface {
-	// Claim returns the application's home, which is member if it had none. Each claim of an application, and each
-	// move, has a number one higher than the one before. The first has 1. So 1 means that this very call made the
-	// record, and that no other caller can have acted on it before. A repeat has a higher number, even for the same
-	// member, and even if the store repeated the call by itself. placement records why the member was chosen, in the
-	// caller's own form; nil: no reason. The claim that makes the record stores it in the same step.
+// Claims decide the homes of one kind of id: of applications, or of reservations.
+type Claims[ID any] interface {
+	// Claim returns the id's home, which is member if it had none. Each claim of an id, and each move, has a number one
+	// higher than the one before. The first has 1. So 1 means that this very call made the record, and that no other
+	// caller can have acted on it before. A repeat has a higher number, even for the same member, and even if the store
+	// repeated the call by itself. placement records why the member was chosen, in the caller's own form; nil: no
+	// reason. The claim that makes the record stores it in the same step.
 	//
 	// A store that went back issues the numbers of lost claims again, except for an application that a member reports:
 	// its numbers continue above every reported one (Reclaim). Submissions that were on their way then know a lost
@@ -72,27 +75,48 @@ type Claims interface {
 	// its router tries another member.
 	Claim(
 		ctx context.Context,
-		app creel.ApplicationID,
+		id ID,
 		member creel.SubclusterID,
 		placement []byte,
 	) (home creel.SubclusterID, number int64, err error)
 	// Move changes the home if it is from and the newest claim has number (0: any). It returns the current home. So no
 	// claim of the old home can have followed the caller's check that nothing will run there. With number 0, a home
-	// that is already to is success too. Otherwise it returns creel.ErrConflict with the home, or
-	// creel.ErrApplicationNotFound. The move takes the next number. If it changes the home, its placement replaces the
-	// previous one, even if it is nil.
+	// that is already to is success too. Otherwise it returns creel.ErrConflict with the home, or the error of Home.
+	// The move takes the next number. If it changes the home, its placement replaces the previous one, even if it is
+	// nil.
 	Move(
 		ctx context.Context,
-		app creel.ApplicationID,
+		id ID,
 		from, to creel.SubclusterID,
 		number int64,
 		placement []byte,
 	) (creel.SubclusterID, error)
 }
 
-// Homes of applications.
-type Homes interface {
-	Claims
+// Homes of one kind of id.
+type Homes[ID any] interface {
+	Claims[ID]
+	// Home returns an id's home. Without one the error is creel.ErrApplicationNotFound for an application, and
+	// creel.ErrInvalidRequest for a reservation.
+	Home(ctx context.Context, id ID) (creel.SubclusterID, error)
+	// Forget schedules the end of an id's record, after its home reported the end. The home must match, else
+	// creel.ErrConflict. The record, and an application's UAM records, expire after ttl; a repeat never extends the
+	// time. A ttl of 0 deletes them now, and is for records without an application or a reservation.
+	Forget(ctx context.Context, id ID, home creel.SubclusterID, ttl time.Duration) error
+	// HomesAt lists the ids of a home, in the store's order, at most limit (1 to MaxPage) of them. The cursor of the
+	// first page is "", of a later page the previous page's next; next is "" at the end. An id that exists during the
+	// whole listing is listed exactly once.
+	HomesAt(
+		ctx context.Context,
+		member creel.SubclusterID,
+		cursor string,
+		limit int,
+	) (page []Home[ID], next string, err error)
+}
+
+// Applications have homes, and facts about the life of the application there.
+type Applications interface {
+	Homes[creel.ApplicationID]
 	// Absent records that a home reported an application as unknown, after a call under the claim of that number. It is
 	// for homes that cannot disown: Hadoop's ResourceManager, and creel's before fences. surely: that call was
 	// rejected, or never arrived.
@@ -114,51 +138,12 @@ type Homes interface {
 	// AcceptedIn returns the life in which the home accepted the application; 0: none is recorded. It returns
 	// creel.ErrApplicationNotFound for an unknown application.
 	AcceptedIn(ctx context.Context, app creel.ApplicationID) (life int64, err error)
-	// Home returns an application's home, or creel.ErrApplicationNotFound.
-	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	// Placement returns the placement stored by the claim or the move that set the home; nil if there is none. It is
 	// deleted with the home: then creel.ErrApplicationNotFound.
 	Placement(ctx context.Context, app creel.ApplicationID) ([]byte, error)
 	// Ended returns the time at which the home reported the application's end (the first Forget with a ttl), by the
 	// store's clock; zero before that. It returns creel.ErrApplicationNotFound for an unknown application.
 	Ended(ctx context.Context, app creel.ApplicationID) (time.Time, error)
-	// Forget schedules the end of an application's record, after its home reported the application's end. The home
-	// must match, else creel.ErrConflict. The record and the UAM records expire after ttl; a repeat never extends the
-	// time. A ttl of 0 deletes them now, and is for records without an application.
-	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
-	// HomesAt lists the applications of a home, in the store's order, at most limit (1 to MaxPage)
-	// of them. The cursor of the first page is "", of a later page the previous page's next; next
-	// is "" at the end. An application that exists during the whole listing is listed exactly once.
-	HomesAt(
-		ctx context.Context,
-		member creel.SubclusterID,
-		cursor string,
-		limit int,
-	) (page []Home, next string, err error)
-	// Sweep deletes at most limit expired records of applications and reservations.
-	Sweep(ctx context.Context, limit int) (freed int, err error)
-}
-
-// Reservations have homes by the same rules as applications.
-type Reservations interface {
-	ClaimReservation(
-		ctx context.Context,
-		id creel.ReservationID,
-		member creel.SubclusterID,
-	) (home creel.SubclusterID, fresh bool, err error)
-	MoveReservation(
-		ctx context.Context,
-		id creel.ReservationID,
-		from, to creel.SubclusterID,
-	) (creel.SubclusterID, error)
-	ReservationHome(ctx context.Context, id creel.ReservationID) (creel.SubclusterID, error)
-	ForgetReservation(ctx context.Context, id creel.ReservationID, home creel.SubclusterID, ttl time.Duration) error
-	ReservationsAt(
-		ctx context.Context,
-		member creel.SubclusterID,
-		cursor string,
-		limit int,
-	) (page []ReservationHome, next string, err error)
 }
 
 // MostOpenClaims limits the calls without a recorded outcome that are remembered one by one. Beyond it the wait starts
@@ -172,21 +157,16 @@ const MaxPlacement = 2048
 const MaxPage = 1000
 
 // Home is a line of HomesAt.
-type Home struct {
-	Application creel.ApplicationID `json:"application"`
-	Home        creel.SubclusterID  `json:"home"`
-	Claimed     time.Time           `json:"claimed"`       // store's clock, to the second
-	Ends        time.Time           `json:"ends,omitzero"` // when the record expires, zero while the application lives
-	Newest      int64               `json:"-"`             // highest claim that members reported; only from Rebuild
+type Home[ID any] struct {
+	ID      ID
+	Home    creel.SubclusterID
+	Claimed time.Time // store's clock, to the second
+	Ends    time.Time // when the record expires, zero while the application or the reservation lives
+	Newest  int64     // highest claim that members reported; only from Rebuild
 }
 
-// ReservationHome is a line of ReservationsAt.
-type ReservationHome struct {
-	Reservation creel.ReservationID `json:"reservation"`
-	Home        creel.SubclusterID  `json:"home"`
-	Claimed     time.Time           `json:"claimed"`
-	Ends        time.Time           `json:"ends,omitzero"`
-}
+// ApplicationHome is the home of an application.
+type ApplicationHome = Home[creel.ApplicationID]
 
 // UAMRecords of attempts.
 type UAMRecords interface {

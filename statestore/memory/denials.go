@@ -11,7 +11,7 @@ import (
 )
 
 // denials measures for how long a home that cannot disown an application has reported it as
-// unknown: see Homes.Absent. The store measures it, by its own clock, so that all routers may ask.
+// unknown: see Applications.Absent. The store measures it, by its own clock, so that all routers may ask.
 type denials struct {
 	Since  time.Time   `json:"since"`  // of the last answer after a call that may still arrive
 	Latest int64       `json:"latest"` // the highest recorded claim
@@ -51,7 +51,7 @@ func (a *denials) record(now time.Time, number int64, surely bool) time.Duration
 	return max(0, now.Sub(from))
 }
 
-// absent is Homes.Absent for one kind of ids.
+// absent is Applications.Absent for one kind of ids.
 func (t *homeTable[ID]) absent(
 	now time.Time,
 	id ID,

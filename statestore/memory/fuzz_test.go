@@ -47,7 +47,7 @@ func FuzzRestore(t *testing.F) {
 					t.Fatal(err)
 				}
 				for _, h := range page {
-					if k := fmt.Sprint(h.Application); seen[k] {
+					if k := fmt.Sprint(h.ID); seen[k] {
 						t.Fatalf("%s is listed twice", k)
 					} else {
 						seen[k] = true

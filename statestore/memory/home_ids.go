@@ -17,6 +17,30 @@ type homeID interface {
 	fmt.Stringer
 }
 
+// Homes are the homes of one kind of id: statestore.Homes as a plain value. A State has those of applications itself.
+type Homes[ID any] interface {
+	Claim(
+		now time.Time, id ID, member creel.SubclusterID, placement []byte,
+	) (home creel.SubclusterID, number int64, err error)
+	// Move: moved is false if the home was to already.
+	Move(
+		now time.Time, id ID, from, to creel.SubclusterID, number int64, placement []byte,
+	) (is creel.SubclusterID, moved bool, err error)
+	Home(now time.Time, id ID) (creel.SubclusterID, error)
+	Forget(now time.Time, id ID, home creel.SubclusterID, ttl time.Duration) error
+	HomesAt(
+		now time.Time, member creel.SubclusterID, cursor string, limit int,
+	) ([]statestore.Home[ID], string, error)
+	// Adopt records the home that another program set in the same store, or removed ("") from it. again: it deleted the
+	// record since, and made it again.
+	Adopt(now time.Time, id ID, home creel.SubclusterID, again bool)
+}
+
+var (
+	_ Homes[creel.ApplicationID] = (*State)(nil)
+	_ Homes[creel.ReservationID] = (*homeTable[creel.ReservationID])(nil)
+)
+
 // homeIDs is one kind of id that has homes.
 type homeIDs[ID homeID] struct {
 	compare func(a, b ID) int
@@ -34,7 +58,7 @@ var (
 	}
 )
 
-// Claim is statestore.Claims.Claim.
+// Claim implements Homes.
 func (t *homeTable[ID]) Claim(
 	now time.Time, id ID, member creel.SubclusterID, placement []byte,
 ) (home creel.SubclusterID, number int64, err error) {
@@ -51,7 +75,7 @@ func (t *homeTable[ID]) Claim(
 	return home, number, nil
 }
 
-// Move is statestore.Claims.Move. moved is false if the home was to already.
+// Move implements Homes.
 func (t *homeTable[ID]) Move(
 	now time.Time, id ID, from, to creel.SubclusterID, number int64, placement []byte,
 ) (is creel.SubclusterID, moved bool, err error) {
@@ -74,7 +98,7 @@ func (t *homeTable[ID]) Move(
 	return is, false, statestore.OtherHome(id, from, is)
 }
 
-// Home is statestore.Homes.Home.
+// Home implements Homes.
 func (t *homeTable[ID]) Home(now time.Time, id ID) (creel.SubclusterID, error) {
 	p, ok := t.find(now, id)
 	if !ok {
@@ -83,7 +107,7 @@ func (t *homeTable[ID]) Home(now time.Time, id ID) (creel.SubclusterID, error) {
 	return p.home, nil
 }
 
-// Forget is statestore.Homes.Forget.
+// Forget implements Homes.
 func (t *homeTable[ID]) Forget(now time.Time, id ID, home creel.SubclusterID, ttl time.Duration) error {
 	if err := t.check(id); err != nil {
 		return err
@@ -97,21 +121,38 @@ func (t *homeTable[ID]) Forget(now time.Time, id ID, home creel.SubclusterID, tt
 	return nil
 }
 
-// At lists the ids of a page, and reports whether more follow; see statestore.Homes.HomesAt.
-func (t *homeTable[ID]) At(
+// HomesAt implements Homes.
+func (t *homeTable[ID]) HomesAt(
 	now time.Time, member creel.SubclusterID, cursor string, limit int,
-) (ids []ID, more bool, err error) {
+) ([]statestore.Home[ID], string, error) {
 	if err := statestore.CheckLimit(limit); err != nil {
-		return nil, false, err
+		return nil, "", err
 	}
 	var after *ID
 	if cursor != "" {
 		id, err := t.parse(cursor)
 		if err != nil {
-			return nil, false, statestore.BadCursor(cursor)
+			return nil, "", statestore.BadCursor(cursor)
 		}
 		after = &id
 	}
-	ids, more = t.page(now, member, after, limit)
-	return ids, more, nil
+	ids, more := t.page(now, member, after, limit)
+	page := make([]statestore.Home[ID], 0, len(ids))
+	for _, id := range ids {
+		p := t.of[id]
+		page = append(page, statestore.Home[ID]{ID: id, Home: p.home, Claimed: p.claimed, Ends: p.ends})
+	}
+	if !more {
+		return page, "", nil
+	}
+	return page, ids[len(ids)-1].String(), nil
+}
+
+// Adopt implements Homes.
+func (t *homeTable[ID]) Adopt(now time.Time, id ID, home creel.SubclusterID, again bool) {
+	if home == "" {
+		t.lose(id)
+		return
+	}
+	t.adopt(now, id, home, again)
 }

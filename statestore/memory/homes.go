@@ -226,22 +226,3 @@ func (t *homeTable[ID]) lose(id ID) {
 	t.drop(id)
 	delete(t.denials, id)
 }
-
-// AdoptHome records the home of an application that another program set in the same store, or removed ("") from it.
-// again: it deleted the record since, and made it again.
-func AdoptHome(t *State, now time.Time, app creel.ApplicationID, home creel.SubclusterID, again bool) {
-	adopt(&t.apps, now, app, home, again)
-}
-
-// AdoptReservation is AdoptHome for a reservation.
-func AdoptReservation(t *State, now time.Time, id creel.ReservationID, home creel.SubclusterID, again bool) {
-	adopt(&t.reservations, now, id, home, again)
-}
-
-func adopt[ID homeID](t *homeTable[ID], now time.Time, id ID, home creel.SubclusterID, again bool) {
-	if home == "" {
-		t.lose(id)
-		return
-	}
-	t.adopt(now, id, home, again)
-}

@@ -14,6 +14,7 @@ import (
 
 // Store wraps a State for concurrent callers: the embedded store of one process.
 type Store struct {
+	homes[creel.ApplicationID]
 	clock func() time.Time
 	mu    sync.Mutex
 	state *State
@@ -30,7 +31,15 @@ type subscriber struct {
 // New makes a store around a state, which the store then owns. clock is the store's clock:
 // time.Now or a simulation's.
 func New(state *State, clock func() time.Time) *Store {
-	return &Store{clock: clock, state: state, subs: map[*subscriber]struct{}{}}
+	m := &Store{clock: clock, state: state, subs: map[*subscriber]struct{}{}}
+	m.homes = homes[creel.ApplicationID]{
+		store: m,
+		in:    func(t *State) Homes[creel.ApplicationID] { return t },
+		tell: func(app creel.ApplicationID) {
+			m.tell(statestore.Change{Kind: statestore.ChangeHome, Application: app})
+		},
+	}
+	return m
 }
 
 // read makes one read of the state.
@@ -193,38 +202,7 @@ func (m *Store) RecordsOf(_ context.Context, queues []string, _ bool) (subcluste
 	})
 }
 
-// Claim implements Homes.
-func (m *Store) Claim(
-	ctx context.Context,
-	app creel.ApplicationID,
-	member creel.SubclusterID,
-	placement []byte,
-) (home creel.SubclusterID, number int64, err error) {
-	err = m.write(ctx, func(t *State, now time.Time) (err error) {
-		home, number, err = t.Claim(now, app, member, placement)
-		return err
-	})
-	return home, number, err
-}
-
-// Move implements Homes.
-func (m *Store) Move(
-	ctx context.Context,
-	app creel.ApplicationID,
-	from, to creel.SubclusterID,
-	number int64,
-	placement []byte,
-) (creel.SubclusterID, error) {
-	return write(ctx, m, func(t *State, now time.Time) (creel.SubclusterID, error) {
-		is, moved, err := t.Move(now, app, from, to, number, placement)
-		if moved {
-			m.tell(statestore.Change{Kind: statestore.ChangeHome, Application: app})
-		}
-		return is, err
-	})
-}
-
-// Absent implements Homes.
+// Absent implements Applications.
 func (m *Store) Absent(
 	ctx context.Context,
 	app creel.ApplicationID,
@@ -237,7 +215,7 @@ func (m *Store) Absent(
 	})
 }
 
-// Accept implements Homes.
+// Accept implements Applications.
 func (m *Store) Accept(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, life int64) error {
 	if err := statestore.CheckLife(app, life); err != nil { // before the lease of a fenced write is checked
 		return err
@@ -245,106 +223,24 @@ func (m *Store) Accept(ctx context.Context, app creel.ApplicationID, home creel.
 	return m.write(ctx, func(t *State, now time.Time) error { return t.Accept(now, app, home, life) })
 }
 
-// AcceptedIn implements Homes.
+// AcceptedIn implements Applications.
 func (m *Store) AcceptedIn(_ context.Context, app creel.ApplicationID) (int64, error) {
 	return read(m, func(t *State, now time.Time) (int64, error) { return t.AcceptedIn(now, app) })
 }
 
-// Home implements Homes.
-func (m *Store) Home(_ context.Context, app creel.ApplicationID) (creel.SubclusterID, error) {
-	return read(m, func(t *State, now time.Time) (creel.SubclusterID, error) { return t.Home(now, app) })
-}
-
-// Placement implements Homes.
+// Placement implements Applications.
 func (m *Store) Placement(_ context.Context, app creel.ApplicationID) ([]byte, error) {
 	return read(m, func(t *State, now time.Time) ([]byte, error) { return t.Placement(now, app) })
 }
 
-// Ended implements Homes.
+// Ended implements Applications.
 func (m *Store) Ended(_ context.Context, app creel.ApplicationID) (time.Time, error) {
 	return read(m, func(t *State, now time.Time) (time.Time, error) { return t.Ended(now, app) })
 }
 
-// Forget implements Homes.
-func (m *Store) Forget(
-	ctx context.Context,
-	app creel.ApplicationID,
-	home creel.SubclusterID,
-	ttl time.Duration,
-) error {
-	return m.write(ctx, func(t *State, now time.Time) error {
-		return m.told(t.Forget(now, app, home, ttl), statestore.Change{Kind: statestore.ChangeHome, Application: app})
-	})
-}
-
-// HomesAt implements Homes.
-func (m *Store) HomesAt(
-	_ context.Context,
-	member creel.SubclusterID,
-	cursor string,
-	limit int,
-) ([]statestore.Home, string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.state.HomesAt(m.clock(), member, cursor, limit)
-}
-
-// Sweep implements Homes.
+// Sweep implements statestore.Store.
 func (m *Store) Sweep(ctx context.Context, limit int) (int, error) {
 	return write(ctx, m, func(t *State, now time.Time) (int, error) { return t.Sweep(now, limit) })
-}
-
-// ClaimReservation implements Reservations.
-func (m *Store) ClaimReservation(
-	ctx context.Context,
-	id creel.ReservationID,
-	member creel.SubclusterID,
-) (home creel.SubclusterID, fresh bool, err error) {
-	err = m.write(ctx, func(t *State, now time.Time) (err error) {
-		home, fresh, err = t.ClaimReservation(now, id, member)
-		return err
-	})
-	return home, fresh, err
-}
-
-// MoveReservation implements Reservations.
-func (m *Store) MoveReservation(
-	ctx context.Context,
-	id creel.ReservationID,
-	from, to creel.SubclusterID,
-) (creel.SubclusterID, error) {
-	return write(ctx, m, func(t *State, now time.Time) (creel.SubclusterID, error) {
-		return t.MoveReservation(now, id, from, to)
-	})
-}
-
-// ReservationHome implements Reservations.
-func (m *Store) ReservationHome(_ context.Context, id creel.ReservationID) (creel.SubclusterID, error) {
-	return read(m, func(t *State, now time.Time) (creel.SubclusterID, error) {
-		return t.ReservationHome(now, id)
-	})
-}
-
-// ForgetReservation implements Reservations.
-func (m *Store) ForgetReservation(
-	ctx context.Context,
-	id creel.ReservationID,
-	home creel.SubclusterID,
-	ttl time.Duration,
-) error {
-	return m.write(ctx, func(t *State, now time.Time) error { return t.ForgetReservation(now, id, home, ttl) })
-}
-
-// ReservationsAt implements Reservations.
-func (m *Store) ReservationsAt(
-	_ context.Context,
-	member creel.SubclusterID,
-	cursor string,
-	limit int,
-) ([]statestore.ReservationHome, string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.state.ReservationsAt(m.clock(), member, cursor, limit)
 }
 
 // SaveUAMRecord implements UAMRecords.

@@ -46,20 +46,20 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 		return storetest.Deployment{
 			Store:     m,
 			Advance:   c.Advance,
-			Back:      func(t *testing.T) func(...statestore.Home) { return back(t, m, state) },
+			Back:      func(t *testing.T) func(...statestore.ApplicationHome) { return back(t, m, state) },
 			SetSchema: func(_ *testing.T, word string) { state.SetSchemaForTest(word) },
 		}
 	})
 }
 
 // back takes a snapshot of a store in memory, and returns its restoration.
-func back(t *testing.T, m *memory.Store, state *memory.State) func(homes ...statestore.Home) {
+func back(t *testing.T, m *memory.Store, state *memory.State) func(homes ...statestore.ApplicationHome) {
 	t.Helper()
 	data, err := m.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(homes ...statestore.Home) {
+	return func(homes ...statestore.ApplicationHome) {
 		t.Helper()
 		if err := m.Restore(data); err != nil {
 			t.Fatal(err)
@@ -137,9 +137,9 @@ func fill(t testing.TB, c *clock) *memory.State {
 	}
 	ok(state.Forget(now, storetest.App(3), "sc-1", time.Minute))
 	id := creel.ReservationID{ClusterTimestamp: 1, ID: 1}
-	_, _, err := state.ClaimReservation(now, id, "sc-1")
+	_, _, err := state.Reservations().Claim(now, id, "sc-1", nil)
 	ok(err)
-	ok(state.ForgetReservation(now, id, "sc-1", time.Minute))
+	ok(state.Reservations().Forget(now, id, "sc-1", time.Minute))
 	_, err = state.SaveUAMRecord(
 		statestore.UAMRecord{
 			Attempt: storetest.Attempt(1, 1),

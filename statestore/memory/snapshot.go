@@ -21,7 +21,7 @@ type snapshot struct {
 	Members      []subcluster.Record          `json:"members,omitempty"`
 	Epochs       map[creel.SubclusterID]int64 `json:"epochs,omitempty"`
 	Homes        []snapshotHome               `json:"homes,omitempty"`
-	Reservations []statestore.ReservationHome `json:"reservations,omitempty"`
+	Reservations []snapshotReservation        `json:"reservations,omitempty"`
 	UAMRecords   []statestore.UAMRecord       `json:"spreads,omitempty"`
 	Dropped      []creel.AttemptID            `json:"dropped,omitempty"`  // see State.dropped
 	Policies     []subcluster.Policy          `json:"policies,omitempty"` // all kept versions, by queue then version
@@ -34,14 +34,27 @@ type snapshot struct {
 	Events       []keptEvent                  `json:"events,omitempty"`
 }
 
-// snapshotHome is a home with the number of its newest claim.
+// snapshotHome is the home of an application.
 type snapshotHome struct {
-	statestore.Home
-	Number    int64     `json:"number,omitempty"` // 0 stands for 1
-	Ended     time.Time `json:"ended,omitzero"`
-	Life      int64     `json:"life,omitempty"`
-	Placement []byte    `json:"placement,omitempty"`
-	Denials   *denials  `json:"denials,omitempty"`
+	Application creel.ApplicationID `json:"application"`
+	Home        creel.SubclusterID  `json:"home"`
+	Claimed     time.Time           `json:"claimed"`
+	Ends        time.Time           `json:"ends,omitzero"`
+	Number      int64               `json:"number,omitempty"` // 0 stands for 1
+	Ended       time.Time           `json:"ended,omitzero"`
+	Life        int64               `json:"life,omitempty"`
+	Placement   []byte              `json:"placement,omitempty"`
+	Denials     *denials            `json:"denials,omitempty"`
+}
+
+// snapshotReservation is the home of a reservation.
+type snapshotReservation struct {
+	Reservation creel.ReservationID `json:"reservation"`
+	Home        creel.SubclusterID  `json:"home"`
+	Claimed     time.Time           `json:"claimed"`
+	Ends        time.Time           `json:"ends,omitzero"`
+	Number      int64               `json:"number,omitempty"` // 0 stands for 1
+	Placement   []byte              `json:"placement,omitempty"`
 }
 
 type ring struct {
@@ -61,18 +74,16 @@ func (t *State) Snapshot() ([]byte, error) {
 	}
 	for id, p := range t.apps.of {
 		s.Homes = append(s.Homes, snapshotHome{
-			statestore.Home{Application: id, Home: p.home, Claimed: p.claimed, Ends: p.ends},
-			p.number, p.ended, p.life, p.placement, t.apps.denials[id],
+			id, p.home, p.claimed, p.ends, p.number, p.ended, p.life, p.placement, t.apps.denials[id],
 		})
 	}
 	slices.SortFunc(s.Homes, func(a, b snapshotHome) int { return a.Application.Compare(b.Application) })
 	for id, p := range t.reservations.of {
 		s.Reservations = append(
-			s.Reservations,
-			statestore.ReservationHome{Reservation: id, Home: p.home, Claimed: p.claimed, Ends: p.ends},
+			s.Reservations, snapshotReservation{id, p.home, p.claimed, p.ends, p.number, p.placement},
 		)
 	}
-	slices.SortFunc(s.Reservations, func(a, b statestore.ReservationHome) int {
+	slices.SortFunc(s.Reservations, func(a, b snapshotReservation) int {
 		return a.Reservation.Compare(b.Reservation)
 	})
 	for _, l := range t.uams {
@@ -128,12 +139,12 @@ func (t *State) Restore(data []byte) error {
 		n.epochs[id] = epoch
 	}
 	for _, h := range s.Homes {
-		if err := checkPlaced(statestore.CheckApplication(h.Application), h.Home.Home); err != nil {
+		if err := checkPlaced(statestore.CheckApplication(h.Application), h.Home); err != nil {
 			return err
 		}
 		n.apps.lose(h.Application)
 		n.apps.put(h.Application, homeEntry{
-			h.Home.Home, max(h.Number, 1), h.Claimed, h.Ends, h.Ended, h.Life, h.Placement,
+			h.Home, max(h.Number, 1), h.Claimed, h.Ends, h.Ended, h.Life, h.Placement,
 		})
 		if h.Denials != nil {
 			n.apps.denials[h.Application] = h.Denials
@@ -144,7 +155,9 @@ func (t *State) Restore(data []byte) error {
 			return err
 		}
 		n.reservations.drop(h.Reservation)
-		n.reservations.put(h.Reservation, homeEntry{home: h.Home, number: 1, claimed: h.Claimed, ends: h.Ends})
+		n.reservations.put(h.Reservation, homeEntry{
+			home: h.Home, number: max(h.Number, 1), claimed: h.Claimed, ends: h.Ends, placement: h.Placement,
+		})
 	}
 	for _, sp := range s.UAMRecords {
 		if err := statestore.CheckUAMRecord(&sp); err != nil {

@@ -323,21 +323,17 @@ func (t *State) Forget(now time.Time, app creel.ApplicationID, home creel.Subclu
 // HomesAt: see Homes.
 func (t *State) HomesAt(
 	now time.Time, member creel.SubclusterID, cursor string, limit int,
-) ([]statestore.Home, string, error) {
-	ids, more, err := t.apps.At(now, member, cursor, limit)
-	if err != nil {
-		return nil, "", err
-	}
-	page := make([]statestore.Home, 0, len(ids))
-	for _, id := range ids {
-		p := t.apps.of[id]
-		page = append(page, statestore.Home{Application: id, Home: p.home, Claimed: p.claimed, Ends: p.ends})
-	}
-	if !more {
-		return page, "", nil
-	}
-	return page, ids[len(ids)-1].String(), nil
+) ([]statestore.ApplicationHome, string, error) {
+	return t.apps.HomesAt(now, member, cursor, limit)
 }
+
+// Adopt: see Homes.
+func (t *State) Adopt(now time.Time, app creel.ApplicationID, home creel.SubclusterID, again bool) {
+	t.apps.Adopt(now, app, home, again)
+}
+
+// Reservations returns the homes of reservations.
+func (t *State) Reservations() Homes[creel.ReservationID] { return &t.reservations }
 
 // Sweep: see Homes.
 func (t *State) Sweep(now time.Time, limit int) (int, error) {
@@ -350,63 +346,6 @@ func (t *State) Sweep(now time.Time, limit int) (int, error) {
 		delete(t.dropped, id)
 	}
 	return len(apps) + len(t.reservations.over(now, limit-len(apps))), nil
-}
-
-// ClaimReservation: see Reservations.
-func (t *State) ClaimReservation(
-	now time.Time,
-	id creel.ReservationID,
-	member creel.SubclusterID,
-) (home creel.SubclusterID, fresh bool, err error) {
-	home, number, err := t.reservations.Claim(now, id, member, nil)
-	return home, number == 1, err
-}
-
-// MoveReservation: see Reservations.
-func (t *State) MoveReservation(
-	now time.Time,
-	id creel.ReservationID,
-	from, to creel.SubclusterID,
-) (creel.SubclusterID, error) {
-	is, _, err := t.reservations.Move(now, id, from, to, 0, nil)
-	return is, err
-}
-
-// ReservationHome: see Reservations.
-func (t *State) ReservationHome(now time.Time, id creel.ReservationID) (creel.SubclusterID, error) {
-	return t.reservations.Home(now, id)
-}
-
-// ForgetReservation: see Reservations.
-func (t *State) ForgetReservation(
-	now time.Time,
-	id creel.ReservationID,
-	home creel.SubclusterID,
-	ttl time.Duration,
-) error {
-	return t.reservations.Forget(now, id, home, ttl)
-}
-
-// ReservationsAt: see Reservations.
-func (t *State) ReservationsAt(
-	now time.Time,
-	member creel.SubclusterID,
-	cursor string,
-	limit int,
-) ([]statestore.ReservationHome, string, error) {
-	ids, more, err := t.reservations.At(now, member, cursor, limit)
-	if err != nil {
-		return nil, "", err
-	}
-	page := make([]statestore.ReservationHome, 0, len(ids))
-	for _, id := range ids {
-		p := t.reservations.of[id]
-		page = append(page, statestore.ReservationHome{Reservation: id, Home: p.home, Claimed: p.claimed, Ends: p.ends})
-	}
-	if !more {
-		return page, "", nil
-	}
-	return page, ids[len(ids)-1].String(), nil
 }
 
 func compareAttempt(s statestore.UAMRecord, a creel.AttemptID) int { return s.Attempt.Compare(a) }

@@ -39,7 +39,9 @@ type Store interface {
 	Lost(ctx context.Context) (bool, error)
 	// Reopen stops all claims, writes the homes that collect returns, and serves claims again. Repeat it until it
 	// returns no error.
-	Reopen(ctx context.Context, collect func(context.Context) ([]statestore.Home, error)) ([]statestore.Conflict, error)
+	Reopen(
+		ctx context.Context, collect func(context.Context) ([]statestore.ApplicationHome, error),
+	) ([]statestore.Conflict, error)
 
 	// Remember reports members that must be asked to the rebuilding process. Remembered returns the reported members,
 	// and the excluded ones.
@@ -256,7 +258,7 @@ func (r *Rebuilder) rebuild(ctx context.Context) error {
 	}
 	var resolved []statestore.Conflict
 	found := 0
-	overruled, err := r.store.Reopen(ctx, func(ctx context.Context) ([]statestore.Home, error) {
+	overruled, err := r.store.Reopen(ctx, func(ctx context.Context) ([]statestore.ApplicationHome, error) {
 		members, known, err = r.asked(ctx) // claims are stopped, and the other processes have reported
 		if err != nil {
 			return nil, err
@@ -265,7 +267,7 @@ func (r *Rebuilder) rebuild(ctx context.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		var homes []statestore.Home
+		var homes []statestore.ApplicationHome
 		homes, resolved = statestore.Rebuild(reports)
 		found = len(homes)
 		return homes, nil

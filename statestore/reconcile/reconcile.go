@@ -24,7 +24,7 @@ import (
 
 // Store is the part of a state store that the loop needs.
 type Store interface {
-	statestore.Claims
+	statestore.Claims[creel.ApplicationID]
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (statestore.Lease, error)
 	Release(ctx context.Context, l statestore.Lease) error
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)

@@ -16,9 +16,9 @@ import (
 )
 
 // whole rebuilds a store, or a new one, from the homes that members report.
-func whole(t *testing.T, s *redis.Store, homes ...statestore.Home) {
+func whole(t *testing.T, s *redis.Store, homes ...statestore.ApplicationHome) {
 	t.Helper()
-	if _, err := s.Reopen(t.Context(), func(context.Context) ([]statestore.Home, error) { return homes, nil }); err != nil {
+	if _, err := s.Reopen(t.Context(), given(homes...)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -68,7 +68,7 @@ func TestStoreGoesBack(t *testing.T) {
 	refuses(t, first, 3)
 	looks(t, first, true)
 	looks(t, second, true)
-	whole(t, first, statestore.Home{Application: storetest.App(2), Home: "sc-2"})
+	whole(t, first, statestore.ApplicationHome{ID: storetest.App(2), Home: "sc-2"})
 	for _, s := range []*redis.Store{first, second} {
 		looks(t, s, false)
 		claim(t, s, 1, "sc-other", "sc-1")
@@ -87,13 +87,13 @@ func TestStoreGoesBackBehindItsRebuilding(t *testing.T) {
 	older := server.Snapshot()
 	server.Do("FLUSHALL")
 	looks(t, s, true)
-	whole(t, s, statestore.Home{Application: storetest.App(1), Home: "sc-1"})
+	whole(t, s, statestore.ApplicationHome{ID: storetest.App(1), Home: "sc-1"})
 	claim(t, s, 2, "sc-2", "sc-2")
 
 	server.GoBack(older)
 	looks(t, s, true)
 	refuses(t, s, 2)
-	whole(t, s, statestore.Home{Application: storetest.App(2), Home: "sc-2"})
+	whole(t, s, statestore.ApplicationHome{ID: storetest.App(2), Home: "sc-2"})
 	looks(t, s, false)
 	claim(t, s, 1, "sc-other", "sc-1")
 	claim(t, s, 2, "sc-other", "sc-2")

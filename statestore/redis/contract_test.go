@@ -61,9 +61,9 @@ func deployment(
 	store := open(t, cfg)
 	return storetest.Deployment{
 		Store: store,
-		Back: func(t *testing.T) func(...statestore.Home) {
+		Back: func(t *testing.T) func(...statestore.ApplicationHome) {
 			goBack := save()
-			return func(homes ...statestore.Home) {
+			return func(homes ...statestore.ApplicationHome) {
 				looks(t, store, false) // its mark is newer than the snapshot
 				goBack()
 				looks(t, store, true)

@@ -18,7 +18,7 @@ func (s *Store) ClaimCommand(app creel.ApplicationID, member creel.SubclusterID)
 	if err != nil {
 		panic(err)
 	}
-	t, p := s.apps(), ofApp(app)
+	t, p := s.applications.table, ofApp(app)
 	return s.writing(
 		context.Background(),
 		claimScript,

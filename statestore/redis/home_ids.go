@@ -17,35 +17,33 @@ type homeIDs[ID fmt.Stringer] struct {
 	check   func(ID) error
 	unknown func(ID) error // for an id without a home
 	at      func(ID) homeKey
+	id      func(ts, n int64) ID
 }
 
 var (
 	appIDs = homeIDs[creel.ApplicationID]{
 		check: statestore.CheckApplication, unknown: statestore.NoHome, at: ofApp,
+		id: func(ts, n int64) creel.ApplicationID { return creel.ApplicationID{ClusterTimestamp: ts, ID: int32(n)} },
 	}
 	reservationIDs = homeIDs[creel.ReservationID]{
 		check: statestore.CheckReservation, unknown: statestore.NoReservation, at: ofReservation,
+		id: func(ts, n int64) creel.ReservationID { return creel.ReservationID{ClusterTimestamp: ts, ID: n} },
 	}
 )
 
 func ofApp(a creel.ApplicationID) homeKey         { return locate(a.ClusterTimestamp, int64(a.ID)) }
 func ofReservation(r creel.ReservationID) homeKey { return locate(r.ClusterTimestamp, r.ID) }
 
-// homesOf has the checked calls about the homes of one kind of id.
+// homesOf implements statestore.Homes for one kind of id.
 type homesOf[ID fmt.Stringer] struct {
-	table
-	ids *homeIDs[ID]
+	table table
+	ids   *homeIDs[ID]
 }
 
-func (s *Store) apps() homesOf[creel.ApplicationID] {
-	return homesOf[creel.ApplicationID]{table{s: s, kind: "a", publish: true}, &appIDs}
-}
+// Reservations implements statestore.Store.
+func (s *Store) Reservations() statestore.Homes[creel.ReservationID] { return s.reservations }
 
-func (s *Store) reservations() homesOf[creel.ReservationID] {
-	return homesOf[creel.ReservationID]{table{s: s, kind: "r"}, &reservationIDs}
-}
-
-// Claim is statestore.Claims.Claim.
+// Claim implements statestore.Claims.
 func (h homesOf[ID]) Claim(
 	ctx context.Context, id ID, member creel.SubclusterID, placement []byte,
 ) (home creel.SubclusterID, number int64, err error) {
@@ -58,10 +56,10 @@ func (h homesOf[ID]) Claim(
 	if err := statestore.CheckPlacement(placement); err != nil {
 		return "", 0, err
 	}
-	return h.claim(ctx, h.ids.at(id), member, placement)
+	return h.table.claim(ctx, h.ids.at(id), member, placement)
 }
 
-// Move is statestore.Claims.Move.
+// Move implements statestore.Claims.
 func (h homesOf[ID]) Move(
 	ctx context.Context, id ID, from, to creel.SubclusterID, number int64, placement []byte,
 ) (creel.SubclusterID, error) {
@@ -74,7 +72,7 @@ func (h homesOf[ID]) Move(
 	if err := statestore.CheckPlacement(placement); err != nil {
 		return "", err
 	}
-	is, ok, err := h.move(ctx, h.ids.at(id), id.String(), from, to, number, placement)
+	is, ok, err := h.table.move(ctx, h.ids.at(id), id.String(), from, to, number, placement)
 	switch {
 	case err != nil || ok:
 		return is, err
@@ -84,16 +82,16 @@ func (h homesOf[ID]) Move(
 	return is, statestore.OtherHome(id, from, is)
 }
 
-// Home is statestore.Homes.Home.
+// Home implements statestore.Homes.
 func (h homesOf[ID]) Home(ctx context.Context, id ID) (creel.SubclusterID, error) {
-	is, err := h.find(ctx, h.ids.at(id))
+	is, err := h.table.find(ctx, h.ids.at(id))
 	if err == nil && is == "" {
 		err = h.ids.unknown(id)
 	}
 	return is, err
 }
 
-// Forget is statestore.Homes.Forget.
+// Forget implements statestore.Homes.
 func (h homesOf[ID]) Forget(ctx context.Context, id ID, home creel.SubclusterID, ttl time.Duration) error {
 	if err := h.ids.check(id); err != nil {
 		return err
@@ -101,9 +99,22 @@ func (h homesOf[ID]) Forget(ctx context.Context, id ID, home creel.SubclusterID,
 	if err := statestore.CheckTTL(ttl); err != nil {
 		return err
 	}
-	is, err := h.forget(ctx, h.ids.at(id), id.String(), home, ttl)
+	is, err := h.table.forget(ctx, h.ids.at(id), id.String(), home, ttl)
 	if err == nil && is != home {
 		err = statestore.OtherHome(id, home, is)
 	}
 	return err
+}
+
+// HomesAt implements statestore.Homes.
+func (h homesOf[ID]) HomesAt(
+	ctx context.Context, member creel.SubclusterID, cursor string, limit int,
+) ([]statestore.Home[ID], string, error) {
+	lines, next, err := h.table.page(ctx, member, cursor, limit)
+	page := make([]statestore.Home[ID], 0, len(lines))
+	for _, l := range lines {
+		id := h.ids.id(l.ts, l.n)
+		page = append(page, statestore.Home[ID]{ID: id, Home: l.member, Claimed: l.claimed, Ends: l.ends})
+	}
+	return page, next, err
 }

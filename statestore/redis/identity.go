@@ -369,7 +369,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 // claim is served before.
 func (s *Store) Reopen(
 	ctx context.Context,
-	collect func(context.Context) ([]statestore.Home, error),
+	collect func(context.Context) ([]statestore.ApplicationHome, error),
 ) ([]statestore.Conflict, error) {
 	var since int64 // madeAt of the known identity
 	if p := s.identity.Load(); p != nil {
@@ -401,7 +401,7 @@ func (s *Store) Reopen(
 	if err != nil {
 		return nil, err
 	}
-	conflicts, err := statestore.Reclaim(ctx, anyIdentity{s}, homes)
+	conflicts, err := statestore.Reclaim(ctx, s.applications.withoutIdentity(), homes)
 	if err != nil {
 		return conflicts, err
 	}

@@ -320,8 +320,8 @@ func TestAServerThatComesBackEmpty(t *testing.T) {
 	}
 }
 
-func given(homes ...statestore.Home) func(context.Context) ([]statestore.Home, error) {
-	return func(context.Context) ([]statestore.Home, error) { return homes, nil }
+func given(homes ...statestore.ApplicationHome) func(context.Context) ([]statestore.ApplicationHome, error) {
+	return func(context.Context) ([]statestore.ApplicationHome, error) { return homes, nil }
 }
 
 // A newcomer that finds the store empty takes it for a new one and uses it. Processes that knew it before do not
@@ -343,14 +343,14 @@ func TestANewcomerOpensTheLostStoreFirst(t *testing.T) {
 	_, _, err := a.Claim(t.Context(), storetest.App(2), "sc-2", nil)
 	unavailable(t, err, "opened as a new store")
 
-	conflicts, err := a.Reopen(t.Context(), func(ctx context.Context) ([]statestore.Home, error) {
+	conflicts, err := a.Reopen(t.Context(), func(ctx context.Context) ([]statestore.ApplicationHome, error) {
 		// While the reports are collected all claims fail, also the newcomer's.
 		for _, s := range []*redis.Store{a, b, newcomer} {
 			_, _, err := s.Claim(t.Context(), storetest.App(3), "sc-2", nil)
 			unavailable(t, err, "came back empty")
 		}
 		lost(t, b, true)
-		return []statestore.Home{{Application: storetest.App(1), Home: "sc-1"}}, nil
+		return []statestore.ApplicationHome{{ID: storetest.App(1), Home: "sc-1"}}, nil
 	})
 	ok(t, err)
 	if len(conflicts) != 1 || conflicts[0].Home != "sc-1" || conflicts[0].Others[0] != "sc-2" {
@@ -374,10 +374,10 @@ func TestAPartOfAClusterComesBackEmpty(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
 	s := open(t, redis.Config{URL: c.URL()})
-	var homes []statestore.Home
+	var homes []statestore.ApplicationHome
 	for i := range 64 {
 		claimed(t, s, i, "sc-1", "sc-1")
-		homes = append(homes, statestore.Home{Application: storetest.App(i), Home: "sc-1"})
+		homes = append(homes, statestore.ApplicationHome{ID: storetest.App(i), Home: "sc-1"})
 	}
 	lost(t, s, false)
 	c.Nodes[1].Do("FLUSHALL")
@@ -406,7 +406,7 @@ func TestClaimsAreRefusedDuringRebuild(t *testing.T) {
 	unavailable(t, err, "written back")
 	if _, err := fresh.Reopen(
 		t.Context(),
-		given(statestore.Home{Application: storetest.App(1), Home: "sc-1"}),
+		given(statestore.ApplicationHome{ID: storetest.App(1), Home: "sc-1"}),
 	); err != nil {
 		t.Fatal(err) // the process that began it may be dead: any other may finish it
 	}

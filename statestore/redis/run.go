@@ -14,6 +14,9 @@ type Script struct{ script *script }
 // NewScript names a script for metrics. Its keys must be of one slot.
 func NewScript(name, source string) *Script { return &Script{newScript(name, source)} }
 
+// Name is the name in metrics.
+func (s *Script) Name() string { return s.script.name }
+
 // Scripts runs another package's scripts on a deployment. As with a Store, calls are repeated while the deployment
 // cannot answer, and Config.Wait replicas acknowledge a write.
 type Scripts struct{ store *Store }

@@ -50,9 +50,10 @@ local ms = math.floor(us / 1000)
 
 // Homes. KEYS[2] bucket, ARGV[5] field in it; a value is "home claimed-seconds [ends-ms]". The field with suffix n is
 // the number of the newest claim; it is absent for number 1. The field with suffix w records the answers of a home that
-// cannot disown: "since-ms told number:seen-ms ...", decimal (statestore.Homes.Absent). The field with suffix e is the
-// time in ms, hexadecimal, at which the home reported the end. The field with suffix a is "home claimed-seconds life",
-// the life in ms, hexadecimal, of the home that accepted it (statestore.Homes.Accept). It applies only to a value with
+// cannot disown: "since-ms told number:seen-ms ...", decimal (statestore.Applications.Absent). The field with suffix e
+// is the time in ms, hexadecimal, at which the home reported the end. The field with suffix a is
+// "home claimed-seconds life", the life in ms, hexadecimal, of the home that accepted it
+// (statestore.Applications.Accept). It applies only to a value with
 // the same beginning: routers that do not know the field leave it behind.
 //
 // Placements have a separate hash with the same fields, because they are longer than Redis' limit for compact hashes.

@@ -22,6 +22,9 @@ import (
 
 // Store implements the contract of package statestore on Redis.
 type Store struct {
+	applications
+	reservations homesOf[creel.ReservationID]
+
 	cfg     Config
 	client  goredis.UniversalClient
 	cluster *goredis.ClusterClient // nil unless a cluster
@@ -66,6 +69,8 @@ func Open(cfg Config) (*Store, error) {
 		cfg: cfg, self: rand.Text(), channel: cfg.Prefix + ":changes", opening: make(chan struct{}, 1),
 		lanes: map[string]*lane{},
 	}
+	s.applications.homesOf = homesOf[creel.ApplicationID]{table{s: s, kind: "a", publish: true}, &appIDs}
+	s.reservations = homesOf[creel.ReservationID]{table{s: s, kind: "r"}, &reservationIDs}
 	s.fliers = workerpool.New(s.fly)
 	var conf *tls.Config
 	if t.tls || cfg.TLS != nil {

@@ -14,7 +14,7 @@ import (
 
 func (s *Store) uamRecordKey(app creel.ApplicationID) (n int64, key string) {
 	p := ofApp(app)
-	return p.n, s.apps().uamRecords(p)
+	return p.n, s.applications.table.uamRecords(p)
 }
 
 // SaveUAMRecord implements statestore.UAMRecords.
@@ -52,7 +52,7 @@ func (s *Store) UAMRecord(ctx context.Context, a creel.AttemptID) (statestore.UA
 	}
 	list, _ := v.([]any)
 	if at(list, 0) == nil {
-		if err := s.apps().checkIdentity(ctx, n); err != nil {
+		if err := s.applications.table.checkIdentity(ctx, n); err != nil {
 			return statestore.UAMRecord{}, err
 		}
 		return statestore.UAMRecord{}, statestore.NoUAMRecord(a)
@@ -71,7 +71,7 @@ func (s *Store) UAMRecordsOf(ctx context.Context, app creel.ApplicationID) ([]st
 	}
 	fields := stringMap(v)
 	if len(fields) == 0 {
-		return nil, s.apps().checkIdentity(ctx, n)
+		return nil, s.applications.table.checkIdentity(ctx, n)
 	}
 	var out []statestore.UAMRecord
 	for f, record := range fields {

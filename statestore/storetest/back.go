@@ -19,7 +19,7 @@ import (
 type newerCopy struct {
 	record             string
 	older, newer, back func(t *testing.T, s statestore.Store)
-	home               statestore.Home // that its member reports for the rebuild
+	home               statestore.ApplicationHome // that its member reports for the rebuild
 }
 
 // GoesBack restores a snapshot under the holders of newer copies. No holder is superseded by an older record of its
@@ -32,7 +32,7 @@ func GoesBack(t *testing.T, d Deployment) {
 		moveThatWentBack(), claimThatWentBack(), claimsThatWentBack(), endThatWentBack(),
 		keyThatWentBack(), replacedKeyThatWentBack(), tokenThatWentBack(),
 	}
-	var homes []statestore.Home
+	var homes []statestore.ApplicationHome
 	for _, c := range copies {
 		c.older(t, s)
 		if c.home.Home != "" {
@@ -270,7 +270,7 @@ func moveThatWentBack() newerCopy {
 	app := App(903)
 	return newerCopy{
 		record: "home that moved",
-		home:   statestore.Home{Application: app, Home: "sc-2"},
+		home:   statestore.ApplicationHome{ID: app, Home: "sc-2"},
 		older: func(t *testing.T, s statestore.Store) {
 			claimed[int64](t)(s.Claim(t.Context(), app, "sc-1", nil))
 		},
@@ -289,7 +289,7 @@ func claimThatWentBack() newerCopy {
 	app := App(904)
 	return newerCopy{
 		record: "home that the store lacks",
-		home:   statestore.Home{Application: app, Home: "sc-1"},
+		home:   statestore.ApplicationHome{ID: app, Home: "sc-1"},
 		older:  func(*testing.T, statestore.Store) {},
 		newer: func(t *testing.T, s statestore.Store) {
 			claimed[int64](t)(s.Claim(t.Context(), app, "sc-1", nil))
@@ -310,7 +310,7 @@ func claimsThatWentBack() newerCopy {
 	const lost = 5
 	return newerCopy{
 		record: "claims that a member knows",
-		home:   statestore.Home{Application: app, Home: "sc-1", Newest: lost},
+		home:   statestore.ApplicationHome{ID: app, Home: "sc-1", Newest: lost},
 		older: func(t *testing.T, s statestore.Store) {
 			claimed[int64](t)(s.Claim(t.Context(), app, "sc-1", nil))
 		},
@@ -352,7 +352,7 @@ func endThatWentBack() newerCopy {
 	}
 	return newerCopy{
 		record: "end of an application",
-		home:   statestore.Home{Application: app, Home: "sc-1"},
+		home:   statestore.ApplicationHome{ID: app, Home: "sc-1"},
 		older: func(t *testing.T, s statestore.Store) {
 			claimed[int64](t)(s.Claim(t.Context(), app, "sc-1", nil))
 		},

@@ -212,23 +212,24 @@ func (m *model) reservation(t *rapid.T) {
 	sc, tc := m.contexts(t)
 	id := creel.ReservationID{ClusterTimestamp: 1, ID: rapid.Int64Range(1, 2).Draw(t, "reservation")}
 	a, b := anyMember(t), anyMember(t)
+	store, reference := m.store.Reservations(), m.reference.Reservations()
 	var s, w creel.SubclusterID
 	var serr, werr error
 	switch rapid.IntRange(0, 3).Draw(t, "request") {
 	case 0:
-		var sfresh, wfresh bool
-		s, sfresh, serr = m.store.ClaimReservation(sc, id, a)
-		w, wfresh, werr = m.reference.ClaimReservation(tc, id, a)
-		equal(t, "fresh", sfresh, wfresh)
+		var snumber, wnumber int64
+		s, snumber, serr = store.Claim(sc, id, a, nil)
+		w, wnumber, werr = reference.Claim(tc, id, a, nil)
+		equal(t, "number", snumber, wnumber)
 	case 1:
-		s, serr = m.store.MoveReservation(sc, id, a, b)
-		w, werr = m.reference.MoveReservation(tc, id, a, b)
+		s, serr = store.Move(sc, id, a, b, 0, nil)
+		w, werr = reference.Move(tc, id, a, b, 0, nil)
 	case 2:
-		s, serr = m.store.ReservationHome(sc, id)
-		w, werr = m.reference.ReservationHome(tc, id)
+		s, serr = store.Home(sc, id)
+		w, werr = reference.Home(tc, id)
 	case 3:
 		ttl := anyTTL(t)
-		serr, werr = m.store.ForgetReservation(sc, id, a, ttl), m.reference.ForgetReservation(tc, id, a, ttl)
+		serr, werr = store.Forget(sc, id, a, ttl), reference.Forget(tc, id, a, ttl)
 	}
 	alike(t, "reservation", serr, werr)
 	equal(t, "reservation", s, w)
@@ -368,20 +369,20 @@ func (m *model) check(t *rapid.T) {
 					t.Fatal(err)
 				}
 				for _, h := range page {
-					placement, err := s.Placement(m.ctx, h.Application)
+					placement, err := s.Placement(m.ctx, h.ID)
 					if err != nil {
 						t.Fatal(err)
 					}
-					ended, err := s.Ended(m.ctx, h.Application)
+					ended, err := s.Ended(m.ctx, h.ID)
 					if err != nil {
 						t.Fatal(err)
 					}
-					life, err := s.AcceptedIn(m.ctx, h.Application)
+					life, err := s.AcceptedIn(m.ctx, h.ID)
 					if err != nil {
 						t.Fatal(err)
 					}
 					lines = append(lines, fmt.Sprintf("%s %s %v %v %d %q",
-						h.Application, h.Home, h.Ends.IsZero(), ended.IsZero(), life, placement))
+						h.ID, h.Home, h.Ends.IsZero(), ended.IsZero(), life, placement))
 				}
 				if cursor = next; next == "" {
 					break
@@ -389,13 +390,13 @@ func (m *model) check(t *rapid.T) {
 			}
 			slices.Sort(lines)
 			say("homes at %s: %s", id, lines)
-			page, _, err := s.ReservationsAt(m.ctx, id, "", 10)
+			page, _, err := s.Reservations().HomesAt(m.ctx, id, "", 10)
 			if err != nil {
 				t.Fatal(err)
 			}
 			lines = nil
 			for _, h := range page {
-				lines = append(lines, fmt.Sprint(h.Reservation, h.Home, h.Ends.IsZero()))
+				lines = append(lines, fmt.Sprint(h.ID, h.Home, h.Ends.IsZero()))
 			}
 			slices.Sort(lines)
 			say("reservations at %s: %s", id, lines)

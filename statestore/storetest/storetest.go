@@ -33,7 +33,7 @@ type Deployment struct {
 	Advance func(d time.Duration)
 	// Back takes a snapshot. The result restores it, and rebuilds the store from the homes that members report, as its
 	// processes do.
-	Back func(t *testing.T) (restore func(homes ...statestore.Home))
+	Back func(t *testing.T) (restore func(homes ...statestore.ApplicationHome))
 	// SetSchema writes another schema word, as a foreign creel would.
 	SetSchema func(t *testing.T, word string)
 }
@@ -751,9 +751,9 @@ func forgets(t *testing.T, d Deployment) {
 }
 
 // list reads a whole listing in pages and fails on a repeated line.
-func list(t *testing.T, s statestore.Store, m creel.SubclusterID, limit int) []statestore.Home {
+func list(t *testing.T, s statestore.Store, m creel.SubclusterID, limit int) []statestore.ApplicationHome {
 	t.Helper()
-	var all []statestore.Home
+	var all []statestore.ApplicationHome
 	seen := map[creel.ApplicationID]bool{}
 	cursor := ""
 	for {
@@ -763,10 +763,10 @@ func list(t *testing.T, s statestore.Store, m creel.SubclusterID, limit int) []s
 			t.Fatalf("a page has %d lines, the limit is %d", len(page), limit)
 		}
 		for _, h := range page {
-			if seen[h.Application] || h.Home != m {
+			if seen[h.ID] || h.Home != m {
 				t.Fatalf("line %+v is listed twice, or not of %s", h, m)
 			}
-			seen[h.Application] = true
+			seen[h.ID] = true
 		}
 		all = append(all, page...)
 		if next == "" {
@@ -787,7 +787,7 @@ func listing(t *testing.T, d Deployment) {
 			all := list(t, s, m, limit)
 			same(t, "length of the listing", len(all), n/2)
 			for _, h := range all {
-				same(t, "remainder", int(h.Application.ID)%2, rest)
+				same(t, "remainder", int(h.ID.ID)%2, rest)
 			}
 		}
 	}
@@ -811,7 +811,7 @@ func listingUnderChange(t *testing.T, d Deployment) {
 		page, next, err := s.HomesAt(ctx, "sc-1", cursor, 10)
 		ok(t, err)
 		for _, h := range page {
-			seen[h.Application]++
+			seen[h.ID]++
 		}
 		if next == "" {
 			break
@@ -1071,8 +1071,8 @@ func fences(t *testing.T, d Deployment) {
 		"Move":         func(ctx context.Context) error { _, err := s.Move(ctx, App(1), "sc-1", "sc-2", 0, nil); return err },
 		"Forget":       func(ctx context.Context) error { return s.Forget(ctx, App(2), "sc-1", time.Hour) },
 		"Sweep":        func(ctx context.Context) error { _, err := s.Sweep(ctx, 10); return err },
-		"ClaimReservation": func(ctx context.Context) error {
-			_, _, err := s.ClaimReservation(ctx, id, "sc-1")
+		"claim of a reservation": func(ctx context.Context) error {
+			_, _, err := s.Reservations().Claim(ctx, id, "sc-1", nil)
 			return err
 		},
 		"SaveUAMRecord": func(ctx context.Context) error { _, err := s.SaveUAMRecord(ctx, uamRecord(1, 1, 0, "x")); return err },

@@ -50,7 +50,7 @@ func (k *Keeper) forgetAll(ctx context.Context, id creel.SubclusterID) error {
 			return err
 		}
 		for _, h := range page {
-			err := k.store.Forget(ctx, h.Application, id, 0)
+			err := k.store.Forget(ctx, h.ID, id, 0)
 			if err != nil && !errors.Is(err, creel.ErrConflict) && !errors.Is(err, creel.ErrApplicationNotFound) {
 				return err
 			}

@@ -34,7 +34,7 @@ type Store interface {
 		member creel.SubclusterID,
 		cursor string,
 		limit int,
-	) (page []statestore.Home, next string, err error)
+	) (page []statestore.ApplicationHome, next string, err error)
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
 	Sweep(ctx context.Context, limit int) (freed int, err error)
 	Documents(ctx context.Context, class string) (statestore.DocumentSet, error)
@@ -145,7 +145,7 @@ func (k *Keeper) member(ctx context.Context, now time.Time, m *subcluster.Status
 		}
 		for _, h := range page {
 			if h.Ends.IsZero() {
-				live = append(live, h.Application)
+				live = append(live, h.ID)
 			}
 		}
 		if cursor = next; cursor == "" {

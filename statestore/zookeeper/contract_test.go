@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/nodes"
 	"github.com/creelrm/creel/statestore/storetest"
 )
 
@@ -37,11 +38,12 @@ func (s *fakeServer) clock() time.Time {
 func open(t interface {
 	Helper()
 	Fatal(...any)
-}, s *fakeServer,
-) *Store {
+}, s *fakeServer, confirm ...bool,
+) *nodes.Store {
 	t.Helper()
 	store, err := Open(Config{
 		Parent: "/federationstore", Validate: storetest.Validate, connect: s.connect, local: s.clock,
+		Confirm: len(confirm) > 0,
 	})
 	must(t, err)
 	return store
@@ -89,14 +91,16 @@ func TestStoreKeepsTheContract(t *testing.T) {
 			Store:   store,
 			Again:   func(t *testing.T) statestore.Store { return open(t, server) },
 			Advance: server.advance,
-			Back: func(t *testing.T) func(...statestore.Home) {
+			Back: func(t *testing.T) func(...statestore.ApplicationHome) {
 				restore := server.copied()
-				return func(homes ...statestore.Home) {
+				return func(homes ...statestore.ApplicationHome) {
 					restore()
 					if lost, err := store.Lost(t.Context()); err != nil || !lost {
 						t.Fatalf("a restored copy is lost: %v (%v)", lost, err)
 					}
-					_, err := store.Reopen(t.Context(), func(context.Context) ([]statestore.Home, error) { return homes, nil })
+					_, err := store.Reopen(t.Context(), func(context.Context) ([]statestore.ApplicationHome, error) {
+						return homes, nil
+					})
 					must(t, err)
 				}
 			},
@@ -106,7 +110,9 @@ func TestStoreKeepsTheContract(t *testing.T) {
 				fields := map[string]any{}
 				must(t, json.Unmarshal(data, &fields))
 				fields["schema"] = word
-				server.write(t, "/federationstore/creel/meta", jsonOf(fields))
+				data, err = json.Marshal(fields)
+				must(t, err)
+				server.write(t, "/federationstore/creel/meta", data)
 			},
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -126,8 +127,7 @@ func TestRecordTooLargeForZooKeeper(t *testing.T) {
 
 func TestNewStoreWaitsForTheReports(t *testing.T) {
 	server := newFake()
-	s := open(t, server)
-	s.cfg.Confirm = true
+	s := open(t, server, true)
 	ctx := t.Context()
 	claim := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
@@ -149,8 +149,8 @@ func TestNewStoreWaitsForTheReports(t *testing.T) {
 	if err != nil || len(members) != 1 || members[0].Epoch != 3 || len(missing) != 1 || missing[0] != "sc-9" {
 		t.Errorf("remembered are %v and %v, %v", members, missing, err)
 	}
-	homes := []statestore.Home{{Application: storetest.App(1), Home: "sc-1"}}
-	_, err = s.Reopen(ctx, func(context.Context) ([]statestore.Home, error) { return homes, nil })
+	homes := []statestore.ApplicationHome{{ID: storetest.App(1), Home: "sc-1"}}
+	_, err = s.Reopen(ctx, func(context.Context) ([]statestore.ApplicationHome, error) { return homes, nil })
 	must(t, err)
 	if _, _, err := s.Claim(ctx, storetest.App(1), "sc-2", nil); err != nil {
 		t.Fatal(err)
@@ -197,38 +197,10 @@ func TestLeftoversAreSwept(t *testing.T) {
 	kept := storetest.App(1).String()
 	for path, want := range map[string]bool{
 		"apps/" + gone: false, "uams/" + gone: false, "apps/" + kept: true, "uams/" + kept: true,
-		tokenNode("tokens", token.Number): false,
+		fmt.Sprintf("tokens/%010d", token.Number): false,
 	} {
 		if is := server.has(t, root+"/creel/"+path); is != want {
 			t.Errorf("%s is there: %v", path, is)
 		}
-	}
-}
-
-func TestClockFollowsTheServer(t *testing.T) {
-	var c clock
-	at := func(ms int64) time.Time { return time.UnixMilli(ms) }
-	if _, ok := c.read(at(0)); ok {
-		t.Error("a clock that never heard of the server's is trusted")
-	}
-	expect := func(local, want int64) {
-		t.Helper()
-		if now, ok := c.read(at(local)); !ok || now.UnixMilli() != want {
-			t.Errorf("at %d it is %v (%v), want %d", local, now.UnixMilli(), ok, want)
-		}
-	}
-	c.learn(at(10_000), at(90), at(110))
-	expect(110, 10_000)
-	expect(160, 10_050)
-	c.learn(at(10_060), at(150), at(200)) // a slow answer says less than the earlier one
-	expect(200, 10_090)
-	c.learn(at(10_200), at(210), at(211)) // the server's clock is ahead
-	expect(211, 10_200)
-	c.learn(at(10_150), at(212), at(213)) // it is behind: the time does not go back
-	expect(213, 10_200)
-	c.learn(at(5_000), at(214), at(215)) // another leader with another clock
-	expect(215, 5_002)
-	if _, ok := c.read(at(215 + trusted.Milliseconds() + 1)); ok {
-		t.Error("a clock without a recent write is trusted")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/nodes"
 	"github.com/creelrm/creel/statestore/storetest"
 	"github.com/creelrm/creel/subcluster"
 )
@@ -43,7 +44,7 @@ func (s *fakeServer) has(t *testing.T, path string) bool {
 }
 
 // both returns a server, a store on it, and a home in Hadoop's record.
-func both(t *testing.T) (*fakeServer, *Store, func(app creel.ApplicationID, home string)) {
+func both(t *testing.T) (*fakeServer, *nodes.Store, func(app creel.ApplicationID, home string)) {
 	t.Helper()
 	server := newFake()
 	store := open(t, server)
@@ -56,7 +57,7 @@ func both(t *testing.T) (*fakeServer, *Store, func(app creel.ApplicationID, home
 	}
 }
 
-func homeIs(t *testing.T, s *Store, app creel.ApplicationID, want creel.SubclusterID) {
+func homeIs(t *testing.T, s *nodes.Store, app creel.ApplicationID, want creel.SubclusterID) {
 	t.Helper()
 	home, err := s.Home(t.Context(), app)
 	if want == "" && errors.Is(err, creel.ErrApplicationNotFound) {
@@ -93,7 +94,7 @@ func TestHadoopsHomesAreClaims(t *testing.T) {
 	if record.GetHomeSubCluster().GetId() != "sc-4" || record.GetCreateTime() != 5 {
 		t.Errorf("Hadoop's record is %v", &record)
 	}
-	if list, _, err := s.HomesAt(ctx, "sc-4", "", 10); err != nil || len(list) != 1 || list[0].Application != app {
+	if list, _, err := s.HomesAt(ctx, "sc-4", "", 10); err != nil || len(list) != 1 || list[0].ID != app {
 		t.Errorf("the listing is %v (%v)", list, err)
 	}
 }
@@ -149,7 +150,7 @@ func TestClaimWaitsForAHomeThatIsBeingWritten(t *testing.T) {
 	}
 	other := storetest.App(2)
 	server.write(t, root+"/applications/"+other.String(), nil)
-	server.advance(unfinished)
+	server.advance(10 * time.Second)
 	if home, _, err := s.Claim(t.Context(), other, "sc-2", nil); err != nil || home != "sc-2" {
 		t.Errorf("a home that was never written is %q (%v)", home, err)
 	}
@@ -170,8 +171,9 @@ func TestHomesOfHadoop33(t *testing.T) {
 	}
 	server.write(t, root+"/reservation/reservation_5_0001", encoded(t, &yarnpb.SubClusterIdProto{Id: proto.String("sc-1")}))
 	booking := creel.ReservationID{ClusterTimestamp: 5, ID: 1}
-	if home, fresh, err := s.ClaimReservation(ctx, booking, "sc-2"); err != nil || home != "sc-1" || fresh {
-		t.Errorf("a reservation of Hadoop's is answered %q, %v, %v", home, fresh, err)
+	home, number, err := s.Reservations().Claim(ctx, booking, "sc-2", nil)
+	if err != nil || home != "sc-1" || number == 1 {
+		t.Errorf("a reservation of Hadoop's is answered %q, %d, %v", home, number, err)
 	}
 }
 
@@ -185,7 +187,7 @@ func hadoopInfoOf(state yarnpb.SubClusterStateProto) *yarnpb.SubClusterInfoProto
 	}
 }
 
-func statusOf(t *testing.T, s *Store, id creel.SubclusterID) *subcluster.Status {
+func statusOf(t *testing.T, s *nodes.Store, id creel.SubclusterID) *subcluster.Status {
 	t.Helper()
 	r, err := s.Records(t.Context())
 	must(t, err)
@@ -284,7 +286,7 @@ func TestPoliciesOfHadoopAreVersions(t *testing.T) {
 		Queue: proto.String("default"), Type: proto.String(weighted), Params: []byte(params),
 	}))
 	first := newest()
-	if first.Queue != "root.default" || first.Author != byHadoop || !strings.Contains(string(first.Document), weighted) {
+	if first.Queue != "root.default" || first.Author != "hadoop" || !strings.Contains(string(first.Document), weighted) {
 		t.Errorf("Hadoop's policy is %+v", first)
 	}
 	if again := newest(); again.Version != first.Version {

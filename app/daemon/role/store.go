@@ -42,8 +42,8 @@ func basePolicy(s *settings.Settings) (policies.Policy, error) {
 // OpenStore opens the state store of creel.store.url, and checks that this creel can read its data. "memory" means a
 // store in this process. The returned function closes the store.
 func OpenStore(ctx context.Context, s *settings.Settings) (statestore.Store, func() error, error) {
-	if overZooKeeper(s) {
-		store, err := openZooKeeper(ctx, s)
+	if open := opensNodes(s); open != nil {
+		store, err := openNodes(ctx, s, open)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -109,7 +109,7 @@ func storeConfig(s *settings.Settings) (conf redis.Config, inMemory bool, err er
 	}
 	if !strings.Contains(address, "://") {
 		return conf, false, s.Problem("creel.store.url", "it is not a store's URL",
-			"give memory, a redis URL such as redis://127.0.0.1:6379, or zk://127.0.0.1:2181/federationstore")
+			"give memory, a redis URL such as redis://127.0.0.1:6379, zk://127.0.0.1:2181/federationstore, or mysql://USER@HOST/DATABASE")
 	}
 	if !plain && hasPassword(address) {
 		return conf, false, s.Problem("creel.store.url",

@@ -10,6 +10,8 @@ import (
 
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/zkclient"
+	"github.com/creelrm/creel/statestore/mariadb"
+	"github.com/creelrm/creel/statestore/nodes"
 	"github.com/creelrm/creel/statestore/zookeeper"
 )
 
@@ -51,19 +53,44 @@ func zooKeeperStore(s *settings.Settings) (conf zookeeper.Config, err error) {
 	}
 	return zookeeper.Config{
 		Servers: servers, Parent: "/" + path, Validate: ValidPolicy, Confirm: true,
-		HadoopLease: min(time.Hour, 3*s.Duration("yarn.federation.state-store.heartbeat-interval-secs")),
+		HadoopLease: hadoopLease(s),
+		HadoopHTTPS: httpsOnly(s), // as Hadoop's Routers believe
 	}, nil
 }
 
-// openZooKeeper opens a state store in ZooKeeper, and checks that this creel can read its data.
-func openZooKeeper(ctx context.Context, s *settings.Settings) (*zookeeper.Store, error) {
-	conf, err := zooKeeperStore(s)
+// opensNodes returns the function that opens a store in a tree of nodes, nil if the settings name another store. It
+// makes no call yet.
+func opensNodes(s *settings.Settings) func() (*nodes.Store, error) {
+	switch {
+	case overZooKeeper(s):
+		return func() (*nodes.Store, error) { return openBy(s, zooKeeperStore, zookeeper.Open) }
+	case overMariaDB(s):
+		return func() (*nodes.Store, error) { return openBy(s, mariaDBStore, mariadb.Open) }
+	}
+	return nil
+}
+
+func openBy[C any](
+	s *settings.Settings, read func(*settings.Settings) (C, error), open func(C) (*nodes.Store, error),
+) (*nodes.Store, error) {
+	conf, err := read(s)
 	if err != nil {
 		return nil, err
 	}
-	store, err := zookeeper.Open(conf)
+	store, err := open(conf)
 	if err != nil {
 		return nil, s.Problem("creel.store.url", err.Error(), "")
+	}
+	return store, nil
+}
+
+// openNodes opens a store, and checks that this creel can read its data.
+func openNodes(
+	ctx context.Context, s *settings.Settings, open func() (*nodes.Store, error),
+) (*nodes.Store, error) {
+	store, err := open()
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
@@ -87,7 +114,8 @@ func openZooKeeper(ctx context.Context, s *settings.Settings) (*zookeeper.Store,
 func unusedStoreClass(s *settings.Settings) []string {
 	class := s.String(federationClass)
 	if class == "" || !Member(s) || strings.HasSuffix(class, ".MemoryFederationStateStore") ||
-		strings.HasSuffix(class, ".ZookeeperFederationStateStore") && overZooKeeper(s) {
+		strings.HasSuffix(class, ".ZookeeperFederationStateStore") && overZooKeeper(s) ||
+		strings.HasSuffix(class, ".SQLFederationStateStore") && overMariaDB(s) && namesDatabase(s) {
 		return nil
 	}
 	return []string{origin(s, federationClass) + ": " + federationClass + "=" + class +

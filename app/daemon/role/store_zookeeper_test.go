@@ -62,12 +62,13 @@ func TestUnusableStoreInZooKeeperIsNamed(t *testing.T) {
 }
 
 func TestHadoopsStoreClassWithoutEffectIsReported(t *testing.T) {
-	const sql = "org.apache.hadoop.yarn.server.federation.store.impl.SQLFederationStateStore"
 	for _, c := range []struct {
 		warned  bool
 		defines []string
 	}{
-		{true, []string{federationClass + "=" + sql, "creel.store.url=redis://one"}},
+		{true, []string{federationClass + "=" + sqlClass, "creel.store.url=redis://one"}},
+		{true, []string{federationClass + "=" + sqlClass, "creel.store.url=mysql://u@one/fed", sqlURL + "=jdbc:mysql://two/fed"}},
+		{false, []string{federationClass + "=" + sqlClass, "creel.store.url=mysql://u@one/fed", sqlURL + "=jdbc:mysql://one/fed"}},
 		{true, []string{federationClass + "=a.ZookeeperFederationStateStore", "creel.store.url=redis://one"}},
 		{false, []string{federationClass + "=a.ZookeeperFederationStateStore", "creel.store.url=zk://one"}},
 		{false, []string{"creel.store.url=redis://one"}},

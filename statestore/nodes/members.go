@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zookeeper
+package nodes
 
 import (
 	"cmp"
@@ -97,11 +97,11 @@ func (s *engine) hadoopMember(id creel.SubclusterID, n *node) *subcluster.Record
 			ID: id, Epoch: max(0, info.GetLastStartTime()), Lease: s.cfg.HadoopLease, Version: subcluster.HadoopVersion,
 			Addresses: subcluster.Addresses{
 				Client: info.GetClientRMServiceAddress(), Scheduler: info.GetAMRMServiceAddress(),
-				Admin: info.GetRMAdminServiceAddress(), Web: info.GetRMWebServiceAddress(),
+				Admin: info.GetRMAdminServiceAddress(), Web: info.GetRMWebServiceAddress(), HTTPS: s.cfg.HadoopHTTPS,
 			},
 			Capability: info.GetCapability(),
 		},
-		Registered: time.UnixMilli(n.stat.Ctime).UTC(), Heartbeat: n.written(),
+		Registered: n.stat.Ctime, Heartbeat: n.written(),
 	}
 	if _, err := subcluster.ParseLoad([]byte(r.Capability)); err != nil {
 		r.Capability = "" // the member has no load before its next heartbeat
@@ -324,7 +324,7 @@ func (s *Store) Records(ctx context.Context) (out subcluster.Records, err error)
 		if err != nil {
 			return err
 		}
-		out.KeyChanges = int64(changes.stat.Version)
+		out.KeyChanges = changes.stat.Version
 		out.Now, err = s.now(ctx)
 		return err
 	})

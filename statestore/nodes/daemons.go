@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zookeeper
+package nodes
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func (s *Store) KeepDaemon(ctx context.Context, d statestore.Daemon, life time.D
 			return nil
 		}
 		parent, err := t.apart().get(s.paths.daemons)
-		if err != nil || int(parent.stat.NumChildren) < statestore.MaxDaemons {
+		if err != nil || parent.stat.Children < statestore.MaxDaemons {
 			return err
 		}
 		return t.makeRoom(d)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zookeeper
+package nodes
 
 import (
 	"bytes"
@@ -15,12 +15,10 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// ZooKeeper refuses requests of more than 1 MiB.
 const (
-	maxRequest = 1_000_000 // bytes of a transaction
-	perNode    = 256       // bytes of a node in a request besides its data, at most
-	deflated   = 4 << 10   // longer values are compressed
-	maxValue   = 64 << 20  // bytes of a value after decompression
+	perNode  = 256      // bytes of a node in a transaction besides its data, at most
+	deflated = 4 << 10  // longer values are compressed
+	maxValue = 64 << 20 // bytes of a value after decompression
 )
 
 // compressed begins a value that is compressed; JSON never does.
@@ -56,12 +54,12 @@ func decode(data []byte) ([]byte, error) {
 	return text, nil
 }
 
-// tooLarge is the error for a change that ZooKeeper would refuse.
-func tooLarge(size int) error {
+// tooLarge is the error for a change that the system would refuse.
+func (c *Config) tooLarge(size int) error {
 	return &creel.Error{
 		Kind: creel.ErrInvalidRequest,
-		What: "record too large for ZooKeeper",
-		Why:  fmt.Sprintf("the change has %d bytes after compression, and ZooKeeper accepts %d", size, maxRequest),
+		What: "record too large for " + c.System,
+		Why:  fmt.Sprintf("the change has %d bytes after compression, and %s accepts %d", size, c.System, c.MaxChange),
 		Try:  "shorten it, or use a store on Redis",
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zookeeper
+package nodes
 
 import (
 	"context"
@@ -116,7 +116,7 @@ func (s *engine) unchanged(ctx context.Context, path string, f func(t *txn) erro
 			return err
 		}
 		after, err := t.apart().get(path)
-		if err == nil && (after.stat.Mzxid != before.stat.Mzxid || after.is != before.is) {
+		if err == nil && (after.stat.Changed != before.stat.Changed || after.is != before.is) {
 			return errSoon
 		}
 		return err

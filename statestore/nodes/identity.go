@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zookeeper
+package nodes
 
 import (
 	"context"
@@ -11,25 +11,23 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
 )
 
-// A store has an identity, made by the process that opens it first, and again by each rebuild. It has the transaction
-// that created its node: a copy of the node, restored from a backup or written into another ZooKeeper, has another one.
+// A store has an identity, made by the process that opens it first, and again by each rebuild. It has Stat.Created of
+// its node: a copy of the node, restored from a backup or written into another system, has another one.
 // So no process serves a copy, whose homes may be too old, before Reopen has written the homes that ResourceManagers
 // report.
 
 // meta is the identity, as it is stored.
 type meta struct {
-	Schema string `json:"schema"`
-	ID     string `json:"id"`
-	State  string `json:"state"`
-	Made   int64  `json:"made"` // the transaction that created the node
-	czxid  int64
+	Schema  string `json:"schema"`
+	ID      string `json:"id"`
+	State   string `json:"state"`
+	Made    int64  `json:"made"` // Stat.Created of the node
+	created int64
 }
 
 // The states of a store.
@@ -40,10 +38,10 @@ const (
 )
 
 // identity names the store in its present state.
-func (m *meta) identity() string { return m.ID + "-" + strconv.FormatInt(m.czxid, 16) }
+func (m *meta) identity() string { return m.ID + "-" + strconv.FormatInt(m.created, 16) }
 
 // whole reports that the store has all homes.
-func (m *meta) whole() bool { return m.State != stateRebuild && m.Made == m.czxid }
+func (m *meta) whole() bool { return m.State != stateRebuild && m.Made == m.created }
 
 func (t *txn) meta() (*meta, error) {
 	n, err := t.get(t.store.paths.meta)
@@ -57,7 +55,7 @@ func (t *txn) meta() (*meta, error) {
 		}
 		return nil, errSoon
 	}
-	m := &meta{czxid: n.stat.Czxid}
+	m := &meta{created: n.stat.Created}
 	if err := json.Unmarshal(n.data, m); err != nil {
 		return nil, statestore.Unreadable("the identity", err)
 	}
@@ -70,11 +68,11 @@ func (t *txn) meta() (*meta, error) {
 // makeMeta creates the identity of an empty store.
 func (s *engine) makeMeta(ctx context.Context) error {
 	m := meta{Schema: strconv.Itoa(statestore.SchemaVersion), ID: rand.Text()}
-	_, err := s.zk.Multi(ctx, &zk.CreateRequest{Path: s.paths.meta, Data: jsonOf(m), Acl: s.cfg.Servers.ACL})
-	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+	_, err := s.tree.Apply(ctx, []Op{{Kind: OpCreate, Path: s.paths.meta, Data: jsonOf(m)}})
+	if err != nil && !errors.Is(err, ErrConflict) {
 		return &lostCall{err}
 	}
-	data, stat, err := s.zk.Get(ctx, s.paths.meta)
+	data, stat, err := s.tree.Get(ctx, s.paths.meta)
 	if err != nil {
 		return &lostCall{err}
 	}
@@ -84,12 +82,12 @@ func (s *engine) makeMeta(ctx context.Context) error {
 	if m.State != "" {
 		return nil
 	}
-	m.State, m.Made = stateReady, stat.Czxid
+	m.State, m.Made = stateReady, stat.Created
 	if s.cfg.Confirm {
 		m.State = stateRebuild
 	}
-	_, err = s.zk.Multi(ctx, &zk.SetDataRequest{Path: s.paths.meta, Data: jsonOf(m), Version: stat.Version})
-	if err != nil && !conflict(err) {
+	_, err = s.tree.Apply(ctx, []Op{{Kind: OpSet, Path: s.paths.meta, Data: jsonOf(m), Version: stat.Version}})
+	if err != nil && !errors.Is(err, ErrConflict) {
 		return &lostCall{err}
 	}
 	return nil
@@ -149,7 +147,7 @@ func (s *Store) Lost(ctx context.Context) (lost bool, err error) {
 // or another process, until it returns no error.
 func (s *Store) Reopen(
 	ctx context.Context,
-	collect func(context.Context) ([]statestore.Home, error),
+	collect func(context.Context) ([]statestore.ApplicationHome, error),
 ) ([]statestore.Conflict, error) {
 	opened := rand.Text()
 	var made int64
@@ -161,7 +159,7 @@ func (s *Store) Reopen(
 		if err := statestore.ReadableSchema(m.Schema); err != nil {
 			return err
 		}
-		m.State, m.ID, m.Made, made = stateRebuild, opened, m.czxid, m.czxid
+		m.State, m.ID, m.Made, made = stateRebuild, opened, m.created, m.created
 		t.put(s.paths.meta, jsonOf(m))
 		return nil
 	})
@@ -172,7 +170,7 @@ func (s *Store) Reopen(
 	if err != nil {
 		return nil, err
 	}
-	conflicts, err := statestore.Reclaim(ctx, anyState{s}, homes)
+	conflicts, err := statestore.Reclaim(ctx, s.applications.withoutIdentity(), homes)
 	if err != nil {
 		return conflicts, err
 	}
@@ -181,7 +179,7 @@ func (s *Store) Reopen(
 		switch {
 		case err != nil:
 			return err
-		case m.ID != opened || m.czxid != made:
+		case m.ID != opened || m.created != made:
 			return statestore.Unavailable("the store was replaced again during the rebuild", time.Second)
 		case m.State == stateRebuilt:
 			return nil // the repeat of a lost answer
@@ -200,21 +198,6 @@ func (s *Store) Reopen(
 		return err
 	})
 	return conflicts, err
-}
-
-// anyState makes claims in a store that is being rebuilt.
-type anyState struct{ *Store }
-
-func (a anyState) Claim(
-	ctx context.Context, app creel.ApplicationID, member creel.SubclusterID, placement []byte,
-) (creel.SubclusterID, int64, error) {
-	return a.claim(ctx, app, member, placement, false)
-}
-
-func (a anyState) Move(
-	ctx context.Context, app creel.ApplicationID, from, to creel.SubclusterID, number int64, placement []byte,
-) (creel.SubclusterID, error) {
-	return a.move(ctx, app, from, to, number, placement, false)
 }
 
 // Remember stores the members that the caller knew before the loss, for the process that rebuilds the store.

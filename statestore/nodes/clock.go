@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zookeeper
+package nodes
 
 import (
 	"sync"
 	"time"
 )
 
-// clock is ZooKeeper's clock, as this process knows it. Only writes report a time. Between them the process's own clock
-// counts: the time is never ahead of ZooKeeper's by more than the drift of one clock since the last write.
+// clock is the system's clock, as this process knows it. Only calls report a time. Between them the process's own
+// clock counts: the time is never ahead of the system's by more than the drift of one clock since the last write.
 type clock struct {
 	mu     sync.Mutex
-	server time.Time // a time by ZooKeeper's clock, zero: none is known
+	server time.Time // a time by the system's clock, zero: none is known
 	local  time.Time // the same moment by this process's clock
 	last   time.Time // the latest time that was read
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zookeeper
+package nodes
 
 import (
 	"bytes"
@@ -229,13 +229,14 @@ func (c *Config) valid(w statestore.PolicyWrite) bool {
 // adoptPolicies makes versions of the records that Hadoop's programs wrote or deleted.
 func (s *engine) adoptPolicies(ctx context.Context) error {
 	var changed []creel.QueuePath
+	var gone bool
 	err := s.look(ctx, func(t *txn) error {
-		changed = nil
+		changed, gone = nil, false
 		queues, err := t.queues()
 		if err != nil {
 			return err
 		}
-		differs := make([]bool, len(queues))
+		differs, removed := make([]bool, len(queues)), make([]bool, len(queues))
 		err = each(len(queues), func(i int) error {
 			p, err := t.apart().policy(queues[i])
 			if err != nil {
@@ -243,8 +244,10 @@ func (s *engine) adoptPolicies(ctx context.Context) error {
 			}
 			w, ok, err := p.differs()
 			differs[i] = ok && err == nil && s.cfg.valid(w)
+			removed[i] = differs[i] && len(w.Document) == 0
 			return nil
 		})
+		gone = slices.Contains(removed, true)
 		for i, q := range queues {
 			if differs[i] {
 				changed = append(changed, q)
@@ -252,6 +255,9 @@ func (s *engine) adoptPolicies(ctx context.Context) error {
 		}
 		return err
 	})
+	if gone && s.cfg.Replacing != nil {
+		s.cfg.Replacing(ctx)
+	}
 	for _, q := range changed {
 		if err == nil {
 			err = s.adoptPolicy(ctx, q)

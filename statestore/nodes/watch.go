@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zookeeper
+package nodes
 
 import (
 	"context"
 	"encoding/json"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/statestore"
@@ -27,16 +25,16 @@ type announced struct {
 }
 
 // announcement is the operation that announces a change.
-func (s *engine) announcement(c statestore.Change) any {
+func (s *engine) announcement(c statestore.Change) Op {
 	a := announced{Version: c.Version, Class: c.Class}
 	if !c.Application.IsZero() {
 		a.Application = c.Application.String()
 	}
-	return &zk.SetDataRequest{Path: s.paths.feed + "/" + string(c.Kind), Data: jsonOf(a), Version: -1}
+	return Op{Kind: OpSet, Path: s.paths.feed + "/" + string(c.Kind), Data: jsonOf(a), Version: AnyVersion}
 }
 
-// Watch implements statestore.Watch. ZooKeeper reports that a node changed, not each change: whoever is slower than the
-// changes gets a ChangeResync for those that it missed. Changes by Hadoop's programs are not announced.
+// Watch implements statestore.Watch. The system reports that a node changed, not each change: a slow reader receives a
+// ChangeResync for those that it missed. Changes by Hadoop's programs are not announced.
 func (s *Store) Watch(ctx context.Context, notify func(statestore.Change)) error {
 	changes := make(chan statestore.Change)
 	ctx, cancel := context.WithCancel(ctx)
@@ -75,7 +73,7 @@ func (s *engine) follow(
 		case <-ctx.Done():
 		}
 	}
-	seen, begun := int32(0), false
+	seen, begun := int64(0), false
 	for ctx.Err() == nil {
 		data, stat, changed, err := s.watchFeed(ctx, kind)
 		if err != nil {
@@ -105,11 +103,11 @@ func (s *engine) follow(
 	}
 }
 
-func (s *engine) watchFeed(ctx context.Context, kind statestore.ChangeKind) ([]byte, *zk.Stat, <-chan zk.Event, error) {
+func (s *engine) watchFeed(ctx context.Context, kind statestore.ChangeKind) ([]byte, *Stat, <-chan struct{}, error) {
 	if err := s.prepare(ctx); err != nil {
 		return nil, nil, nil, err
 	}
-	return s.zk.Watch(ctx, s.paths.feed+"/"+string(kind))
+	return s.tree.Watch(ctx, s.paths.feed+"/"+string(kind))
 }
 
 // changeOf reads an announced change.

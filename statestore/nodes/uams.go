@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zookeeper
+package nodes
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/creelrm/creel/statestore"
 )
 
-// isLost reports the error of a call to ZooKeeper.
+// isLost reports the error of a call to the system.
 func isLost(err error) bool { return errors.As(err, new(*lostCall)) || errors.Is(err, errSoon) }
 
 // uams is the shard of an application's UAM records. Hadoop's programs have none.

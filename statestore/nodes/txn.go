@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zookeeper
+package nodes
 
 import (
 	"context"
@@ -10,10 +10,7 @@ import (
 	"path"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/creelrm/creel"
-	"github.com/creelrm/creel/internal/zkclient"
 	"github.com/creelrm/creel/statestore"
 )
 
@@ -21,19 +18,19 @@ import (
 type node struct {
 	path string
 	data []byte
-	stat zk.Stat
+	stat Stat
 	is   bool // it exists
 }
 
-// written is the time of a node's last change, by ZooKeeper's clock.
-func (n *node) written() time.Time { return time.UnixMilli(n.stat.Mtime).UTC() }
+// written is the time of a node's last change, by the system's clock.
+func (n *node) written() time.Time { return n.stat.Mtime }
 
 // txn is one change of the store. It reads nodes and decides by them; its writes are carried out together, if all those
 // nodes are unchanged.
 type txn struct {
 	ctx    context.Context
 	store  *engine
-	now    time.Time // ZooKeeper's clock
+	now    time.Time // the system's clock
 	nodes  map[string]*node
 	reads  []string // paths of nodes, in the order of their first read
 	writes map[string]write
@@ -54,9 +51,9 @@ func (t *txn) get(path string) (*node, error) {
 		return n, nil
 	}
 	n := &node{path: path}
-	data, stat, err := t.store.zk.Get(t.ctx, path)
+	data, stat, err := t.store.tree.Get(t.ctx, path)
 	switch {
-	case errors.Is(err, zk.ErrNoNode):
+	case errors.Is(err, ErrNoNode):
 	case err != nil:
 		return nil, &lostCall{err}
 	default:
@@ -69,8 +66,8 @@ func (t *txn) get(path string) (*node, error) {
 
 // children lists a node's children. The transaction does not depend on the list.
 func (t *txn) children(path string) ([]string, error) {
-	names, _, err := t.store.zk.Children(t.ctx, path)
-	if errors.Is(err, zk.ErrNoNode) {
+	names, err := t.store.tree.Children(t.ctx, path)
+	if errors.Is(err, ErrNoNode) {
 		return nil, nil
 	}
 	if err != nil {
@@ -99,18 +96,18 @@ func (t *txn) tell(c statestore.Change) { t.tells = append(t.tells, c) }
 func (t *txn) atEnd(step func() error) { t.ends = append(t.ends, step) }
 
 // ops are the operations of the transaction.
-func (t *txn) ops() ([]any, error) {
-	var ops []any
+func (t *txn) ops() ([]Op, error) {
+	var ops []Op
 	size := 0
 	for _, p := range t.order {
 		n, w := t.nodes[p], t.writes[p]
 		switch {
 		case n.is && w.set:
-			ops = append(ops, &zk.SetDataRequest{Path: p, Data: w.data, Version: n.stat.Version})
+			ops = append(ops, Op{Kind: OpSet, Path: p, Data: w.data, Version: n.stat.Version})
 		case n.is:
-			ops = append(ops, &zk.DeleteRequest{Path: p, Version: n.stat.Version})
+			ops = append(ops, Op{Kind: OpDelete, Path: p, Version: n.stat.Version})
 		case w.set:
-			ops = append(ops, &zk.CreateRequest{Path: p, Data: w.data, Acl: t.store.cfg.Servers.ACL})
+			ops = append(ops, Op{Kind: OpCreate, Path: p, Data: w.data})
 		default:
 			continue // it was not there, and is not
 		}
@@ -124,10 +121,9 @@ func (t *txn) ops() ([]any, error) {
 		}
 		switch parent := t.nodes[path.Dir(p)]; {
 		case n.is:
-			ops = append(ops, &zk.CheckVersionRequest{Path: p, Version: n.stat.Version})
+			ops = append(ops, Op{Kind: OpCheck, Path: p, Version: n.stat.Version})
 		case parent == nil || parent.is: // else that it has no parent is checked
-			// There is no check of a missing node: it is created and deleted.
-			ops = append(ops, &zk.CreateRequest{Path: p, Acl: t.store.cfg.Servers.ACL}, &zk.DeleteRequest{Path: p})
+			ops = append(ops, Op{Kind: OpMissing, Path: p})
 		}
 		size += perNode
 	}
@@ -137,22 +133,16 @@ func (t *txn) ops() ([]any, error) {
 			size += perNode
 		}
 	}
-	if size > maxRequest {
-		return nil, tooLarge(size)
+	if size > t.store.cfg.MaxChange {
+		return nil, t.store.cfg.tooLarge(size)
 	}
 	return ops, nil
 }
 
-// lostCall wraps an error of a call to ZooKeeper.
+// lostCall wraps an error of a call to the system.
 type lostCall struct{ error }
 
 func (e *lostCall) Unwrap() error { return e.error }
-
-// conflict reports that a node changed after the transaction had read it.
-func conflict(err error) bool {
-	return errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) ||
-		errors.Is(err, zk.ErrNotEmpty)
-}
 
 // errSoon is the error of a decision that waits for another program's next write.
 var errSoon = errors.New("another program is writing it")
@@ -173,7 +163,7 @@ const (
 // once is for changes whose repetition could undo later changes by others.
 type once bool
 
-// change makes a transaction by f, and repeats it while other changes interfere or ZooKeeper does not answer. The
+// change makes a transaction by f, and repeats it while other changes interfere or the system does not answer. The
 // nodes that f read are confirmed even if it refuses the change: a refusal is no older than the call. Under a lease,
 // its token is checked in the same step.
 func (s *engine) change(ctx context.Context, careful once, f func(t *txn) error) error {
@@ -193,16 +183,16 @@ func (s *engine) change(ctx context.Context, careful once, f func(t *txn) error)
 			return refusal
 		case errors.Is(err, errSoon):
 			conflicts = max(conflicts, mostConflicts/2) // long pauses
-		case conflict(err):
+		case errors.Is(err, ErrConflict):
 			if conflicts++; conflicts > mostConflicts {
 				return statestore.Unavailable("too many changes of the same record at once", time.Second)
 			}
 			if conflicts == 2 { // the connected server may be behind the leader
-				_ = s.zk.Sync(ctx, s.paths.root)
+				_ = s.tree.Sync(ctx)
 			}
-		case errors.Is(err, zk.ErrNoAuth):
-			return s.forbidden(err)
-		case zkclient.Final(err), bool(careful) && !errors.As(err, new(*lostCall)):
+		case errors.Is(err, creel.ErrNotPermitted), errors.Is(err, creel.ErrInvalidRequest):
+			return forbidden(err)
+		case s.tree.Final(err), bool(careful) && !errors.As(err, new(*lostCall)):
 			return s.gaveUp(ctx, err)
 		}
 		pause(ctx, conflicts)
@@ -236,20 +226,18 @@ func (s *engine) attempt(ctx context.Context, f func(t *txn) error) (refusal, er
 	}
 	ops, err := t.ops()
 	if err != nil {
-		return err, nil // ZooKeeper would refuse it
+		return err, nil // the system would refuse it
 	}
 	if len(ops) == 0 {
 		return refusal, nil
 	}
-	sent := s.cfg.local()
-	answers, err := s.zk.Multi(ctx, ops...)
+	sent := s.cfg.Local()
+	written, err := s.tree.Apply(ctx, ops)
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range answers {
-		if a.Stat != nil {
-			s.clock.learn(time.UnixMilli(a.Stat.Mtime), sent, s.cfg.local())
-		}
+	if !written.IsZero() {
+		s.clock.learn(written, sent, s.cfg.Local())
 	}
 	return refusal, nil
 }
@@ -286,7 +274,7 @@ func (t *txn) decide(f func(t *txn) error) error {
 	return nil
 }
 
-// look reads nodes by f, and repeats it while ZooKeeper does not answer.
+// look reads nodes by f, and repeats it while the system does not answer.
 func (s *engine) look(ctx context.Context, f func(t *txn) error) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
@@ -301,9 +289,9 @@ func (s *engine) look(ctx context.Context, f func(t *txn) error) error {
 		}
 		last = err
 		switch lost := new(lostCall); {
-		case errors.As(err, &lost) && errors.Is(err, zk.ErrNoAuth):
-			return s.forbidden(err)
-		case errors.As(err, &lost) && zkclient.Final(err):
+		case errors.As(err, &lost) && errors.Is(err, creel.ErrNotPermitted):
+			return forbidden(err)
+		case errors.As(err, &lost) && s.tree.Final(err):
 			return s.gaveUp(ctx, err)
 		case errors.As(err, &lost), errors.Is(err, errSoon):
 			pause(ctx, mostConflicts)
@@ -333,37 +321,34 @@ func (s *engine) gaveUp(ctx context.Context, err error) error {
 		err = ctx.Err()
 	}
 	s.unanswered.Add(1)
-	return statestore.Unavailable(fmt.Sprintf("ZooKeeper does not answer: %v", err), time.Second)
+	return statestore.Unavailable(fmt.Sprintf("%s does not answer: %v", s.cfg.System, err), time.Second)
 }
 
-func (s *engine) forbidden(err error) error {
-	return &creel.Error{
-		Kind: creel.ErrNotPermitted,
-		What: "ZooKeeper refuses a change below " + s.paths.root,
-		Why:  err.Error(),
-		Try:  "set hadoop.zk.auth to an identity that has all rights there (hadoop.zk.acl)",
+// forbidden is the refusal in the error of a call.
+func forbidden(err error) error {
+	if refusal := new(creel.Error); errors.As(err, &refusal) {
+		return refusal
 	}
+	return err
 }
 
-// now is the time by ZooKeeper's clock.
+// now is the time by the system's clock.
 func (s *engine) now(ctx context.Context) (time.Time, error) {
-	if now, ok := s.clock.read(s.cfg.local()); ok {
+	if now, ok := s.clock.read(s.cfg.Local()); ok {
 		return now, nil
 	}
 	if err := s.prepare(ctx); err != nil {
 		return time.Time{}, err
 	}
-	sent := s.cfg.local()
-	answers, err := s.zk.Multi(ctx, &zk.SetDataRequest{Path: s.paths.clock, Version: -1})
+	sent := s.cfg.Local()
+	at, err := s.tree.Time(ctx)
 	if err != nil {
 		return time.Time{}, &lostCall{err}
 	}
-	for _, a := range answers {
-		s.clock.learn(time.UnixMilli(a.Stat.Mtime), sent, s.cfg.local())
-	}
-	now, ok := s.clock.read(s.cfg.local())
+	s.clock.learn(at, sent, s.cfg.Local())
+	now, ok := s.clock.read(s.cfg.Local())
 	if !ok {
-		return time.Time{}, &lostCall{errors.New("the clock of ZooKeeper is unknown")}
+		return time.Time{}, &lostCall{errors.New("the time of " + s.cfg.System + " is unknown")}
 	}
 	return now, nil
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zookeeper
+package nodes
 
 import (
 	"bytes"
@@ -93,7 +93,7 @@ func (t *txn) save(p part, all fields) error {
 		}
 	}
 	if len(own) == 0 {
-		if n.is && len(n.data) > 0 && n.stat.NumChildren == 0 {
+		if n.is && len(n.data) > 0 && n.stat.Children == 0 {
 			t.remove(p.path)
 		}
 		return nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zookeeper
+package nodes
 
 import (
 	"cmp"
@@ -89,7 +89,7 @@ func (t *txn) append(e statestore.Event) error {
 	}
 	t.put(parent, jsonOf(log))
 	t.put(parent+"/"+name, data)
-	if int(n.stat.NumChildren) < statestore.MaxEvents+spare {
+	if n.stat.Children < statestore.MaxEvents+spare {
 		return nil
 	}
 	names, err := t.children(parent)
