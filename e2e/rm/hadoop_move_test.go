@@ -27,7 +27,7 @@ func runShell(t *testing.T, client hadoop.Client) *shellRun {
 	r := &shellRun{began: filepath.Join(dir, "began"), end: filepath.Join(dir, "go")}
 	jar := filepath.Join(hadoop.Jars(t, hadoop.V342), "hadoop-yarn-applications-distributedshell-3.4.2.jar")
 	r.Process = client.Start(t, hadoop.DistributedShell, "-jar", jar, "-num_containers", "2", "-master_memory", "512",
-		"-container_memory", "256", "-timeout", "170000", "-shell_command",
+		"-container_memory", "256", "-timeout", "3600000", "-shell_command",
 		"echo x >> "+r.began+"; while [ ! -e "+r.end+" ]; do sleep 0.2; done")
 	r.Await(t, "two containers", func() bool { return lines(r.began) == 2 })
 	return r

@@ -55,17 +55,21 @@ func pairConf(t *testing.T, automatic bool) (conf hadoop.Conf, at [2]hadoop.Addr
 	return conf, at
 }
 
-// startPairOver starts a pair with the settings of its state.
-func startPairOver(t *testing.T, automatic bool, shared hadoop.Conf) *creelPair {
+// startPairOver starts a pair with the settings of its state, which both share or each has of its own.
+func startPairOver(t *testing.T, automatic bool, shared hadoop.Conf, own ...hadoop.Conf) *creelPair {
 	t.Helper()
 	conf, at := pairConf(t, automatic)
 	p := &creelPair{conf: conf}
 	for i := range p.rms {
 		id := "rm" + strconv.Itoa(i+1)
-		p.rms[i] = Start(t, Options{Name: id, Volatile: true, Addresses: at[i], Conf: p.conf.With(shared, hadoop.Conf{
+		all := p.conf.With(shared, hadoop.Conf{
 			"yarn.resourcemanager.ha.id":            id,
 			"yarn.resourcemanager.recovery.enabled": "true",
-		})})
+		})
+		if len(own) > 0 {
+			all = all.With(own[i])
+		}
+		p.rms[i] = Start(t, Options{Name: id, Volatile: true, Addresses: at[i], Conf: all})
 		if i == 0 && automatic {
 			p.await(t, 0)
 		}
@@ -82,7 +86,11 @@ var noRedirects = &http.Client{
 // get returns the answer of one of the pair.
 func (p *creelPair) get(t *testing.T, i int, path string) (status int, header http.Header, body string) {
 	t.Helper()
-	r, err := noRedirects.Get("http://" + p.rms[i].Web + path)
+	return getFrom(p.rms[i].Web, path)
+}
+
+func getFrom(web, path string) (status int, header http.Header, body string) {
+	r, err := noRedirects.Get("http://" + web + path)
 	if err != nil {
 		return 0, nil, err.Error()
 	}
@@ -97,7 +105,11 @@ func (p *creelPair) get(t *testing.T, i int, path string) (status int, header ht
 // state returns the haState that one of the pair reports about itself.
 func (p *creelPair) state(t *testing.T, i int) string {
 	t.Helper()
-	_, _, body := p.get(t, i, "/ws/v1/cluster/info")
+	return haState(p.rms[i].Web)
+}
+
+func haState(web string) string {
+	_, _, body := getFrom(web, "/ws/v1/cluster/info")
 	var doc struct{ ClusterInfo struct{ HaState string } }
 	if err := json.Unmarshal([]byte(body), &doc); err != nil {
 		return body
@@ -181,10 +193,11 @@ func pausedActiveResumes(t *testing.T, p *creelPair, pause time.Duration) {
 	t.Helper()
 	at1, at2 := p.stage(t, 0), p.stage(t, 1)
 	known := []*pb.ApplicationIdProto{at1.submit("one", nil), at1.submit("two", nil)}
-	if status, header, _ := p.get(t, 1, "/ws/v1/cluster/apps?states=ACCEPTED"); status != http.StatusTemporaryRedirect ||
-		header.Get("Location") != "http://"+p.rms[0].Web+"/ws/v1/cluster/apps?states=ACCEPTED" {
-		t.Errorf("the standby redirects with %d to %q", status, header.Get("Location"))
-	}
+	p.rms[1].Await(t, "a redirect to the active one", func() bool { // a standby that has just started knows none
+		status, header, _ := p.get(t, 1, "/ws/v1/cluster/apps?states=ACCEPTED")
+		return status == http.StatusTemporaryRedirect &&
+			header.Get("Location") == "http://"+p.rms[0].Web+"/ws/v1/cluster/apps?states=ACCEPTED"
+	})
 	login := hrpc.Login{User: hadoop.OSUser(t)}
 	admin := yarnrpc.NewResourceManagerAdministrationProtocolClient(at2.client, p.rms[1].Admin, login)
 	_, err := admin.RefreshQueues(t.Context(), &pb.RefreshQueuesRequestProto{})

@@ -110,11 +110,9 @@ func (s *stage) until(what string, done func() bool) {
 	})
 }
 
-// submit submits an unmanaged application.
-func (s *stage) submit(name string, change func(*pb.ApplicationSubmissionContextProto)) *pb.ApplicationIdProto {
-	s.t.Helper()
-	id := ok(s.user().GetNewApplication(s.t.Context(), &pb.GetNewApplicationRequestProto{}))(s).GetApplicationId()
-	c := &pb.ApplicationSubmissionContextProto{
+// unmanaged is an application of type TEST, of which nothing is launched.
+func unmanaged(id *pb.ApplicationIdProto, name string) *pb.ApplicationSubmissionContextProto {
+	return &pb.ApplicationSubmissionContextProto{
 		ApplicationId:   id,
 		ApplicationName: &name,
 		Queue:           new("default"),
@@ -125,6 +123,13 @@ func (s *stage) submit(name string, change func(*pb.ApplicationSubmissionContext
 		Resource:        pb.FromResource(creel.NewResource(256, 1)),
 		Priority:        pb.FromPriority(0),
 	}
+}
+
+// submit submits an unmanaged application.
+func (s *stage) submit(name string, change func(*pb.ApplicationSubmissionContextProto)) *pb.ApplicationIdProto {
+	s.t.Helper()
+	id := ok(s.user().GetNewApplication(s.t.Context(), &pb.GetNewApplicationRequestProto{}))(s).GetApplicationId()
+	c := unmanaged(id, name)
 	if change != nil {
 		change(c)
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
@@ -61,11 +60,7 @@ func submitDurably(b *testing.B, user yarnrpc.ApplicationClientProtocolClient) e
 	}
 	id := n.GetApplicationId()
 	_, err = user.SubmitApplication(b.Context(), &pb.SubmitApplicationRequestProto{
-		ApplicationSubmissionContext: &pb.ApplicationSubmissionContextProto{
-			ApplicationId: id, ApplicationName: new("bench"), Queue: new("default"), ApplicationType: new("TEST"),
-			UnmanagedAm: new(true), MaxAppAttempts: new(int32(1)), AmContainerSpec: &pb.ContainerLaunchContextProto{},
-			Resource: pb.FromResource(creel.NewResource(256, 1)), Priority: pb.FromPriority(0),
-		},
+		ApplicationSubmissionContext: unmanaged(id, "bench"),
 	})
 	for stored := false; err == nil && !stored; {
 		time.Sleep(5 * time.Millisecond) // questions in turn would take the processor from the server

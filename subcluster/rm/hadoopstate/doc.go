@@ -26,8 +26,10 @@
 //  4. Write splits lists that ZooKeeper could not return. Hadoop's ResourceManager reads each split.
 //  5. Portable and FromPortable convert a state without losing an application, an attempt, a token or a key that is
 //     still accepted. Messages are shared, so fields that creel does not know survive.
+//  6. With Beside, the records are those of creel's entries after each transaction, and the entries are those of the
+//     records after Hadoop's ResourceManager has led.
 //
 // # The caller's duty
 //
-// The ResourceManagers of both states are stopped, and only one of them is started again.
+// For Read and Write, the ResourceManagers of both states are stopped, and only one of them is started again.
 package hadoopstate

@@ -33,6 +33,22 @@ type reader struct {
 	read  int // nodes
 	bytes int
 	out   *State
+	found map[string]found // records by the paths without splits, if not nil
+}
+
+// found is a record at a node.
+type found struct {
+	path string // below the root
+	data []byte
+}
+
+// note remembers a record: name is its path in a list without splits, or empty for the node's own path.
+func (r *reader) note(path, name string, data []byte) {
+	if r.found == nil {
+		return
+	}
+	path = strings.TrimPrefix(path, r.root)
+	r.found[cmp.Or(name, path)] = found{path, data}
 }
 
 // Read reads the state below a path.
@@ -45,12 +61,11 @@ func Read(ctx context.Context, nodes Nodes, parent string) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range []func() error{
-		r.version, r.epoch, r.apps, r.amrm, r.sequence, r.keys, r.tokens, r.reservations,
-	} {
-		if err := part(); err != nil {
-			return nil, err
-		}
+	if err := r.version(); err != nil {
+		return nil, err
+	}
+	if err := r.records(); err != nil {
+		return nil, err
 	}
 	_, after, err := nodes.Get(ctx, r.root)
 	if err == nil && before != after {
@@ -59,13 +74,23 @@ func Read(ctx context.Context, nodes Nodes, parent string) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.out, nil
+}
+
+// records reads all but the version.
+func (r *reader) records() error {
+	for _, part := range []func() error{r.epoch, r.apps, r.amrm, r.sequence, r.keys, r.tokens, r.reservations} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
 	slices.SortFunc(r.out.Apps, func(a, b App) int { return a.ID.Compare(b.ID) })
 	for i := 1; i < len(r.out.Apps); i++ {
 		if id := r.out.Apps[i].ID; id == r.out.Apps[i-1].ID {
-			return nil, fmt.Errorf("%s has %s twice, with different splits", r.root, id)
+			return fmt.Errorf("%s has %s twice, with different splits", r.root, id)
 		}
 	}
-	return r.out, nil
+	return nil
 }
 
 // message is a record.
@@ -150,7 +175,10 @@ func (r *reader) version() error {
 
 func (r *reader) epoch() error {
 	var e pb.EpochProto
-	_, _, err := r.get(r.root+epochName, &e)
+	data, known, err := r.get(r.root+epochName, &e)
+	if known {
+		r.note(r.root+epochName, "", data)
+	}
 	if err == nil && e.GetEpoch() < 0 {
 		err = fmt.Errorf("%s: epoch %d is negative", r.root+epochName, e.GetEpoch())
 	}
@@ -165,9 +193,11 @@ func (r *reader) apps() error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		a := App{ID: id, Data: new(pb.ApplicationStateDataProto)}
-		if _, found, err := r.get(path, a.Data); err != nil || !found {
+		data, known, err := r.get(path, a.Data)
+		if err != nil || !known {
 			return cmp.Or(err, fmt.Errorf("%s: %w", path, ErrChanging))
 		}
+		r.note(path, appsName+"/"+name, data)
 		if got := pb.ToApplicationID(a.Data.GetApplicationSubmissionContext().GetApplicationId()); got != id {
 			return fmt.Errorf("%s: the record is of %s", path, got)
 		}
@@ -186,9 +216,11 @@ func (r *reader) attempts(app string, id creel.ApplicationID) (out []*pb.Applica
 	}
 	for _, name := range names {
 		path, t := app+"/"+name, new(pb.ApplicationAttemptStateDataProto)
-		if _, found, err := r.get(path, t); err != nil || !found {
+		data, known, err := r.get(path, t)
+		if err != nil || !known {
 			return nil, cmp.Or(err, fmt.Errorf("%s: %w", path, ErrChanging))
 		}
+		r.note(path, appsName+"/"+id.String()+"/"+name, data)
 		got := pb.ToAttemptID(t.GetAttemptId())
 		if want, err := creel.ParseAttemptID(name); err != nil || got != want || got.Application != id {
 			return nil, fmt.Errorf("%s: the record is of %s", path, got)
@@ -202,7 +234,10 @@ func (r *reader) attempts(app string, id creel.ApplicationID) (out []*pb.Applica
 }
 
 func (r *reader) amrm() error {
-	data, _, err := r.get(r.root+amrmName, nil)
+	data, known, err := r.get(r.root+amrmName, nil)
+	if known {
+		r.note(r.root+amrmName, "", data)
+	}
 	if err != nil || len(data) == 0 {
 		return err // no ResourceManager was active
 	}
@@ -217,7 +252,10 @@ func (r *reader) amrm() error {
 }
 
 func (r *reader) sequence() error {
-	data, _, err := r.get(r.root+sequenceName, nil)
+	data, known, err := r.get(r.root+sequenceName, nil)
+	if known {
+		r.note(r.root+sequenceName, "", data)
+	}
 	switch {
 	case err != nil || len(data) == 0:
 		return err // no token was issued
@@ -246,6 +284,7 @@ func (r *reader) keys() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
+		r.note(path, "", data)
 		r.out.Keys = append(r.out.Keys, k)
 	}
 	slices.SortFunc(r.out.Keys, func(a, b token.DelegationKey) int { return cmp.Compare(a.ID, b.ID) })
@@ -256,7 +295,8 @@ func (r *reader) tokens() error {
 	base := r.root + tokensName
 	return r.leaves(base, base, tokenPrefix, func(path, _ string) error {
 		var d pb.RMDelegationTokenIdentifierDataProto
-		if _, _, err := r.get(path, &d); err != nil {
+		data, _, err := r.get(path, &d)
+		if err != nil {
 			return err
 		}
 		identifier, err := d.GetTokenIdentifier().MarshalVT()
@@ -270,6 +310,7 @@ func (r *reader) tokens() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
+		r.note(path, tokenPath(id.Sequence), data)
 		r.out.Tokens = append(r.out.Tokens,
 			token.DelegationRecord{Delegation: id, Expires: time.UnixMilli(d.GetRenewDate())})
 		return nil

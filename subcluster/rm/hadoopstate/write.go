@@ -116,55 +116,83 @@ func remove(ctx context.Context, nodes Nodes, path string) error {
 // records are the nodes below the root, without the version, parents first.
 func (s *State) records(root string) (list []zkstate.Node, err error) {
 	add := func(path string, data []byte) { list = append(list, zkstate.Node{Path: root + path, Data: data}) }
-	record := func(path string, m interface{ MarshalVT() ([]byte, error) }) error {
-		data, err := m.MarshalVT()
-		if err == nil && len(data) > maxRecord {
-			err = fmt.Errorf("the record has %d bytes, and ZooKeeper accepts %d", len(data), maxRecord)
+	addAll := func(nodes []zkstate.Node, err error) error {
+		for _, n := range nodes {
+			if err == nil && len(n.Data) > maxRecord {
+				err = fmt.Errorf("the record has %d bytes, and ZooKeeper accepts %d", len(n.Data), maxRecord)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", root+n.Path, err)
+			}
+			add(n.Path, n.Data)
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", root+path, err)
-		}
-		add(path, data)
-		return nil
+		return err
 	}
 	apps := leavesOf(appsName, appsSplitName, len(s.Apps), add)
 	tokens, number := leavesOf(tokensName, tokensName, len(s.Tokens), add), "%d"
 	if len(s.Tokens) > maxList {
 		number = "%04d" // so that the split leaves the prefix whole
 	}
-	add(epochName, protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(s.Epoch)))
+	add(epochName, appendEpoch(s.Epoch))
 	add(appsName, nil)
-	for _, a := range s.Apps {
-		path := apps(a.ID.String())
-		if err := record(path, a.Data); err != nil {
+	for i := range s.Apps {
+		if err := addAll(s.Apps[i].nodes(apps(s.Apps[i].ID.String()))); err != nil {
 			return nil, err
-		}
-		for _, t := range a.Attempts {
-			if err := record(path+"/"+pb.ToAttemptID(t.AttemptId).String(), t); err != nil {
-				return nil, err
-			}
 		}
 	}
 	add(secretsName, nil)
-	add(sequenceName, binary.BigEndian.AppendUint32(nil, uint32(s.Sequence)))
+	add(sequenceName, appendSequence(s.Sequence))
 	add(keysName, nil)
 	for _, k := range s.Keys {
-		add(keysName+"/"+keyPrefix+strconv.Itoa(int(k.ID)), k.Append(nil))
+		add(keyPath(k), k.Append(nil))
 	}
 	add(tokensName, nil)
 	for _, t := range s.Tokens {
-		id, expires := new(pb.YARNDelegationTokenIdentifierProto), t.Expires.UnixMilli()
-		if err := id.UnmarshalVT(t.Append(nil)); err != nil {
-			return nil, err
-		}
-		d := &pb.RMDelegationTokenIdentifierDataProto{TokenIdentifier: id, RenewDate: &expires}
-		if err := record(tokens(tokenPrefix+fmt.Sprintf(number, t.Sequence)), d); err != nil {
+		if err := addAll(tokenNodes(tokens(tokenPrefix+fmt.Sprintf(number, t.Sequence)), t)); err != nil {
 			return nil, err
 		}
 	}
 	add(amrmName, appendAMRM(s.AMRM))
 	return list, nil
 }
+
+// nodes are the records of an application at a path, and of its attempts.
+func (a *App) nodes(path string) ([]zkstate.Node, error) {
+	data, err := a.Data.MarshalVT()
+	out := []zkstate.Node{{Path: path, Data: data}}
+	for _, t := range a.Attempts {
+		if err != nil {
+			break
+		}
+		data, err = t.MarshalVT()
+		out = append(out, zkstate.Node{Path: path + "/" + attemptName(t), Data: data})
+	}
+	return out, err
+}
+
+func attemptName(t *pb.ApplicationAttemptStateDataProto) string {
+	return pb.ToAttemptID(t.AttemptId).String()
+}
+
+// tokenNodes is the record of a delegation token.
+func tokenNodes(path string, t token.DelegationRecord) ([]zkstate.Node, error) {
+	id, expires := new(pb.YARNDelegationTokenIdentifierProto), t.Expires.UnixMilli()
+	if err := id.UnmarshalVT(t.Append(nil)); err != nil {
+		return nil, err
+	}
+	data, err := (&pb.RMDelegationTokenIdentifierDataProto{TokenIdentifier: id, RenewDate: &expires}).MarshalVT()
+	return []zkstate.Node{{Path: path, Data: data}}, err
+}
+
+func keyPath(k token.DelegationKey) string {
+	return keysName + "/" + keyPrefix + strconv.Itoa(int(k.ID))
+}
+
+func appendEpoch(epoch int64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(epoch))
+}
+
+func appendSequence(n int32) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 
 // leavesOf returns a function that returns the path of a record in a list, and adds its missing parents. The last
 // characters of names are split off if the list is long. Hadoop's ResourceManager reads each split, whatever its

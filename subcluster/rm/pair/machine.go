@@ -43,7 +43,7 @@ const (
 	Claim               // take or renew the lease: Answered
 	Begin               // start the services: Began
 	End                 // end the services: Ended
-	Release             // release the lease
+	Release             // release the lease: Released
 )
 
 func (k Kind) String() string { return [...]string{"look", "claim", "begin", "end", "release"}[k] }
@@ -65,15 +65,17 @@ type Answer struct {
 
 // Machine is one of a pair.
 type Machine struct {
-	cfg     Config
-	role    Role
-	until   time.Time // end of the own lease, less the margin; zero: none
-	next    time.Time // of the next question
-	asking  bool
-	freed   time.Time // of the last release: earlier questions may have been answered before it
-	order   time.Time // until then an administrator's order to lead is in force; zero: none
-	other   string    // the holder of the lease by the last answer, if another process
-	actions []Action
+	cfg    Config
+	role   Role
+	until  time.Time // end of the own lease, less the margin; zero: none
+	next   time.Time // of the next question
+	asking bool
+	// releasing: a question meanwhile could be answered before the release, and win what it ends.
+	releasing bool
+	freed     time.Time // of the last release: earlier questions may have been answered before it
+	order     time.Time // until then an administrator's order to lead is in force; zero: none
+	other     string    // the holder of the lease by the last answer, if another process
+	actions   []Action
 }
 
 // New makes a standby that asks for the lease at once.
@@ -106,7 +108,7 @@ func (m *Machine) Deadline() time.Time {
 		return time.Time{}
 	}
 	d := m.until
-	if !m.asking && (d.IsZero() || m.next.Before(d)) {
+	if !m.asking && !m.releasing && (d.IsZero() || m.next.Before(d)) {
 		d = m.next
 	}
 	return d
@@ -117,7 +119,7 @@ func (m *Machine) Tick(now time.Time) {
 	if m.serving() && !m.Leads(now) {
 		m.resign("the lease ended before it was renewed")
 	}
-	if !m.asking && m.role != Resigned && !now.Before(m.next) {
+	if !m.asking && !m.releasing && m.role != Resigned && !now.Before(m.next) {
 		m.asking = true
 		switch {
 		case m.serving():
@@ -220,9 +222,12 @@ func (m *Machine) Ended(now time.Time) {
 }
 
 func (m *Machine) release(now time.Time, why string) {
-	m.freed = now
+	m.freed, m.releasing = now, true
 	m.act(Release, why)
 }
+
+// Released handles the end of a release, also of one that failed.
+func (m *Machine) Released(time.Time) { m.releasing = false }
 
 // Lead is an administrator's order to become active. It is in force until a lease that a silent process has must have
 // ended.

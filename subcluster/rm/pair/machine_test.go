@@ -128,6 +128,7 @@ func TestFailedServicesLeaveTheLease(t *testing.T) {
 	expect(t, m, Resigned, End)
 	m.Ended(at(100))
 	expect(t, m, Standby, Release)
+	m.Released(at(100))
 	if next := m.Deadline(); next.Before(at(100).Add(2 * m.cfg.interval())) {
 		t.Errorf("it claims again %v after it failed", next.Sub(at(100)))
 	}
@@ -166,8 +167,27 @@ func TestManualPairFailsOverByOrder(t *testing.T) {
 	if m.Leads(at(3_100)) {
 		t.Error("it leads after its services have ended")
 	}
+	m.Released(at(3_200))
 	m.Tick(at(9_000))
 	expect(t, m, Standby, Look)
+}
+
+// An administrator orders it to lead while its release is under way. A claim now could be answered before the release,
+// which then would end the lease that it won.
+func TestClaimWaitsForTheRelease(t *testing.T) {
+	m := active(t, true)
+	m.StandBy(at(100))
+	expect(t, m, Resigned, End)
+	m.Ended(at(200))
+	expect(t, m, Standby, Release)
+	if err := m.Lead(at(300)); err != nil {
+		t.Fatal(err)
+	}
+	m.Tick(at(300))
+	expect(t, m, Standby)
+	m.Released(at(4_000))
+	m.Tick(at(4_000))
+	expect(t, m, Standby, Claim)
 }
 
 // An order ends when the lease of a silent process has ended for sure, and its late success is given back.
@@ -251,9 +271,12 @@ func TestTwoNeverLeadTogether(t *testing.T) {
 					case End:
 						pending[i] = append(pending[i], event{now.Add(delay("end")), m.Ended})
 					case Release:
-						if s.by == i {
-							s.until = now
-						}
+						pending[i] = append(pending[i], event{now.Add(delay("release")), func(now time.Time) {
+							if s.by == i {
+								s.until = now
+							}
+							m.Released(now)
+						}})
 					}
 				}
 			}

@@ -8,14 +8,13 @@ import (
 	"sync"
 
 	"github.com/creelrm/creel/statestore"
-	"github.com/creelrm/creel/statestore/redis"
 	"github.com/creelrm/creel/subcluster/rm/state"
 )
 
 // Follower is the copy of a state that another process holds.
 type Follower struct {
 	cfg     Config
-	scripts *redis.Scripts
+	scripts Server
 	keys    []string
 
 	mu    sync.Mutex // of the copy; locked during calls
@@ -28,7 +27,7 @@ var _ state.Follower = (*Follower)(nil)
 // NewFollower makes a follower. It connects at the first call of Follow or Lead.
 func NewFollower(cfg Config) (*Follower, error) {
 	cfg = cfg.withDefaults()
-	scripts, err := redis.OpenScripts(cfg.Redis)
+	scripts, err := cfg.Connect()
 	if err != nil {
 		return nil, err
 	}

@@ -41,13 +41,19 @@ func groupArgs(epoch string, number int64, tail int, ops []byte) ([]any, error) 
 	return args, nil
 }
 
-// verdict reads a script's answer to the holder of an epoch.
-func verdict(list []any, epoch string) error {
+// verdict reads a script's answer to the holder of an epoch, which was acknowledged all groups up to number.
+func verdict(list []any, epoch string, number int64) error {
 	switch list[0] {
 	case "OK":
 		return nil
 	case "HELD":
-		if len(list) == 3 && later(list[1], epoch) {
+		if len(list) == 4 && later(list[1], epoch) {
+			if text, _ := list[3].(string); text != "" {
+				if at, err := strconv.ParseInt(text, 10, 64); err == nil && at < number {
+					return fmt.Errorf("%w and %w: %v opened a state that lacks changes of this process",
+						state.ErrFenced, state.ErrLost, list[2])
+				}
+			}
 			return fmt.Errorf("%w: %v opened it after this one", state.ErrFenced, list[2])
 		}
 	}

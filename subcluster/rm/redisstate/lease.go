@@ -7,9 +7,8 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
-
-	"github.com/creelrm/creel/statestore/redis"
 )
 
 // Lease is the right to lead, of one process at a time. The server's clock alone decides when it ends. A process that
@@ -17,9 +16,9 @@ import (
 // compared.
 type Lease struct {
 	cfg     Config
-	scripts *redis.Scripts
+	scripts Server
 	keys    []string
-	process string // differs between two processes, and between two starts, of one name
+	process atomic.Pointer[string] // differs between processes, also of one name, and changes with each release
 }
 
 // Claim is the answer of a lease.
@@ -32,11 +31,13 @@ type Claim struct {
 // OpenLease prepares the lease of a state. Config.Holder is this process's name.
 func OpenLease(cfg Config) (*Lease, error) {
 	cfg = cfg.withDefaults()
-	scripts, err := redis.OpenScripts(cfg.Redis)
+	scripts, err := cfg.Connect()
 	if err != nil {
 		return nil, err
 	}
-	return &Lease{cfg: cfg, scripts: scripts, keys: keysOf(scripts, cfg.Name), process: rand.Text()}, nil
+	l := &Lease{cfg: cfg, scripts: scripts, keys: keysOf(scripts, cfg.Name)}
+	l.process.Store(new(rand.Text()))
+	return l, nil
 }
 
 // Claim takes or renews the lease for a term, if no other process has it.
@@ -48,7 +49,7 @@ func (l *Lease) Claim(ctx context.Context, term time.Duration) (Claim, error) {
 func (l *Lease) Look(ctx context.Context) (Claim, error) { return l.ask(ctx, 0) }
 
 func (l *Lease) ask(ctx context.Context, term int64) (Claim, error) {
-	list, err := l.scripts.Write(ctx, leaseScript, l.keys, l.cfg.Holder, l.process, term)
+	list, err := l.scripts.Write(ctx, leaseScript, l.keys, l.cfg.Holder, *l.process.Load(), term)
 	if err != nil {
 		return Claim{}, fmt.Errorf("resource manager's lease in Redis: %w", err)
 	}
@@ -61,9 +62,11 @@ func (l *Lease) ask(ctx context.Context, term int64) (Claim, error) {
 	return Claim{Holder: holder, Left: time.Duration(left) * time.Microsecond}, err
 }
 
-// Release ends the lease, if this process has it.
+// Release ends the lease, if this process has it. A release that arrives late ends no later lease, because that one has
+// another name. Call it while no Claim is under way.
 func (l *Lease) Release(ctx context.Context) error {
-	if _, err := l.scripts.Write(ctx, releaseScript, l.keys, l.process); err != nil {
+	process := *l.process.Swap(new(rand.Text()))
+	if _, err := l.scripts.Write(ctx, releaseScript, l.keys, process); err != nil {
 		return fmt.Errorf("resource manager's lease in Redis: %w", err)
 	}
 	return nil

@@ -28,6 +28,19 @@ type Config struct {
 	Check  time.Duration // interval in which an idle holder asks whether it still is one; 1 s
 	Tail   int           // groups that a holder keeps for followers, about; 0: none, so followers read all entries
 	Log    *slog.Logger  // nil: silent
+	// Connect and Sleep replace the network and the clock in simulations.
+	Connect func() (Server, error)
+	Sleep   func(ctx context.Context, d time.Duration) error
+}
+
+// Server is the Redis of a state: [redis.Scripts], or a simulated one.
+type Server interface {
+	Key(tag, name string) string
+	Write(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]any, error)
+	Read(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]any, error)
+	Scan(ctx context.Context, key, cursor string, count int) (part []any, next string, err error)
+	Health(ctx context.Context) ([]statestore.Finding, error)
+	Close() error
 }
 
 const (
@@ -40,7 +53,7 @@ const (
 // Log is the state as its holder uses it.
 type Log struct {
 	cfg     Config
-	scripts *redis.Scripts
+	scripts Server
 	keys    []string
 	epoch   string
 	copy    *mirror // of a follower, or nil; for Each
@@ -67,11 +80,27 @@ func (c Config) withDefaults() Config {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	if c.Connect == nil {
+		conf := c.Redis
+		c.Connect = func() (Server, error) { return redis.OpenScripts(conf) }
+	}
+	if c.Sleep == nil {
+		c.Sleep = sleep
+	}
 	return c
 }
 
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
 // keysOf returns the keys of meta, of the entries, and of the tail.
-func keysOf(scripts *redis.Scripts, name string) []string {
+func keysOf(scripts Server, name string) []string {
 	tag := "rm:" + name
 	return []string{scripts.Key(tag, "meta"), scripts.Key(tag, "state"), scripts.Key(tag, "tail")}
 }
@@ -79,7 +108,7 @@ func keysOf(scripts *redis.Scripts, name string) []string {
 // open is Open with the copy of a follower, or nil.
 func open(ctx context.Context, cfg Config, warm *mirror) (*Log, error) {
 	cfg = cfg.withDefaults()
-	scripts, err := redis.OpenScripts(cfg.Redis)
+	scripts, err := cfg.Connect()
 	if err != nil {
 		return nil, err
 	}
@@ -107,6 +136,11 @@ func (l *Log) opened(list []any) (err error) {
 		return err
 	}
 	previous, _ := list[3].(string)
+	if lost := l.copy.ahead(previous, l.number); lost > 0 {
+		l.cfg.Log.Error("the ResourceManager's state in Redis has lost changes that the standby had copied",
+			"changes", lost,
+			"try", "check the submissions of the latest seconds; set wait=1 in the URL to prevent losses")
+	}
 	l.copy.continued(previous, l.epoch)
 	return nil
 }
@@ -160,7 +194,7 @@ func (l *Log) scanPart(ctx context.Context, cursor string) (part []any, next str
 func (l *Log) count(ctx context.Context) (int64, error) {
 	list, err := l.scripts.Write(ctx, countScript, l.keys, l.epoch, l.number)
 	if err == nil {
-		err = verdict(list, l.epoch)
+		err = verdict(list, l.epoch, l.number)
 	}
 	if err != nil {
 		return 0, err
@@ -202,7 +236,7 @@ func (l *Log) Confirm(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("resource manager's state in Redis: %w", err)
 	}
-	return verdict(list, l.epoch)
+	return verdict(list, l.epoch, number)
 }
 
 // Run implements state.Log.
@@ -219,11 +253,11 @@ func (l *Log) Run(ctx context.Context) (err error) {
 	for {
 		select {
 		case <-l.wake:
-			err = l.flush(patient)
+			err = l.Flush(patient)
 		case <-tick.C:
-			err = l.check(patient)
+			err = l.Check(patient)
 		case <-ctx.Done():
-			return l.flush(patient)
+			return l.Flush(patient)
 		}
 		if err != nil {
 			return err
@@ -231,8 +265,9 @@ func (l *Log) Run(ctx context.Context) (err error) {
 	}
 }
 
-// check is Confirm for an idle holder. While Redis does not answer there is nothing to learn.
-func (l *Log) check(ctx context.Context) error {
+// Check is Confirm for an idle holder. While Redis does not answer there is nothing to learn. Only Run and simulations
+// call it.
+func (l *Log) Check(ctx context.Context) error {
 	err := l.Confirm(ctx)
 	if errors.Is(err, state.ErrFenced) || errors.Is(err, state.ErrLost) {
 		l.fail(err)
@@ -241,8 +276,9 @@ func (l *Log) check(ctx context.Context) error {
 	return nil
 }
 
-// flush makes all queued transactions durable as one group, and calls their done functions.
-func (l *Log) flush(ctx context.Context) error {
+// Flush makes all queued transactions durable as one group, and calls their done functions. Only Run and simulations
+// call it.
+func (l *Log) Flush(ctx context.Context) error {
 	l.mu.Lock()
 	if len(l.waiting) == 0 {
 		l.mu.Unlock()
@@ -281,17 +317,15 @@ func (l *Log) write(ctx context.Context, number int64, ops []byte) error {
 				l.cfg.Log.Warn("the ResourceManager's state in Redis accepts writes again",
 					"after", time.Since(silent).Round(time.Millisecond))
 			}
-			return verdict(list, l.epoch)
+			return verdict(list, l.epoch, number-1)
 		}
 		if silent.IsZero() {
 			silent = time.Now()
 			l.cfg.Log.Error("the ResourceManager's state in Redis accepts no write: changes wait", "error", err,
 				"try", "check that Redis runs, is reachable, and has its replicas")
 		}
-		select {
-		case <-ctx.Done():
+		if l.cfg.Sleep(ctx, 100*time.Millisecond) != nil { // after an error that Write does not repeat
 			return fmt.Errorf("resource manager's state in Redis: %w", err)
-		case <-time.After(100 * time.Millisecond): // after an error that Write does not repeat
 		}
 	}
 }

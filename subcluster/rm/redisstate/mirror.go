@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-
-	"github.com/creelrm/creel/statestore/redis"
 )
 
 // mirror is a copy of the entries after a group of the holder with an epoch. Within one epoch the number determines
@@ -33,8 +31,17 @@ func (m *mirror) continued(previous, epoch string) {
 	}
 }
 
+// ahead returns the number of the copied groups that a state lacks. previous is the epoch of its last holder, and
+// number its last group.
+func (m *mirror) ahead(previous string, number int64) int64 {
+	if m == nil || m.epoch != previous {
+		return 0
+	}
+	return max(m.number-number, 0)
+}
+
 // update brings the copy up to date. current is false if it cannot be continued, and all entries must be read.
-func (m *mirror) update(ctx context.Context, scripts *redis.Scripts, keys []string) (current bool, err error) {
+func (m *mirror) update(ctx context.Context, scripts Server, keys []string) (current bool, err error) {
 	for {
 		list, err := scripts.Read(ctx, changesScript, keys, m.epoch, m.number, groupsPerRead)
 		if err != nil || list[0] != "OK" {
@@ -73,7 +80,7 @@ func (m *mirror) apply(list []any) (last, stored int64, err error) {
 }
 
 // head returns the holder's epoch and the last group.
-func head(ctx context.Context, scripts *redis.Scripts, keys []string) (epoch string, number int64, err error) {
+func head(ctx context.Context, scripts Server, keys []string) (epoch string, number int64, err error) {
 	list, err := scripts.Read(ctx, changesScript, keys, "none", 0, 1)
 	if err != nil {
 		return "", 0, err

@@ -12,24 +12,30 @@ const (
 local t = redis.call('TIME')
 local us = t[1] * 1000000 + t[2]
 `
-	// held answers a caller that is not the holder. ARGV[1] is the epoch of the caller.
+	// held answers a caller that is not the holder: epoch and name of the holder, and the last group of the caller when
+	// another process opened the state: 0 if the state has lost the caller's opening. ARGV[1] is the caller's epoch.
 	held = clock + `
-local h = redis.call('HMGET', KEYS[1], 'epoch', 'number', 'holder')
+local h = redis.call('HMGET', KEYS[1], 'epoch', 'number', 'holder', 'ends')
 redis.call('HSET', KEYS[1], 'written', string.format('%.0f', us))
-if h[1] ~= ARGV[1] then return {'HELD', h[1] or '0', h[3] or ''} end
+if h[1] ~= ARGV[1] then
+  local last = h[4] and (string.match(h[4], ' ' .. ARGV[1] .. ':(%d+)') or '0')
+  return {'HELD', h[1] or '0', h[3] or '', last or ''}
+end
 `
 )
 
 var (
 	// openScript makes the caller, by its name in ARGV[2], the holder. ARGV[1] is the layout that it knows. It answers
-	// with the epoch, the number of the last group, and the previous epoch.
+	// with the epoch, the number of the last group, and the previous epoch. ends has the last groups of about 30
+	// earlier holders.
 	openScript = redis.NewScript("rm state open", clock+`
 redis.call('HSETNX', KEYS[1], 'layout', ARGV[1])
 redis.call('HSET', KEYS[1], 'written', string.format('%.0f', us))
-local h = redis.call('HMGET', KEYS[1], 'layout', 'epoch', 'number')
+local h = redis.call('HMGET', KEYS[1], 'layout', 'epoch', 'number', 'ends')
 if h[1] ~= ARGV[1] then return {'LAYOUT', h[1]} end
 local epoch = string.format('%.0f', math.max(us, (tonumber(h[2]) or 0) + 1))
-redis.call('HSET', KEYS[1], 'epoch', epoch, 'holder', ARGV[2], 'number', h[3] or '0')
+redis.call('HSET', KEYS[1], 'epoch', epoch, 'holder', ARGV[2], 'number', h[3] or '0',
+  'ends', string.sub((h[4] or '') .. ' ' .. (h[2] or '0') .. ':' .. (h[3] or '0'), -1000))
 return {'OK', epoch, h[3] or '0', h[2] or ''}
 `)
 

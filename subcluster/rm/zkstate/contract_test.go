@@ -43,7 +43,9 @@ func deployment(s *fakeServer, max limits) statetest.Deployment {
 }
 
 // short makes each group repeat old entries, and many groups have several nodes.
-var short = limits{nodeBytes: 4096, manyNodes: 3, smallNode: 1 << 10, repeatBytes: 100, repeatGroups: 2}
+var short = limits{
+	nodeBytes: 4096, requestBytes: 3000, manyNodes: 3, smallNode: 1 << 10, repeatBytes: 100, repeatGroups: 2,
+}
 
 func TestLogKeepsTheContract(t *testing.T) {
 	statetest.Run(t, func(*testing.T) statetest.Deployment { return deployment(newFake(), short) })

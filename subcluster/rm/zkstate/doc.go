@@ -14,9 +14,13 @@
 //	BASE/CLUSTER/ActiveStandbyElectorLock   ephemeral: the leader of the pair, as Hadoop's elector writes it
 //	BASE/CLUSTER/ActiveBreadCrumb           the last leader, if it did not end by itself
 //
-// Hadoop's ResourceManager can neither read nor continue the state. It refuses to start on it. creel does not start on
+// Hadoop's ResourceManager can neither read nor continue the log. It refuses to start on it. creel does not start on
 // the state of a Hadoop ResourceManager either. Package hadoopstate converts one into the other; a [Session] reads and
 // writes its nodes.
+//
+// With [Records], each transaction also changes the nodes from which Hadoop's ResourceManager continues. RMVersionNode
+// is then Hadoop's. Each opening of either implementation sets the ACL of the root. If its version is not the one in
+// CreelState, Hadoop has led: the opening changes the entries to those of Hadoop's nodes.
 //
 // # How it works
 //

@@ -160,6 +160,7 @@ func (c *fakeClient) setACL(ctx context.Context, path string, acl []zk.ACL) erro
 			return zk.ErrNoAuth
 		}
 		n.acl = acl
+		n.stat.Aversion++
 		return nil
 	})
 }

@@ -26,6 +26,7 @@ type Config struct {
 	Holder    string        // this process, for messages
 	Check     time.Duration // interval in which an idle holder asks whether it still is one; 1 s
 	NodeBytes int           // at most, of a node; 512 KiB
+	Records   Records       // nil: Hadoop's ResourceManager cannot continue the state
 
 	limits  limits                                       // zero: standard
 	connect func(context.Context, Servers) (tree, error) // tests replace it
@@ -56,9 +57,11 @@ type Log struct {
 	started atomic.Bool
 
 	// Only the goroutine of Open, and then that of Run, use these.
-	head    head
-	version int32 // of CreelState
-	copy    *mirror
+	head     head
+	version  int32 // of CreelState
+	copy     *mirror
+	acls     int32 // version of the root's ACL
+	standing standing
 }
 
 var _ state.Log = (*Log)(nil)
@@ -96,7 +99,7 @@ func (l *Log) take(ctx context.Context) error {
 	for _, step := range []func() error{
 		func() error { return l.tree.addAuth(ctx, Auth{Scheme: "digest", Secret: user + ":" + secret}) },
 		func() error { return makePath(ctx, l.tree, l.paths.root, l.cfg.Servers.ACL) },
-		func() error { return checkVersion(ctx, l.tree, l.paths) },
+		func() error { return l.checkVersion(ctx) },
 		func() error { return l.checkName(ctx) },
 		func() error {
 			return l.tree.setACL(ctx, l.paths.root, rootACL(l.cfg.Servers.ACL, user, secret))
@@ -109,7 +112,10 @@ func (l *Log) take(ctx context.Context) error {
 			return l.verdict(err)
 		}
 	}
-	return l.copy.read(ctx, l.tree, l.paths, l.head)
+	if err := l.copy.read(ctx, l.tree, l.paths, l.head); err != nil {
+		return err
+	}
+	return l.settle(ctx)
 }
 
 // checkName refuses the state of another ResourceManager, before it is fenced.
@@ -133,9 +139,14 @@ func (l *Log) makeNodes(ctx context.Context) error {
 		return err
 	}
 	acl := l.cfg.Servers.ACL
-	empty := head{Layout: layout, Name: l.cfg.Name, First: 1}
-	err := l.tree.multi(ctx, l.paths.fenced(acl, create(l.paths.version, ownVersion, acl),
-		create(l.paths.holder, nil, acl), create(l.paths.state, empty.bytes(), acl))...)
+	empty := head{Layout: layout, Name: l.cfg.Name, First: 1, ACLs: noACLs}
+	nodes := []any{create(l.paths.holder, nil, acl), create(l.paths.state, empty.bytes(), acl)}
+	if _, _, err := l.tree.get(ctx, l.paths.version); errors.Is(err, zk.ErrNoNode) {
+		nodes = append(nodes, create(l.paths.version, ownVersion, acl))
+	} else if err != nil {
+		return err
+	}
+	err := l.tree.multi(ctx, l.paths.fenced(acl, nodes...)...)
 	if errors.Is(err, zk.ErrNodeExists) {
 		return nil
 	}
@@ -150,8 +161,14 @@ func (l *Log) becomeHolder(ctx context.Context) error {
 		return err
 	}
 	h.Opened++
-	err = l.tree.multi(ctx, l.paths.fenced(l.cfg.Servers.ACL, set(l.paths.holder, []byte(l.cfg.Holder), -1),
-		set(l.paths.state, h.bytes(), stat.Version))...)
+	changes := []any{set(l.paths.holder, []byte(l.cfg.Holder), -1)}
+	if l.cfg.Records == nil {
+		changes = append(changes, set(l.paths.version, ownVersion, -1))
+	} else if err := l.readStanding(ctx, &h); err != nil {
+		return err
+	}
+	changes = append(changes, set(l.paths.state, h.bytes(), stat.Version))
+	err = l.tree.multi(ctx, l.paths.fenced(l.cfg.Servers.ACL, changes...)...)
 	if err != nil {
 		if errors.Is(err, zk.ErrBadVersion) {
 			return errors.New("an earlier repetition was applied late") // so repeat it
@@ -259,18 +276,31 @@ func (l *Log) flush(ctx context.Context) error {
 	return err
 }
 
-// write makes a group durable. Only the last write makes its nodes visible.
+// write makes a group durable, with the records that follow from it.
 func (l *Log) write(ctx context.Context, ops []byte) error {
+	records, err := l.changes(ops)
+	if err != nil {
+		return err
+	}
+	return l.writeGroup(ctx, ops, records)
+}
+
+// writeGroup makes a group durable, with changes of records. Only the last write makes its nodes visible.
+func (l *Log) writeGroup(ctx context.Context, ops []byte, records []Change, further ...any) error {
 	repeated, first := l.copy.outdated(l.cfg.limits)
 	ops = append(repeated, ops...)
-	nodes := split(ops, l.cfg.limits.nodeBytes)
+	nodes, with := shares(ops, records, l.cfg.limits)
 	acl, next := l.cfg.Servers.ACL, l.head
 	for i, node := range nodes {
 		next.Last++
 		changes := []any{create(l.paths.node(next.Last), node, acl)}
+		for _, c := range with[i] {
+			changes = append(changes, c.op(l.paths, acl))
+		}
 		if i == len(nodes)-1 {
 			next.First = first
 			changes = append(changes, set(l.paths.state, next.bytes(), l.version))
+			changes = append(changes, further...)
 			for n := l.head.First; n < first; n++ {
 				changes = append(changes, remove(l.paths.node(n)))
 			}

@@ -14,6 +14,7 @@ import (
 // limits keep the log short.
 type limits struct {
 	nodeBytes    int // of a node, at most
+	requestBytes int // of a node and the changes of records in one request, about, at most
 	slackBytes   int // outdated bytes that are never worth a repetition
 	manyNodes    int // more than these are joined, if they are small
 	smallNode    int // bytes
@@ -23,8 +24,8 @@ type limits struct {
 
 // standard leaves room in a request, which ZooKeeper limits to 1 MiB.
 var standard = limits{
-	nodeBytes: 512 << 10, slackBytes: 1 << 20, manyNodes: 1000, smallNode: 64 << 10, repeatBytes: 128 << 10,
-	repeatGroups: 200,
+	nodeBytes: 512 << 10, requestBytes: 768 << 10, slackBytes: 1 << 20, manyNodes: 1000, smallNode: 64 << 10,
+	repeatBytes: 128 << 10, repeatGroups: 200,
 }
 
 // The first byte of a node of the log.
@@ -69,6 +70,12 @@ func (m *mirror) continues(made int64, h head) bool {
 
 // opBytes is the size of an operation in the log, about.
 func opBytes(key, value string) int { return len(key) + len(value) + 6 }
+
+// get implements Entries.
+func (m *mirror) get(key string) (value string, found bool) {
+	e, found := m.entries[key]
+	return e.value, found
+}
 
 // add reads the next node.
 func (m *mirror) add(node []byte) error {

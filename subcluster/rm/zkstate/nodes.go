@@ -37,6 +37,9 @@ type head struct {
 	Opened int64  `json:"opened"` // times that a process became the holder
 	First  int64  `json:"first"`  // number of the oldest node
 	Last   int64  `json:"last"`   // number of the newest node; First-1: none
+	// ACLs is the version of the root's ACL at the last opening after which Hadoop's records followed from the log.
+	ACLs  int32 `json:"acls,omitempty"`
+	Stale bool  `json:"stale,omitempty"` // a group that did not become visible may have changed records
 }
 
 func (h head) bytes() []byte {
@@ -73,19 +76,41 @@ func versionMessage(major, minor uint64) []byte {
 // errUnusable is wrapped by the error of nodes that this process must not change.
 var errUnusable = errors.New("it cannot be used")
 
-// checkVersion reports a state that a Hadoop ResourceManager has written.
-func checkVersion(ctx context.Context, t tree, p paths) error {
-	data, _, err := t.get(ctx, p.version)
+// hadoopVersion is the version of Hadoop's records that are kept beside the log.
+var hadoopVersion = versionMessage(1, 5)
+
+// isHadoops reports whether Hadoop's ResourceManager starts on a state with this version.
+func isHadoops(version []byte) bool {
+	return strings.HasPrefix(string(version), string(versionMessage(1, 0)[:2]))
+}
+
+// checkVersion refuses a state that Hadoop's ResourceManager has written, unless Hadoop's records are taken over.
+func (l *Log) checkVersion(ctx context.Context) error {
+	version, _, err := l.tree.get(ctx, l.paths.version)
 	switch {
-	case errors.Is(err, zk.ErrNoNode):
+	case errors.Is(err, zk.ErrNoNode), err == nil && string(version) == string(ownVersion):
 		return nil
 	case err != nil:
 		return err
-	case string(data) != string(ownVersion):
-		return fmt.Errorf("%w: %s has the state of a Hadoop ResourceManager; set another "+
-			"yarn.resourcemanager.zk-state-store.parent-path, and copy the state by creel rm import --from", errUnusable, p.root)
+	case !isHadoops(version):
+		return fmt.Errorf("%w: %s has a version that creel does not know", errUnusable, l.paths.version)
+	case l.cfg.Records != nil:
+		return nil
 	}
-	return nil
+	_, root, err := l.tree.get(ctx, l.paths.root)
+	if err != nil {
+		return err
+	}
+	h, _, err := headOf(ctx, l.tree, l.paths)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	if err == nil && standingOf(version, h, root.Aversion) != ahead {
+		return nil
+	}
+	return fmt.Errorf("%w: %s has the state of a Hadoop ResourceManager; set creel.rm.state.hadoop-records, or "+
+		"another yarn.resourcemanager.zk-state-store.parent-path and copy the state by creel rm import --from",
+		errUnusable, l.paths.root)
 }
 
 // makePath creates a path and its parents, if they are missing.

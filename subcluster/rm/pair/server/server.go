@@ -179,7 +179,10 @@ func (s *Server) perform(ctx context.Context) {
 			s.cfg.Log.Warn("no longer active", "id", s.cfg.ID, "reason", a.Why)
 			s.endServices()
 		case pair.Release:
-			s.work.Go(s.release)
+			s.work.Go(func() {
+				s.release()
+				s.post(s.machine.Released)
+			})
 		}
 	}
 }
