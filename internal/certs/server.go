@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -23,14 +22,13 @@ type Server struct {
 	current atomic.Pointer[tls.Certificate]
 
 	// Of Check.
-	seen   string    // the files at the last successful read
-	failed string    // the last reported reason
+	files  watched
 	warned time.Time // end of the certificate whose end was reported
 }
 
 // Open reads the certificate of a store.
 func Open(store Store, now time.Time) (*Server, error) {
-	s := &Server{store: store, seen: state(store.Files())}
+	s := &Server{store: store, files: watched{files: store.Files(), seen: state(store.Files())}}
 	c, err := store.Load(now)
 	if err != nil {
 		return nil, err
@@ -45,35 +43,23 @@ func (s *Server) End() time.Time { return s.current.Load().Leaf.NotAfter }
 // ExpiresSoon reports whether the certificate in force should be replaced now.
 func (s *Server) ExpiresSoon(now time.Time) bool { return now.Add(soon).After(s.End()) }
 
-// state describes files, so that a changed one is noticed.
-func state(files []string) string {
-	var b strings.Builder
-	for _, path := range files {
-		if info, err := os.Stat(path); err == nil {
-			fmt.Fprintln(&b, info.Size(), info.ModTime().UnixNano())
-		} else {
-			fmt.Fprintln(&b, "absent")
-		}
-	}
-	return b.String()
-}
-
 // Check reads changed files again. If they cannot be used, the previous certificate stays in force; the next call tries
 // again, and a reason is logged once.
 func (s *Server) Check(now time.Time, log *slog.Logger) {
 	file := s.store.Files()[0]
-	if found := state(s.store.Files()); found != s.seen {
+	replaced, err := s.files.check(func() error {
 		c, err := s.store.Load(now)
-		switch {
-		case err == nil:
-			s.seen, s.failed = found, ""
+		if err == nil {
 			s.current.Store(c)
-			log.Info("TLS certificate replaced", "file", file, "expires", c.Leaf.NotAfter)
-		case err.Error() != s.failed:
-			s.failed = err.Error()
-			log.Error("failed to replace the TLS certificate; using the previous one", "error", err, "expires", s.End(),
-				"try", "write a certificate with its key; it is read again by itself")
 		}
+		return err
+	})
+	switch {
+	case replaced:
+		log.Info("TLS certificate replaced", "file", file, "expires", s.End())
+	case err != nil:
+		log.Error("failed to replace the TLS certificate; using the previous one", "error", err, "expires", s.End(),
+			"try", "write a certificate with its key; it is read again by itself")
 	}
 	if end := s.End(); s.ExpiresSoon(now) && !end.Equal(s.warned) {
 		s.warned = end

@@ -44,13 +44,10 @@ func webAccount(s *settings.Settings, role settings.Role) account {
 	case settings.RM:
 		return account{rmWebPrincipal, rmWebKeytab, "", []string{rmWeb(s), "yarn.resourcemanager.address"}}
 	case settings.Router:
-		return account{webPrincipal, webKeytab, "", []string{routerWeb, "yarn.router.clientrm.address"}}
+		return account{webPrincipal, webKeytab, "", []string{routerWeb(s), "yarn.router.clientrm.address"}}
 	}
 	return account{webPrincipal, webKeytab, "", nil}
 }
-
-// routerWeb is the setting of the routers' web port.
-const routerWeb = "yarn.router.webapp.address"
 
 // webLogin reads the settings of the login of web clients by Kerberos. It returns an error if anything is missing with
 // which no client, or a wrong one, could log in.

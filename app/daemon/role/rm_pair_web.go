@@ -13,6 +13,7 @@ import (
 
 	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/servlets"
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/subcluster/rm/rest"
 )
 
@@ -53,7 +54,7 @@ func (p *RMPair) standbySite(pages servlets.Config) http.Handler {
 func (p *RMPair) redirect(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain;charset=utf-8")
 	if web := p.conf.Pair.Webs[p.Driver.Status().Leader]; web != "" {
-		to := "http://" + web + r.URL.RequestURI()
+		to := webdoc.Scheme(r) + "://" + web + r.URL.RequestURI()
 		w.Header().Set("Location", to)
 		w.WriteHeader(http.StatusTemporaryRedirect)
 		fmt.Fprintf(w, "This is standby RM. The redirect url is: %s\n", to)
@@ -73,7 +74,7 @@ func (p *RMPair) redirect(w http.ResponseWriter, r *http.Request) {
 	query.Set(parameter, strconv.Itoa(n+1))
 	again := *r.URL
 	again.RawQuery = query.Encode()
-	w.Header().Set("Refresh", fmt.Sprintf("%d;url=http://%s%s", wait, r.Host, again.RequestURI()))
+	w.Header().Set("Refresh", fmt.Sprintf("%d;url=%s%s", wait, webdoc.Origin(r), again.RequestURI()))
 	w.WriteHeader(http.StatusTemporaryRedirect)
 	fmt.Fprintf(w, "Can not find any active RM. Will retry in next %d seconds.\n", wait)
 }

@@ -3,21 +3,20 @@
 package role
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"time"
 
-	"github.com/creelrm/creel/app/daemon"
-	"github.com/creelrm/creel/app/daemon/webserver"
 	"github.com/creelrm/creel/internal/certs"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/subcluster/remote"
 )
 
-// Keys of TLS at web ports.
+// Keys of TLS at web ports, and of calls to them.
 const (
 	httpPolicy       = "yarn.http.policy"
 	pemCertificate   = "creel.http.tls.certificate"
@@ -29,10 +28,13 @@ const (
 	webWeakCiphers   = "ssl.server.exclude.cipher.list"
 	rmWebAddress     = "yarn.resourcemanager.webapp.address"
 	rmWebTLSAddress  = "yarn.resourcemanager.webapp.https.address"
+	routerTLSAddress = "yarn.router.webapp.https.address"
+	truststore       = "ssl.client.truststore.location"
+	truststoreWord   = "ssl.client.truststore.password"
 	certificateCheck = 10 * time.Second // Hadoop's ssl.server.stores.reload.interval
 )
 
-// httpsOnly reports whether a ResourceManager's web port uses TLS.
+// httpsOnly reports whether web ports use TLS.
 func httpsOnly(s *settings.Settings) bool { return s.String(httpPolicy) == "HTTPS_ONLY" }
 
 // rmWeb returns the setting with the address of a ResourceManager's web port.
@@ -43,28 +45,54 @@ func rmWeb(s *settings.Settings) (key string) {
 	return rmWebAddress
 }
 
-// webTLS is the TLS of a web port.
-type webTLS struct {
-	certificate *certs.Server
-	config      *tls.Config
+// routerWeb returns the setting with the address of a router's web port.
+func routerWeb(s *settings.Settings) (key string) {
+	if httpsOnly(s) {
+		return routerTLSAddress
+	}
+	return routerPlainAddress
 }
 
+// routerPlainAddress is the setting of the routers' web port without TLS.
+const routerPlainAddress = "yarn.router.webapp.address"
+
 // readTLS reads the settings of TLS, and the certificate.
-func readTLS(s *settings.Settings) (*webTLS, error) {
+func readTLS(s *settings.Settings) (*certs.Server, *tls.Config, error) {
 	store, err := certificateStore(s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	certificate, err := certs.Open(store, time.Now())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	config, err := certificate.Config(s.List(webWeakCiphers))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", webWeakCiphers, err)
+		return nil, nil, fmt.Errorf("%s: %w", webWeakCiphers, err)
 	}
-	return &webTLS{certificate, config}, nil
+	return certificate, config, nil
 }
+
+// trusted reads the signers that calls to web ports trust: those of Hadoop's truststore, else the machine's.
+func trusted(s *settings.Settings, log *slog.Logger) (*certs.Trust, error) {
+	password, err := passwordOf(s, truststoreWord)
+	if err != nil {
+		return nil, err
+	}
+	return certs.OpenTrust(s.String(truststore), password, log)
+}
+
+// dialTLS makes the connections of calls to web ports with TLS.
+func dialTLS(s *settings.Settings) (remote.DialTLS, error) {
+	trust, err := trusted(s, slog.Default())
+	if err != nil {
+		return nil, s.Problem(truststore, err.Error(), "")
+	}
+	return trust.DialTLS((&net.Dialer{Timeout: webConnectTime}).DialContext), nil
+}
+
+// webConnectTime bounds the connection to a web port.
+const webConnectTime = 5 * time.Second
 
 // certificateStore returns the place of the certificate: PEM files of creel's settings, else a keystore of Hadoop's.
 func certificateStore(s *settings.Settings) (store certs.Store, err error) {
@@ -100,7 +128,7 @@ func incompleteTLS(s *settings.Settings) (bool, string) {
 	if !httpsOnly(s) {
 		return false, ""
 	}
-	if _, err := readTLS(s); err != nil {
+	if _, _, err := readTLS(s); err != nil {
 		return true, err.Error()
 	}
 	return false, ""
@@ -111,14 +139,10 @@ func withoutTLS(key string) func(*settings.Settings) (bool, string) {
 	return func(s *settings.Settings) (bool, string) { return !httpsOnly(s) && s.String(key) != "", "" }
 }
 
-// serve configures a web port with TLS.
-func (t *webTLS) serve(s *settings.Settings, c *webserver.Config) {
-	c.TLS, c.StrictTransport = t.config, s.Duration("creel.http.tls.hsts-max-age")
-}
-
-// watch adds the task that reads a changed certificate.
-func (t *webTLS) watch(d *daemon.Service, log *slog.Logger) {
-	if t != nil {
-		d.Add("certificate", func(ctx context.Context) error { return t.certificate.Run(ctx, certificateCheck, log) })
+// unreadableTrust reports a truststore that cannot be used.
+func unreadableTrust(s *settings.Settings) (bool, string) {
+	if _, err := trusted(s, slog.Default()); err != nil {
+		return true, err.Error()
 	}
+	return false, ""
 }

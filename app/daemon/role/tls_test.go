@@ -22,6 +22,8 @@ import (
 
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/spnego"
+	"github.com/creelrm/creel/statestore/memory"
+	"github.com/creelrm/creel/subcluster"
 )
 
 // certificate writes a certificate of localhost as PEM files, and as a keystore with the password changeit.
@@ -148,15 +150,65 @@ func TestIncompleteTLSStopsTheStart(t *testing.T) {
 		{map[string]string{webKeystore: keystore, webKeystoreWord: "changeit", webWeakCiphers: "TLS_AES_128_GCM_SHA256"}, nil, "cannot exclude"},
 	} {
 		s := withServerFile(t, c.file, c.defines...)
-		for what, err := range map[string]error{"check": Check(s, settings.RM), "start": start(s)} {
-			if !settings.IsProblem(err) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s with %v %v: %v\nwant %s", what, c.file, c.defines, err, c.want)
+		for _, role := range onWeb {
+			for what, err := range map[string]error{"check": Check(s, role), "start": start(s, role)} {
+				if !settings.IsProblem(err) || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%s of %s with %v %v: %v\nwant %s", what, role, c.file, c.defines, err, c.want)
+				}
 			}
 		}
 	}
 }
 
-func start(s *settings.Settings) error {
-	_, err := RMSettings(s, nil)
+// start reads the settings of a role as at its start.
+func start(s *settings.Settings, role settings.Role) (err error) {
+	switch role {
+	case settings.RM:
+		_, err = RMSettings(s, nil)
+	case settings.Router:
+		_, err = RouterSettings(s)
+	case settings.Proxy:
+		_, err = ProxySettings(s)
+	case settings.Rebalancer:
+		_, err = RebalancerSettings(s)
+	}
 	return err
+}
+
+// In a federation each web port has TLS, and each record says so.
+func TestDaemonsOfFederationServeTLS(t *testing.T) {
+	cert, key, _ := certificate(t, time.Now().Add(time.Hour))
+	s := minimal(t, httpPolicy+"=HTTPS_ONLY", pemCertificate+"="+cert, pemKey+"="+key, routerTLSAddress+"=router.test:9",
+		rmWebTLSAddress+"=rm.test:8", "creel.subcluster.id=sc-1")
+	router, err := RouterSettings(s)
+	if err != nil || router.Web != "router.test:9" || router.WebHost != "router.test" || router.Site.TLS == nil ||
+		router.Remote.DialTLS == nil {
+		t.Errorf("the router: %+v, %v", router.Site, err)
+	}
+	proxy, err := ProxySettings(s)
+	if err != nil || proxy.WebServer.TLS == nil {
+		t.Errorf("the proxy: %+v, %v", proxy.WebServer, err)
+	}
+	rebalancer, err := RebalancerSettings(s)
+	if err != nil || rebalancer.WebServer.TLS == nil {
+		t.Errorf("the rebalancer: %+v, %v", rebalancer.WebServer, err)
+	}
+	agent, err := AgentSettings(s)
+	if at := agent.Member.Addresses; err != nil || at.Web != "rm.test:8" || !at.HTTPS || agent.DialTLS == nil {
+		t.Errorf("the agent: %+v, %v", at, err)
+	}
+	rm, err := RMSettings(s, memory.New(memory.NewState("test", nil), time.Now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := rm.Membership.published(subcluster.Addresses{Client: "0.0.0.0:1", Web: "127.0.0.1:8"})
+	if at.Web != "rm.test:8" || !at.HTTPS {
+		t.Errorf("the member's record has %+v", at)
+	}
+	broken := minimal(t, truststore+"="+key)
+	for _, role := range []settings.Role{settings.Router, settings.Agent} {
+		if err := Check(broken, role); !settings.IsProblem(err) || !strings.Contains(err.Error(), "is no truststore") {
+			t.Errorf("%s with a useless truststore: %v", role, err)
+		}
+	}
 }

@@ -3,6 +3,8 @@
 package role
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,9 +26,11 @@ const csrfBrowsers = "yarn.resourcemanager.webapp.rest-csrf.browser-useragents-r
 
 // webSettings reads the settings of a daemon's web port. crossOrigin are its own settings that permit access by pages
 // of other origins.
-func webSettings(s *settings.Settings, role settings.Role, crossOrigin ...string) webserver.Config {
+func webSettings(
+	s *settings.Settings, role settings.Role, crossOrigin ...string,
+) (c webserver.Config, err error) {
 	names, _ := nameRules(s) // an error prevents the start
-	c := webserver.Config{
+	c = webserver.Config{
 		Names:             names,
 		ReadHeaderTimeout: s.Duration("creel.http.read-header-timeout"),
 		IdleTimeout:       s.Duration("hadoop.http.idle_timeout.ms"),
@@ -43,7 +47,13 @@ func webSettings(s *settings.Settings, role settings.Role, crossOrigin ...string
 		c.Tickets, _ = webLogin(s, role) // an error prevents the start
 		c.Open = s.List(webOpen)
 	}
-	return c
+	if httpsOnly(s) && slices.Contains(onWeb, role) {
+		if c.Certificate, c.TLS, err = readTLS(s); err != nil {
+			return c, s.Problem(httpPolicy, err.Error(), "")
+		}
+		c.StrictTransport = s.Duration("creel.http.tls.hsts-max-age")
+	}
+	return c, nil
 }
 
 // wrapped returns the middleware of all web ports.
@@ -115,6 +125,11 @@ func addWeb(d *daemon.Service, name, address string, h http.Handler, c webserver
 		}
 	}
 	d.Add("web server", webserver.Task(l, h, c))
+	if c.Certificate != nil {
+		d.Add("certificate", func(ctx context.Context) error {
+			return c.Certificate.Run(ctx, certificateCheck, slog.Default())
+		})
+	}
 	return l.Addr().String(), nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/creelrm/creel/internal/certs"
 	"github.com/creelrm/creel/internal/username"
 )
 
@@ -34,6 +35,7 @@ type Config struct {
 	Wrap              func(http.Handler) http.Handler // around the handler of each port [nothing]
 	Figures           *Figures                        // of the port [separate ones]
 	TLS               *tls.Config                     // TLS alone is accepted [HTTP]
+	Certificate       *certs.Server                   // of TLS, for the caller to renew
 	StrictTransport   time.Duration                   // for which browsers shall use TLS only, with TLS [no demand]
 }
 

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package certs
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pavlo-v-chernykh/keystore-go/v4"
+	"software.sslmate.com/src/go-pkcs12"
+)
+
+// signed is a certificate of localhost that is valid now, with the server that has it.
+func signed(t *testing.T, name string) (*x509.Certificate, *httptest.Server) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, IsCA: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), BasicConstraintsValid: true,
+	}
+	b, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "served")
+	}))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{b}, PrivateKey: key}}}
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return cert, server
+}
+
+// get calls a server as localhost.
+func get(trust *Trust, server *httptest.Server) (string, error) {
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+	}
+	client := http.Client{Transport: &http.Transport{DialTLSContext: trust.DialTLS(dial), DisableKeepAlives: true}}
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	answer, err := client.Get("https://localhost:" + port)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	return string(b), err
+}
+
+// truststores are a trusted certificate in each form.
+func truststores(t *testing.T, cert *x509.Certificate) map[string][]byte {
+	t.Helper()
+	store := keystore.New()
+	entry := keystore.TrustedCertificateEntry{
+		CreationTime: noon, Certificate: keystore.Certificate{Type: "X509", Content: cert.Raw},
+	}
+	var jks bytes.Buffer
+	if err := store.SetTrustedCertificateEntry("signer", entry); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Store(&jks, []byte("changeit")); err != nil {
+		t.Fatal(err)
+	}
+	p12, err := pkcs12.Modern.EncodeTrustStore([]*x509.Certificate{cert}, "changeit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{
+		"jks": jks.Bytes(), "pkcs12": p12, "pem": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}),
+	}
+}
+
+func TestClientTrustsSignersOfTruststore(t *testing.T) {
+	cert, server := signed(t, "localhost")
+	other, _ := signed(t, "localhost")
+	wrong, elsewhere := signed(t, "other.example")
+	for kind, text := range truststores(t, cert) {
+		path := filepath.Join(t.TempDir(), "truststore")
+		write(t, path, text)
+		trust, err := OpenTrust(path, "changeit", slog.Default())
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		if got, err := get(trust, server); got != "served" {
+			t.Errorf("%s: %q, %v", kind, got, err)
+		}
+		if kind != "pem" {
+			if _, err := OpenTrust(path, "wrong", slog.Default()); err == nil || !strings.Contains(err.Error(), "password is wrong") {
+				t.Errorf("%s, a wrong password: %v", kind, err)
+			}
+		}
+		write(t, path, truststores(t, other)[kind])
+		if stranger, err := OpenTrust(path, "changeit", slog.Default()); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		} else if got, err := get(stranger, server); err == nil {
+			t.Errorf("%s: a server by another signer is trusted: %q", kind, got)
+		}
+		write(t, path, truststores(t, wrong)[kind])
+		if trust, err := OpenTrust(path, "changeit", slog.Default()); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		} else if got, err := get(trust, elsewhere); err == nil {
+			t.Errorf("%s: a certificate of another host is accepted: %q", kind, got)
+		}
+	}
+	if machine, err := OpenTrust("", "", slog.Default()); err != nil {
+		t.Error(err)
+	} else if got, err := get(machine, server); err == nil {
+		t.Errorf("the machine's signers: %q", got)
+	}
+}
+
+func TestChangedTruststoreIsReadAgain(t *testing.T) {
+	cert, server := signed(t, "localhost")
+	other, _ := signed(t, "localhost")
+	path := filepath.Join(t.TempDir(), "truststore")
+	write(t, path, truststores(t, other)["jks"])
+	var log bytes.Buffer
+	trust, err := OpenTrust(path, "changeit", slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon := time.Now()
+	look := func() {
+		soon = soon.Add(trustEvery + time.Second)
+		trust.Check(soon)
+	}
+	write(t, path, []byte("half a file"))
+	look()
+	look()
+	if n := strings.Count(log.String(), "using the previous one"); n != 1 || trust.roots.Load() == nil {
+		t.Errorf("a broken truststore is reported %d times\n%s", n, &log)
+	}
+	write(t, path, truststores(t, cert)["pkcs12"])
+	trust.Check(soon) // too early
+	if _, err := get(trust, server); err == nil {
+		t.Error("the new truststore was read before its time")
+	}
+	look()
+	if got, err := get(trust, server); got != "served" {
+		t.Errorf("with the new truststore: %q, %v", got, err)
+	}
+}
+
+func TestTruststoreWithoutSignersIsRejected(t *testing.T) {
+	for name, text := range map[string]string{
+		"empty": "", "text": "no truststore", "pem": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+	} {
+		path := filepath.Join(t.TempDir(), "truststore")
+		write(t, path, []byte(text))
+		if _, err := OpenTrust(path, "changeit", slog.Default()); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := OpenTrust("/nowhere/truststore", "", slog.Default()); err == nil {
+		t.Error("a missing truststore is no error")
+	}
+}
