@@ -78,15 +78,28 @@ type Login struct {
 	exchanges singleflight.Group
 
 	mu      sync.Mutex // never held during an exchange
-	granted grant      // the ticket that grants others
-	tickets map[string]gssapi.Ticket
+	granted held       // the ticket that grants others
+	tickets map[string]held
 }
 
-// grant is a ticket of the ticket-granting service.
-type grant struct {
+// held is a ticket, and the time at which the next one is requested. The ticket serves until it ends.
+type held struct {
 	ticket gssapi.Ticket
-	from   time.Time
+	next   time.Time
 }
+
+// valid reports whether there is a ticket that has not ended.
+func (h held) valid(now time.Time) bool { return h.ticket.Encoded != nil && now.Before(h.ticket.End) }
+
+// fresh reports whether no other ticket is needed yet.
+func (h held) fresh(now time.Time) bool { return h.valid(now) && now.Before(h.next) }
+
+// obtained is a ticket of this moment. It is replaced after four fifths of its time. So a KDC may be away for the last
+// fifth, two hours of ten, without a failed login.
+func obtained(t gssapi.Ticket, now time.Time) held { return held{t, now.Add(t.End.Sub(now) * 4 / 5)} }
+
+// retryTime is the pause after a failed attempt to replace a valid ticket.
+const retryTime = 30 * time.Second
 
 // maxTickets bounds the cached tickets of a login.
 const maxTickets = 1000
@@ -105,7 +118,7 @@ func (c *Config) LoginKeytab(principal gssapi.Principal, keytab *Keytab) (*Login
 
 // LoginKeys is LoginKeytab with the keys of the principal, AES keys.
 func (c *Config) LoginKeys(principal gssapi.Principal, keys []gssapi.ServiceKey) *Login {
-	return &Login{Principal: principal, conf: c, keys: keys, tickets: map[string]gssapi.Ticket{}}
+	return &Login{Principal: principal, conf: c, keys: keys, tickets: map[string]held{}}
 }
 
 // LoginCache makes a login by a ticket cache: a path or a value of KRB5CCNAME. It cannot renew its tickets.
@@ -114,7 +127,7 @@ func (c *Config) LoginCache(name string) (*Login, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Login{Principal: cache.principal, conf: c, tickets: map[string]gssapi.Ticket{}}
+	l := &Login{Principal: cache.principal, conf: c, tickets: map[string]held{}}
 	granting := grantingService(cache.principal.Realm, cache.principal.Realm)
 	for _, t := range cache.tickets {
 		if !t.Client.Equal(l.Principal) {
@@ -123,7 +136,7 @@ func (c *Config) LoginCache(name string) (*Login, error) {
 		if t.Service.Equal(granting) {
 			l.granted.ticket = t
 		} else if len(l.tickets) < maxTickets {
-			l.tickets[t.Service.String()] = t
+			l.tickets[t.Service.String()] = held{t, t.End.Add(-margin)} // when it was issued is unknown
 		}
 	}
 	if l.granted.ticket.Encoded == nil && len(l.tickets) == 0 {
@@ -163,49 +176,61 @@ func grantingService(realm, of string) gssapi.Principal {
 	return gssapi.Principal{Names: []string{"krbtgt", realm}, Realm: of}
 }
 
-// margin is the time before its end at which a ticket is replaced.
+// margin is the time before its end at which a ticket of a cache is replaced.
 const margin = time.Minute
 
-// Ticket returns a ticket for a service, from the KDC if none is cached. The realm of the service may be empty.
+// Ticket returns a ticket for a service, from the KDC if none is cached. The realm of the service may be empty. No
+// caller waits for the replacement of a ticket that is still valid.
 func (l *Login) Ticket(ctx context.Context, service gssapi.Principal) (gssapi.Ticket, error) {
 	if service.Realm == "" && len(service.Names) > 1 {
 		service.Realm = l.conf.RealmOf(service.Names[1])
 	}
 	name := service.String()
-	if t, ok := l.cached(name); ok {
-		return t, nil
+	have := l.cached(name)
+	if have.fresh(l.conf.Now()) {
+		return have.ticket, nil
 	}
-	return l.share(ctx, "ticket "+name, func(ctx context.Context) (gssapi.Ticket, error) {
-		if t, ok := l.cached(name); ok { // of an exchange that just ended
+	exchange := func(ctx context.Context) (gssapi.Ticket, error) { return l.obtain(ctx, name, service) }
+	if have.valid(l.conf.Now()) {
+		l.begin(ctx, "ticket "+name, exchange)
+		return have.ticket, nil
+	}
+	return l.share(ctx, "ticket "+name, exchange)
+}
+
+// obtain gets a ticket for a service from the KDC.
+func (l *Login) obtain(ctx context.Context, name string, service gssapi.Principal) (gssapi.Ticket, error) {
+	have := l.cached(name)
+	if have.fresh(l.conf.Now()) { // by an exchange that just ended
+		return have.ticket, nil
+	}
+	granting, err := l.grantingTicket(ctx)
+	if err == nil {
+		var t gssapi.Ticket
+		if t, err = l.follow(ctx, granting, service); err == nil {
+			l.keep(name, obtained(t, l.conf.Now()))
 			return t, nil
 		}
-		granting, err := l.grantingTicket(ctx)
-		if err != nil {
-			return gssapi.Ticket{}, err
-		}
-		t, err := l.follow(ctx, granting, service)
-		if err == nil {
-			l.keep(name, t)
-		}
-		return t, err
-	})
+	}
+	if now := l.conf.Now(); have.valid(now) {
+		l.keep(name, held{have.ticket, now.Add(retryTime)})
+	}
+	return gssapi.Ticket{}, err
 }
 
-// cached returns a ticket that is valid for a while.
-func (l *Login) cached(name string) (gssapi.Ticket, bool) {
+func (l *Login) cached(name string) held {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t, ok := l.tickets[name]
-	return t, ok && l.conf.Now().Add(margin).Before(t.End)
+	return l.tickets[name]
 }
 
-func (l *Login) keep(name string, t gssapi.Ticket) {
+func (l *Login) keep(name string, h held) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.tickets) >= maxTickets {
 		clear(l.tickets)
 	}
-	l.tickets[name] = t
+	l.tickets[name] = h
 }
 
 // share makes an exchange, or waits for the same one of another caller. The end of one caller's context does not end
@@ -213,46 +238,55 @@ func (l *Login) keep(name string, t gssapi.Ticket) {
 func (l *Login) share(
 	ctx context.Context, key string, exchange func(context.Context) (gssapi.Ticket, error),
 ) (gssapi.Ticket, error) {
-	done := l.exchanges.DoChan(key, func() (any, error) { return exchange(context.WithoutCancel(ctx)) })
 	select {
 	case <-ctx.Done():
 		return gssapi.Ticket{}, fmt.Errorf("asking the KDC of realm %s: %w", l.Principal.Realm, ctx.Err())
-	case r := <-done:
+	case r := <-l.begin(ctx, key, exchange):
 		t, _ := r.Val.(gssapi.Ticket)
 		return t, r.Err
 	}
 }
 
-// grantingTicket returns the ticket that grants others. It logs in if that has expired or soon will. A login by a
-// keytab is repeated after four fifths of its time; if the KDC is away then, the old ticket serves until it expires.
+// begin starts an exchange, unless the same one runs already, and does not wait for it.
+func (l *Login) begin(
+	ctx context.Context, key string, exchange func(context.Context) (gssapi.Ticket, error),
+) <-chan singleflight.Result {
+	return l.exchanges.DoChan(key, func() (any, error) { return exchange(context.WithoutCancel(ctx)) })
+}
+
+// grantingTicket returns the ticket that grants others. A login by a keytab is repeated after four fifths of its time;
+// if the KDC is away then, the old ticket serves until it expires.
 func (l *Login) grantingTicket(ctx context.Context) (gssapi.Ticket, error) {
 	l.mu.Lock()
-	t, from := l.granted.ticket, l.granted.from
+	have := l.granted
 	l.mu.Unlock()
 	now := l.conf.Now()
-	valid := t.Encoded != nil && now.Add(margin).Before(t.End)
 	if len(l.keys) == 0 {
-		if !valid {
-			return t, fmt.Errorf("the login of %s has expired: log in by kinit", l.Principal)
+		if !have.valid(now) {
+			return have.ticket, fmt.Errorf("the login of %s has expired: log in by kinit", l.Principal)
 		}
-		return t, nil
+		return have.ticket, nil
 	}
-	if valid && now.Sub(from) < t.End.Sub(from)*4/5 {
-		return t, nil
+	if have.fresh(now) {
+		return have.ticket, nil
 	}
-	renewed, err := l.share(ctx, "login", func(ctx context.Context) (gssapi.Ticket, error) {
-		renewed, err := l.conf.login(ctx, l.Principal, l.keys)
+	t, err := l.share(ctx, "login", func(ctx context.Context) (gssapi.Ticket, error) {
+		t, err := l.conf.login(ctx, l.Principal, l.keys)
+		now, next := l.conf.Now(), have
 		if err == nil {
-			l.mu.Lock()
-			l.granted = grant{renewed, now}
-			l.mu.Unlock()
+			next = obtained(t, now)
+		} else {
+			next.next = now.Add(retryTime)
 		}
-		return renewed, err
+		l.mu.Lock()
+		l.granted = next
+		l.mu.Unlock()
+		return t, err
 	})
-	if err != nil && valid {
-		return t, nil
+	if err != nil && have.valid(now) {
+		return have.ticket, nil
 	}
-	return renewed, err
+	return t, err
 }
 
 // maxReferrals bounds the realms between a client and a service.

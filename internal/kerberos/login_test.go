@@ -84,6 +84,45 @@ func TestSilentKDCDelaysOnlyCallersThatNeedIt(t *testing.T) {
 	})
 }
 
+// A ticket that is still valid serves while the KDC is away. No caller waits for its replacement, which is requested
+// once, and again after a pause.
+func TestValidTicketServesWithoutKDC(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, asked, answer := silent(t)
+		service := gssapi.Principal{Names: []string{"yarn", "localhost"}, Realm: "CREEL.TEST"}
+		begin := time.Unix(1700000000, 0)
+		now := begin
+		l.conf.Now = func() time.Time { return now }
+		ticket := l.tickets[service.String()].ticket
+		l.tickets[service.String()] = obtained(ticket, now)
+		get := func(after time.Duration, messages int, want string) {
+			t.Helper()
+			now = begin.Add(after)
+			got, err := l.Ticket(t.Context(), service)
+			if want == "" && (err != nil || !got.Service.Equal(service)) {
+				t.Errorf("after %v: %v, %v", after, got.Service, err)
+			}
+			if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("after %v: %v, want %s", after, err, want)
+			}
+			synctest.Wait()
+			if n := len(asked); n != messages {
+				t.Errorf("after %v: %d messages to the KDC, want %d", after, n, messages)
+			}
+		}
+		whole := ticket.End.Sub(begin)
+		get(whole*4/5-time.Second, 0, "")
+		get(whole*4/5, 1, "")
+		get(whole*4/5+retryTime*2, 1, "") // the first exchange still runs
+		close(answer)
+		synctest.Wait()
+		get(whole*4/5+retryTime*3-time.Second, 1, "")
+		get(whole*4/5+retryTime*3, 2, "")
+		get(whole-time.Second, 3, "")
+		get(whole, 3, "the login of alice@CREEL.TEST has expired")
+	})
+}
+
 // encodedTicket is a ticket in its form on the wire.
 func encodedTicket(t *testing.T) []byte {
 	t.Helper()
