@@ -18,7 +18,7 @@ import (
 
 // Homes is the part of the state store that the router needs; package statestore documents it.
 type Homes interface {
-	statestore.Claims
+	statestore.Claims[creel.ApplicationID]
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	// Ended returns when the home reported the application's end; zero: it has not.
 	Ended(ctx context.Context, app creel.ApplicationID) (time.Time, error)

@@ -18,8 +18,17 @@ type Addresses struct {
 	Scheduler string `json:"scheduler,omitempty"` // ApplicationMasterProtocol, 8030
 	Admin     string `json:"admin,omitempty"`     // ResourceManagerAdministrationProtocol, 8033
 	Tracker   string `json:"tracker,omitempty"`   // ResourceTracker, 8031
-	Web       string `json:"web,omitempty"`       // REST and pages, 8088
+	Web       string `json:"web,omitempty"`       // REST and pages, 8088 (8090 with TLS)
+	HTTPS     bool   `json:"https,omitempty"`     // Web is served by TLS
 	Proxy     string `json:"proxy,omitempty"`     // the AM-RM proxy in front of it, 8049
+}
+
+// Scheme is http or https, of Web.
+func (a *Addresses) Scheme() string {
+	if a.HTTPS {
+		return "https"
+	}
+	return "http"
 }
 
 // Member is a ResourceManager's registration.

@@ -40,8 +40,14 @@ func (s *Signer) mac(purpose string, parts ...string) string {
 
 func (s *Signer) memberMAC(m *Member) string {
 	a := &m.Addresses
-	return s.mac("member", string(m.ID), strconv.FormatInt(m.Epoch, 10), a.Client, a.Scheduler, a.Admin, a.Tracker,
-		a.Web, a.Proxy, m.Capability, m.Lease.String(), m.Version)
+	parts := []string{
+		string(m.ID), strconv.FormatInt(m.Epoch, 10), a.Client, a.Scheduler, a.Admin, a.Tracker, a.Web, a.Proxy,
+		m.Capability, m.Lease.String(), m.Version,
+	}
+	if a.HTTPS { // without it the signature is that of earlier releases
+		parts = append(parts, "https")
+	}
+	return s.mac("member", parts...)
 }
 
 // Member returns the record with its signature.

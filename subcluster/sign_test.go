@@ -30,6 +30,7 @@ func TestMemberSignatureCoversRecord(t *testing.T) {
 		"id":        func(m *subcluster.Member) { m.ID = "sc-2" },
 		"epoch":     func(m *subcluster.Member) { m.Epoch = 8 },
 		"address":   func(m *subcluster.Member) { m.Addresses.Client = "evil:1" },
+		"scheme":    func(m *subcluster.Member) { m.Addresses.HTTPS = true },
 		"lease":     func(m *subcluster.Member) { m.Lease = 1e9 },
 		"version":   func(m *subcluster.Member) { m.Version = "other" },
 		"load":      func(m *subcluster.Member) { m.Capability = `{"x":1}` },
@@ -42,6 +43,11 @@ func TestMemberSignatureCoversRecord(t *testing.T) {
 		if change(&changed); s.GoodMember(&changed) {
 			t.Errorf("a changed %s is good", name)
 		}
+	}
+	m.Addresses.HTTPS = true
+	secure := s.Member(m)
+	if secure.Addresses.HTTPS = false; s.GoodMember(&secure) {
+		t.Error("TLS can be removed from a signed record")
 	}
 }
 

@@ -31,6 +31,7 @@ type secured struct {
 	cache   string // with a ticket of user
 	conf    hadoop.Conf
 	daemons hadoop.Conf // conf, and the settings of creel's daemons and of members
+	tls     *webTLS     // of all web ports, nil for none
 }
 
 // withoutNodes leaves out the NodeManagers of a federation.
@@ -48,9 +49,14 @@ func startFederation(t *testing.T, protection string, nodes bool) *secured {
 }
 
 // startMembers starts a federation with a number of creel's ResourceManagers and no nodes.
-func startMembers(t *testing.T, protection string, members int) *secured {
+func startMembers(t *testing.T, protection string, members int, more ...hadoop.Conf) *secured {
 	t.Helper()
-	k := StartKDC(t, Realm{})
+	return startMembersIn(t, StartKDC(t, Realm{}), protection, members, more...)
+}
+
+// startMembersIn is startMembers in a realm.
+func startMembersIn(t *testing.T, k *KDC, protection string, members int, more ...hadoop.Conf) *secured {
+	t.Helper()
 	t.Setenv("KRB5_CONFIG", k.ConfigFile())
 	t.Setenv("JDK_JAVA_OPTIONS", "-Djava.security.krb5.conf="+k.ConfigFile())
 	f := &secured{KDC: k, user: hadoop.OSUser(t)}
@@ -78,7 +84,7 @@ func startMembers(t *testing.T, protection string, members int) *secured {
 		"yarn.acl.enable": "true", "yarn.admin.acl": f.user + ",router",
 		"yarn.scheduler.capacity.root.acl_administer_queue":         " ",
 		"yarn.scheduler.capacity.root.default.acl_administer_queue": " ",
-	})
+	}).With(more...)
 	f.Federation = federation.Start(t, federation.Options{
 		Subclusters: members, Routers: 1, NoNodes: true, NoWait: true, Policy: halves, Conf: f.daemons,
 	})
@@ -155,7 +161,11 @@ func (f *secured) shell(t *testing.T, client hadoop.Client, queue string) {
 
 // router is the router's web port, for curl and creel's commands.
 func (f *secured) router() *cluster {
-	return &cluster{KDC: f.KDC, Creel: &rm.Creel{Addresses: f.RouterAddresses[0]}, user: f.user}
+	c := &cluster{KDC: f.KDC, Creel: &rm.Creel{Addresses: f.RouterAddresses[0]}, user: f.user}
+	if f.tls != nil {
+		c.secure = &webTLS{address: c.Web, certificate: f.tls.certificate}
+	}
+	return c
 }
 
 // The router acts at members for the user that a caller proves, and for no other.
@@ -223,6 +233,7 @@ func TestSecureRouterActsForItsCallersAlone(t *testing.T) {
 	if err := os.WriteFile(file, token.Credentials{}.With("router", held).Append(nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	f.refusesForeignLogins(t, alice, doc.Token)
 	f.KDC.process.Kill()
 	byToken := f.client(t, filepath.Join(t.TempDir(), "none"))
 	byToken.Env = append(byToken.Env, "HADOOP_TOKEN_FILE_LOCATION="+file)
@@ -232,4 +243,37 @@ func TestSecureRouterActsForItsCallersAlone(t *testing.T) {
 	nobody.call(t, "POST", "/ws/v1/cluster/delegation-token",
 		append(show, "--header", asJSON, "--data", `{"renewer":"yarn"}`)...).is(t, "a token for a token", "403", "only with kerberos")
 	nobody.call(t, "GET", whoAmI, "--header", "X-Hadoop-Delegation-Token: "+doc.Token+"A").is(t, "a damaged token", "403", "")
+}
+
+// refusesForeignLogins shows delegation tokens and cookies to daemons that did not issue them.
+func (f *secured) refusesForeignLogins(t *testing.T, alice browser, ofRouter string) {
+	t.Helper()
+	var at []*cluster // the members, then the router
+	for _, s := range f.Subclusters {
+		at = append(at, &cluster{KDC: f.KDC, Creel: &rm.Creel{Addresses: s.Addresses}, user: f.user})
+	}
+	at = append(at, f.router())
+	tokens := []string{"", "", ofRouter}
+	for i := range f.Subclusters {
+		there := browser{at[i], alice.cache, ""}
+		issued := there.call(t, "POST", "/ws/v1/cluster/delegation-token", "--header", asJSON, "--data", `{"renewer":"yarn"}`)
+		var doc struct{ Token string }
+		if err := json.Unmarshal([]byte(issued.body), &doc); err != nil {
+			t.Fatalf("%s %s: %v", issued.status, issued.body, err)
+		}
+		tokens[i] = doc.Token
+	}
+	for issuer, text := range tokens {
+		for i, c := range at {
+			r := browser{c: c}.call(t, "GET", whoAmI, "--header", "X-Hadoop-Delegation-Token: "+text)
+			if i == issuer {
+				r.is(t, "a token at its issuer", "200", `"requestedUser":"alice"`)
+			} else {
+				r.is(t, fmt.Sprintf("the token of %d at %d", issuer, i), "403", "")
+			}
+		}
+	}
+	for i := range f.Subclusters {
+		browser{at[i], "", alice.cookies}.call(t, "GET", whoAmI).is(t, "the router's cookie at a member", "401", notLogIn)
+	}
 }

@@ -46,11 +46,17 @@ func StartKDC(t testing.TB, r Realm) *KDC {
 	k := &KDC{Realm: r.Name, Address: process.FreeAddress(t, "127.0.0.1"), dir: t.TempDir(), realm: r}
 	k.write(t)
 	k.run(t, "kdb5_util", "create", "-s", "-W", "-r", r.Name, "-P", "master-of-the-tests")
+	k.Serve(t)
+	return k
+}
+
+// Serve starts the KDC, at its start and after its process was stopped.
+func (k *KDC) Serve(t testing.TB) {
+	t.Helper()
 	k.process = process.Start(t, process.Command{
-		Name: "krb5kdc", Args: []string{program(t, "krb5kdc"), "-n", "-r", r.Name}, Env: k.Environment(), Dir: k.dir,
+		Name: "krb5kdc", Args: []string{program(t, "krb5kdc"), "-n", "-r", k.Realm}, Env: k.Environment(), Dir: k.dir,
 	})
 	k.process.WaitPort(t, k.Address)
-	return k
 }
 
 // The configuration of the realm's clients, and of its KDC.
@@ -135,15 +141,22 @@ func (k *KDC) Login(t testing.TB, name, keytab string, options ...string) (cache
 // run runs a program of MIT's to its end and returns its output.
 func (k *KDC) run(t testing.TB, name string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
-	defer cancel()
-	_, all, code := process.Run(ctx, t, process.Command{
-		Name: name, Args: append([]string{program(t, name)}, args...), Env: k.Environment(), Dir: k.dir,
-	})
+	all, code := k.try(t, name, args...)
 	if code != 0 {
 		t.Fatalf("%s %s: exit code %d\n%s", name, strings.Join(args, " "), code, all)
 	}
 	return all
+}
+
+// try is run for a program that may fail.
+func (k *KDC) try(t testing.TB, name string, args ...string) (all string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
+	defer cancel()
+	_, all, code = process.Run(ctx, t, process.Command{
+		Name: name, Args: append([]string{program(t, name)}, args...), Env: k.Environment(), Dir: k.dir,
+	})
+	return all, code
 }
 
 func program(t testing.TB, name string) string {

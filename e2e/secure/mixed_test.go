@@ -17,7 +17,13 @@ import (
 func TestSecureHadoopMemberRunsJobsAtEachProtection(t *testing.T) {
 	for _, p := range []gssapi.Protection{gssapi.Privacy, gssapi.Integrity, gssapi.Authentication} {
 		t.Run(p.String(), func(t *testing.T) {
-			f, state := startMembers(t, p.String(), 1), t.TempDir()
+			var tls *webTLS
+			var more hadoop.Conf
+			if p == gssapi.Integrity { // web ports have TLS, whatever the protection of RPC is
+				tls, more = federationTLS(t)
+			}
+			f, state := startMembers(t, p.String(), 1, more), t.TempDir()
+			f.tls = tls
 			theirs := f.StartHadoopOf(t, hadoop.V342, 2, f.daemons.With(hadoop.Conf{
 				"yarn.resourcemanager.fs.state-store.uri": "file://" + state,
 			}))
@@ -30,7 +36,7 @@ func TestSecureHadoopMemberRunsJobsAtEachProtection(t *testing.T) {
 			f.Subclusters = append(f.Subclusters, theirs)
 			for queue, home := range map[string]string{"root.default": "sc-1", "root.other": "sc-2"} {
 				f.Creel(t, "policy", "set", queue, strings.Replace(halves, `{"sc-1":1,"sc-2":1}`,
-					fmt.Sprintf(`{%q:1}`, home), 1), "--store", f.Store)
+					fmt.Sprintf(`{%q:1}`, home), 1), "--store", f.Store, "--any-member")
 			}
 			f.startNode(t, 0)
 			f.startNode(t, 1)
@@ -58,6 +64,56 @@ func TestSecureHadoopMemberRunsJobsAtEachProtection(t *testing.T) {
 			if homes["sc-1"] != 1 || homes["sc-2"] != 2 {
 				t.Errorf("the homes are %v", homes)
 			}
+			if tls != nil {
+				f.checkTLS(t, me)
+			}
 		})
+	}
+}
+
+// federationTLS are the settings of TLS at all web ports of a federation, with Hadoop's keystore and truststore.
+func federationTLS(t *testing.T) (*webTLS, hadoop.Conf) {
+	t.Helper()
+	s := &webTLS{}
+	s.keystore, s.certificate = newKeystore(t, "JKS")
+	return s, hadoop.Conf{
+		"yarn.http.policy":                          "HTTPS_ONLY",
+		"yarn.resourcemanager.webapp.https.address": "${yarn.resourcemanager.webapp.address}",
+		"yarn.router.webapp.https.address":          "${yarn.router.webapp.address}",
+		"ssl.server.keystore.location":              s.keystore,
+		"ssl.server.keystore.password":              keystorePassword,
+		"ssl.server.keystore.keypassword":           keystorePassword,
+		"ssl.client.truststore.location":            newTruststore(t, s.certificate),
+		"ssl.client.truststore.password":            keystorePassword,
+	}
+}
+
+// checkTLS calls the router by TLS, and through it both members: one is creel's, one Hadoop's.
+func (f *secured) checkTLS(t *testing.T, me browser) {
+	t.Helper()
+	members := me.call(t, "GET", "/api/v1/subclusters").body
+	if n := strings.Count(members, `"https":true`); n != 2 {
+		t.Errorf("%d members have TLS\n%s", n, members)
+	}
+	apps := me.call(t, "GET", allApps)
+	apps.is(t, "the list of both members", "200", "finalStatus")
+	if strings.Contains(apps.headers, "X-Missing-SubClusters") {
+		t.Errorf("a member is missing\n%s", apps.headers)
+	}
+	id := me.submit(t, "")
+	submitted := me.call(t, "GET", allApps+"/"+id)
+	submitted.is(t, "an application by REST", "200", id)
+	me.kill(t, id, "").is(t, "its kill", "202", "")
+	daemons := me.call(t, "GET", "/api/v1/daemons").body
+	if n := strings.Count(daemons, `"https":true`); n < 3 {
+		t.Errorf("%d routers and proxies have TLS\n%s", n, daemons)
+	}
+	trust := []string{"KRB5CCNAME=" + f.cache, "SSL_CERT_FILE=" + f.tls.certificate}
+	if all, code := me.c.creel(t, me.c.url(), trust, "subcluster", "list"); code != 0 || !strings.Contains(all, "sc-2") {
+		t.Errorf("creel subcluster list: %d\n%s", code, all)
+	}
+	if out, code := run(t, "", "curl", "--silent", "http://"+me.c.Web+"/livez"); code != 0 ||
+		!strings.Contains(out, "HTTP request to an HTTPS server") {
+		t.Errorf("the router without TLS: %d\n%s", code, out)
 	}
 }

@@ -171,43 +171,61 @@ func TestSecureResourceManagerRejectsHostileCallers(t *testing.T) {
 	}
 }
 
-// A delegation token serves Hadoop's client without a ticket, until it is cancelled. It begets no other token.
-func TestDelegationTokensNeedTickets(t *testing.T) {
-	c := startSecure(t, StartKDC(t, Realm{}), "privacy", nil)
-	calls := hrpc.NewClient(hrpc.ClientConfig{})
-	t.Cleanup(func() { calls.Close() })
-	conf, services := c.config(t), []gssapi.Principal{principal(t, service)}
-	byTicket := func(name, keytab string) yarnrpc.ApplicationClientProtocolClient {
-		l := keytabLogin(t, conf, name+"@"+c.Realm, keytab)
-		return yarnrpc.NewApplicationClientProtocolClient(calls, c.Client,
-			hrpc.Login{Kerberos: rpcauth.Client(l, services, []gssapi.Protection{gssapi.Privacy})})
-	}
-	alice := byTicket("alice", c.AddPrincipal(t, "alice"))
+// byTicket calls the ResourceManager as a principal of a keytab.
+func (c *cluster) byTicket(
+	t *testing.T, calls *hrpc.Client, name, keytab string,
+) yarnrpc.ApplicationClientProtocolClient {
+	t.Helper()
+	l := keytabLogin(t, c.config(t), name+"@"+c.Realm, keytab)
+	return yarnrpc.NewApplicationClientProtocolClient(calls, c.Client, hrpc.Login{Kerberos: rpcauth.Client(
+		l, []gssapi.Principal{principal(t, service)}, []gssapi.Protection{gssapi.Privacy})})
+}
+
+// fetch gets a delegation token that the ResourceManager may renew.
+func (c *cluster) fetch(t *testing.T, client yarnrpc.ApplicationClientProtocolClient) token.Token {
+	t.Helper()
 	renewer := service
-	answer, err := alice.GetDelegationToken(t.Context(), &yarnpb.GetDelegationTokenRequestProto{Renewer: &renewer})
+	answer, err := client.GetDelegationToken(t.Context(), &yarnpb.GetDelegationTokenRequestProto{Renewer: &renewer})
 	if err != nil {
 		t.Fatal(err)
 	}
 	held := token.FromProto(answer.GetToken())
 	held.Service = "127.0.0.1" + strings.TrimPrefix(c.Client, "localhost")
+	return held
+}
+
+// byToken returns Hadoop's client with a delegation token and without a ticket.
+func (c *cluster) byToken(t *testing.T, held token.Token) hadoop.Client {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(file, token.Credentials{}.With("rm", held).Append(nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	client := c.client(t, c.user, c.userKeytab, nil)
 	client.Env = []string{"HADOOP_TOKEN_FILE_LOCATION=" + file, "KRB5CCNAME=" + filepath.Join(t.TempDir(), "empty")}
+	return client
+}
+
+// A delegation token serves Hadoop's client without a ticket, until it is cancelled. It begets no other token.
+func TestDelegationTokensNeedTickets(t *testing.T) {
+	c := startSecure(t, StartKDC(t, Realm{}), "privacy", nil)
+	calls := hrpc.NewClient(hrpc.ClientConfig{})
+	t.Cleanup(func() { calls.Close() })
+	alice := c.byTicket(t, calls, "alice", c.AddPrincipal(t, "alice"))
+	held := c.fetch(t, alice)
+	client, renewer := c.byToken(t, held), service
 	client.Run(t, hadoop.ApplicationCLI, "application", "-list").OK(t)
 	client.Run(t, hadoop.QueueCLI, "-status", "default").OK(t)
 
 	login := hrpc.Login{Credential: &hrpc.Credential{
 		Identifier: held.Identifier, Password: held.Password, Kind: held.Kind, Service: held.Service,
 	}}
-	_, err = yarnrpc.NewApplicationClientProtocolClient(calls, c.Client, login).
+	_, err := yarnrpc.NewApplicationClientProtocolClient(calls, c.Client, login).
 		GetDelegationToken(t.Context(), &yarnpb.GetDelegationTokenRequestProto{Renewer: &renewer})
 	if err == nil || !strings.Contains(err.Error(), "only with kerberos authentication") {
 		t.Errorf("a token for a token: %v", err)
 	}
-	rm := byTicket("yarn/localhost", c.Conf["yarn.resourcemanager.keytab"])
+	rm := c.byTicket(t, calls, "yarn/localhost", c.Conf["yarn.resourcemanager.keytab"])
 	if _, err := rm.RenewDelegationToken(
 		t.Context(), &yarnpb.RenewDelegationTokenRequestProto{Token: held.Proto()}); err != nil {
 		t.Errorf("renew: %v", err)

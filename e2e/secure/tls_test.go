@@ -59,9 +59,17 @@ func newKeystore(t *testing.T, kind string) (keystore, certificate string) {
 	dir := t.TempDir()
 	keystore, certificate = filepath.Join(dir, "keystore"), filepath.Join(dir, "certificate.pem")
 	keytool(t, keystore, "-genkeypair", "-alias", "web", "-keyalg", "RSA", "-keysize", "2048", "-dname", "CN=localhost",
-		"-ext", "san=dns:localhost", "-validity", "100", "-storetype", kind, "-keypass", keystorePassword)
+		"-ext", "san=dns:localhost,ip:127.0.0.1", "-validity", "100", "-storetype", kind, "-keypass", keystorePassword)
 	keytool(t, keystore, "-exportcert", "-rfc", "-alias", "web", "-file", certificate)
 	return keystore, certificate
+}
+
+// newTruststore makes a truststore with a certificate.
+func newTruststore(t *testing.T, certificate string) (truststore string) {
+	t.Helper()
+	truststore = filepath.Join(t.TempDir(), "truststore")
+	keytool(t, truststore, "-importcert", "-noprompt", "-alias", "web", "-file", certificate, "-storetype", "JKS")
+	return truststore
 }
 
 // startTLS is startWeb with TLS at the web port.
@@ -97,8 +105,7 @@ func TestClientsLogInOverTLS(t *testing.T) {
 		t.Error("the port without TLS is open")
 	}
 
-	truststore := filepath.Join(t.TempDir(), "truststore")
-	keytool(t, truststore, "-importcert", "-noprompt", "-alias", "web", "-file", c.secure.certificate, "-storetype", "JKS")
+	truststore := newTruststore(t, c.secure.certificate)
 	change := func(more hadoop.Conf) hadoop.Result {
 		client := c.client(t, c.user, c.userKeytab, hadoop.Conf{
 			"yarn.http.policy": "HTTPS_ONLY", "yarn.resourcemanager.webapp.https.address": c.secure.address,

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/go-chi/chi/v5"
 )
 
@@ -38,12 +39,7 @@ func Bad(title, detail string) error { return &Problem{http.StatusBadRequest, ti
 func Missing(title, detail string) error { return &Problem{http.StatusNotFound, title, detail} }
 
 // Origin is the scheme, host and port that the request for the page named.
-func (c *Call) Origin() string {
-	if c.r.TLS != nil {
-		return "https://" + c.r.Host
-	}
-	return "http://" + c.r.Host
-}
+func (c *Call) Origin() string { return webdoc.Origin(c.r) }
 
 // user returns the viewer's name, "" without one.
 func (c *Call) user() string { return c.Query("user.name") }

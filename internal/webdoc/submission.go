@@ -2,7 +2,13 @@
 
 package webdoc
 
-import "encoding/xml"
+import (
+	"encoding/xml"
+
+	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"google.golang.org/protobuf/proto"
+)
 
 // Submission is the part of a submission document that decides where an application runs, by its JSON and XML names. A
 // router reads this part, and a ResourceManager the whole document, of which this is a part.
@@ -22,4 +28,29 @@ type Submission struct {
 		Memory Long `json:"memory" xml:"memory"`
 		VCores Int  `json:"vCores" xml:"vCores"`
 	} `json:"resource" xml:"resource"`
+}
+
+// Context converts the document to the message of a submission by RPC. The caller has parsed the ids.
+func (s *Submission) Context(id creel.ApplicationID) *yarnpb.ApplicationSubmissionContextProto {
+	c := &yarnpb.ApplicationSubmissionContextProto{
+		ApplicationId:   yarnpb.FromApplicationID(id),
+		ApplicationName: (*string)(&s.Name),
+		Resource:        yarnpb.FromResource(creel.NewResource(int64(s.Resource.Memory), int64(s.Resource.VCores))),
+		ApplicationTags: Texts(s.Tags.Tag),
+		ApplicationType: (*string)(&s.Type), // as Hadoop: a submission without a type has none
+		// As in Hadoop, "" is the partition without a label, not the queue's default.
+		NodeLabelExpression: (*string)(&s.Label),
+	}
+	if s.Queue != "" {
+		c.Queue = (*string)(&s.Queue)
+	}
+	if s.AMLabel != "" {
+		c.AmContainerResourceRequest = []*yarnpb.ResourceRequestProto{
+			{
+				Priority: yarnpb.FromPriority(0), ResourceName: proto.String("*"),
+				Capability: c.Resource, NumContainers: proto.Int32(1), NodeLabelExpression: (*string)(&s.AMLabel),
+			},
+		}
+	}
+	return c
 }

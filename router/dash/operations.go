@@ -73,9 +73,9 @@ func (o *operations) Link(d rest.DaemonRow) string {
 	case web == "":
 		return ""
 	case d.Kind == "router":
-		return "http://" + web + "/"
+		return d.Scheme() + "://" + web + "/"
 	}
-	return "http://" + web + "/readyz?verbose"
+	return d.Scheme() + "://" + web + "/readyz?verbose"
 }
 
 // OtherPorts returns a daemon's addresses except for its web port.

@@ -24,7 +24,7 @@ type Store interface {
 	Home(ctx context.Context, app creel.ApplicationID) (creel.SubclusterID, error)
 	HomesAt(
 		ctx context.Context, member creel.SubclusterID, cursor string, limit int,
-	) (page []statestore.Home, next string, err error)
+	) (page []statestore.ApplicationHome, next string, err error)
 	Forget(ctx context.Context, app creel.ApplicationID, home creel.SubclusterID, ttl time.Duration) error
 	statestore.Policies
 	statestore.Documents

@@ -63,7 +63,7 @@ func (h *Handler) containers(w http.ResponseWriter, r *http.Request) {
 	}))
 	tellMissing(w, missing)
 	const typ = "containers document"
-	write(w, r, http.StatusOK, rooted(r, h.merger().Merge(typ, h.weighed(lists)), xmlRoots[typ]))
+	write(w, r, http.StatusOK, rooted(r, h.yarn.document(typ, lists), xmlRoots[typ]))
 }
 
 // container asks home for one container. If home does not have it or does not answer, it asks the members that may

@@ -142,7 +142,8 @@ func write(w http.ResponseWriter, r *http.Request, status int, doc []byte) {
 // writeList answers with the list made of members' parts. If members just sent their parts, a JSON list is written
 // part by part, without a copy of the whole.
 func (h *Handler) writeList(w http.ResponseWriter, r *http.Request, of []router.Part[items], made func() rawjson.List) {
-	whole, err := h.long.Whole(r.Context(), listQuestion(r), of, func() server.Made[[][]byte] { return madeOf(made()) })
+	encoded := func() server.Made[[][]byte] { return madeOf(made()) }
+	whole, err := h.yarn.long.Whole(r.Context(), listQuestion(r), of, encoded)
 	switch {
 	case err != nil:
 		fail(w, r, err)

@@ -162,7 +162,7 @@ func pass(w http.ResponseWriter, r *http.Request, answer reply) {
 	}
 	if at := answer.head.Get("Location"); at != "" {
 		if i := strings.Index(at, base); i >= 0 {
-			at = "http://" + r.Host + at[i:]
+			at = webdoc.Origin(r) + at[i:]
 		}
 		w.Header().Set("Location", at)
 	}

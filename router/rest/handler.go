@@ -19,6 +19,7 @@ import (
 	"github.com/creelrm/creel/router/tokens"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/events"
+	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 )
@@ -35,6 +36,8 @@ type Config struct {
 	Version  string       // of this software
 	// Proxy: this router forwards requests to AMs' pages.
 	Proxy bool
+	// DialTLS makes connections to web ports with TLS; nil: they trust the machine's signers.
+	DialTLS remote.DialTLS
 	// Readiness and Settings are in answers unchanged; nil: they are left out.
 	Readiness func() []ReadyLine
 	// User is the user of the router's calls for data common to all viewers; "": it calls as each viewer. Allows
@@ -60,13 +63,14 @@ type Config struct {
 type Handler struct {
 	server       *server.Server
 	conf         Config
+	toHomes      *http.Transport
 	applications appsAPI
 	shownNodes   *shared[*NodeRow]
 	drains       drainsAPI
 	scheduler    *schedulerAPI
 	daemons      *daemonsAPI
 	pageBatcher  pageBatcher
-	long         server.Lists[[][]byte]
+	yarn         yarnLists
 }
 
 // New makes a handler.
@@ -78,8 +82,11 @@ func New(s *server.Server, conf Config) *Handler {
 	if u, err := user.Current(); err == nil {
 		conf.LoginUser = cmp.Or(conf.LoginUser, u.Username)
 	}
-	h := &Handler{server: s, conf: conf}
-	h.long.Last = s.LastParts()
+	h := &Handler{
+		server: s, conf: conf, toHomes: newToHomes(conf.DialTLS),
+		yarn: yarnLists{server: s, started: conf.Started},
+	}
+	h.yarn.long.Last = s.LastParts()
 	h.applications = appsAPI{newApps(s, &h.conf), conf.StaticUser}
 	s.ListedBy(h.applications.home)
 	h.shownNodes = sharedList(listOf(s, base+"/nodes?", "nodes", "node", nodeRow), mergeNodes, 0, nil)

@@ -39,7 +39,7 @@ func (h *Handler) native(r chi.Router) {
 		packed.Get("/apps", h.applications.serve)
 		packed.Get("/nodes", h.listNodes)
 		packed.Get("/nodes/{node}/containers", nodeContainersAPI{h}.serve)
-		logs := nodeLogsAPI{nodeContainersAPI{h}, nodelogs.New()}
+		logs := nodeLogsAPI{nodeContainersAPI{h}, nodelogs.New(h.conf.DialTLS)}
 		r.Get("/nodes/{node}/containers/{container}/logs", logs.list)
 		packed.Get("/nodes/{node}/containers/{container}/logs/{file}", logs.read)
 		packed.Get("/scheduler", h.scheduler.serve)

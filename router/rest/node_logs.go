@@ -96,5 +96,9 @@ func (a *nodeLogsAPI) find(r *http.Request) (*NodeRow, nodelogs.At, error) {
 			Try: "ask its user",
 		}
 	}
-	return node, nodelogs.At{Web: node.Web, Container: id.String(), User: caller(r)}, nil
+	at := nodelogs.At{Web: node.Web, Container: id.String(), User: caller(r)}
+	if m, ok := a.nodes.h.server.View().Member(node.Member); ok {
+		at.HTTPS = m.Addresses.HTTPS // a cluster's policy holds for its nodes
+	}
+	return node, at, nil
 }

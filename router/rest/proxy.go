@@ -15,19 +15,25 @@ import (
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/amcookies"
+	"github.com/creelrm/creel/internal/kerberos/webauth"
+	"github.com/creelrm/creel/subcluster/remote"
 	"github.com/go-chi/chi/v5"
 )
 
 // Users reach the pages of AMs through the router. It forwards requests below /proxy/ID to the web proxy of the
-// application's home, which has the AM's address and viewers. So users need network access only to routers.
+// application's home, which has the AM's address and viewers. So users need network access only to routers. With
+// Kerberos the router logs in there and acts for its caller, whose own login ends at the router.
 
-// toHomes is for calls to the web proxies of members, which wait a minute for an AM.
-var toHomes = &http.Transport{
-	DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-	ResponseHeaderTimeout: 75 * time.Second,
-	IdleConnTimeout:       30 * time.Second,
-	MaxIdleConnsPerHost:   16,
-	DisableCompression:    true,
+// newToHomes makes the transport of calls to the web proxies of members, which wait a minute for an AM.
+func newToHomes(dialTLS remote.DialTLS) *http.Transport {
+	return &http.Transport{
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		DialTLSContext:        dialTLS,
+		ResponseHeaderTimeout: 75 * time.Second,
+		IdleConnTimeout:       30 * time.Second,
+		MaxIdleConnsPerHost:   16,
+		DisableCompression:    true,
+	}
 }
 
 // proxy serves an AM's page.
@@ -52,16 +58,16 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 		away(w, "The home of "+app.String()+" does not answer: "+err.Error())
 		return
 	}
-	if at == "" {
+	if at.Host == "" {
 		sentence(w, http.StatusBadGateway,
 			"Subcluster "+string(home.ID)+", the home of "+app.String()+", has published no web address.")
 		return
 	}
 	own := amcookies.Of(app, r.Header)
 	p := httputil.ReverseProxy{
-		Transport: toHomes,
+		Transport: home.Pages(h.toHomes),
 		Rewrite: func(p *httputil.ProxyRequest) {
-			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "http", at, at
+			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = at.Scheme, at.Host, at.Host
 			// Home and AM must not get the browser's cookies for the router.
 			p.Out.Header.Del("Cookie")
 			if theirs := own.ToHome(); theirs != "" {
@@ -72,8 +78,10 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 		},
 		ModifyResponse: func(answer *http.Response) error {
 			own.Answer(answer.Header)
+			// It is about this router's login at the member. Logins at AMs cannot pass: no header of theirs does.
+			answer.Header.Del("Www-Authenticate")
 			if to := answer.Header.Get("Location"); to != "" {
-				answer.Header.Set("Location", fromHome(to, at))
+				answer.Header.Set("Location", fromHome(to, at.Host))
 			}
 			return nil
 		},
@@ -82,6 +90,16 @@ func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) {
 				return // the client has gone
 			}
 			h.conf.Log.Debug("web proxy", "application", app.String(), "subcluster", home.ID, "error", err)
+			var refused *webauth.LoginError
+			switch {
+			case errors.Is(err, remote.ErrNoUser):
+				sentence(w, http.StatusForbidden, "The page of "+app.String()+" needs a login.")
+				return
+			case errors.As(err, &refused):
+				away(w, "This router cannot log in at subcluster "+string(home.ID)+", the home of "+app.String()+": "+
+					refused.Err.Error()+".")
+				return
+			}
 			away(w, "Subcluster "+string(home.ID)+", the home of "+app.String()+
 				", does not answer. Try again; `creel subcluster list` shows its state.")
 		},

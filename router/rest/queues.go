@@ -47,7 +47,7 @@ type schedulerAPI struct {
 }
 
 func newScheduler(h *Handler) *schedulerAPI {
-	a := &schedulerAPI{server: h.server, merger: h.merger}
+	a := &schedulerAPI{server: h.server, merger: h.yarn.merger}
 	a.shown = sharedList(schedulerOf(h.server), a.merge, 0, nil)
 	return a
 }

@@ -118,7 +118,7 @@ func (c *reportCall) Join(ctx context.Context, own router.Part[reply], uams, wit
 	for i, p := range same {
 		same[i].Value = underApplication(ofFederation(p.Value, c.h.server.Share(p.Member)))
 	}
-	return reply{body: fmt.Appendf(nil, `{"app":%s}`, c.h.appFields().Join(same))}
+	return reply{body: fmt.Appendf(nil, `{"app":%s}`, c.h.yarn.appFields().Join(same))}
 }
 
 // Remembered implements server.ReportCall.

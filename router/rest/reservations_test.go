@@ -40,10 +40,10 @@ func TestReservationsAreAnsweredByTheirHome(t *testing.T) {
 	if submitted.status != 400 || !strings.Contains(submitted.body, refusal) {
 		t.Errorf("submitted: %d %s", submitted.status, submitted.body)
 	}
-	if home, err := f.Store.ReservationHome(t.Context(), id); err == nil {
+	if home, err := f.Store.Reservations().Home(t.Context(), id); err == nil {
 		t.Errorf("what was refused lives at %s", home)
 	}
-	if _, _, err := f.Store.ClaimReservation(t.Context(), id, f.Members[1].ID); err != nil {
+	if _, _, err := f.Store.Reservations().Claim(t.Context(), id, f.Members[1].ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	everywhere := func(state string, status int, words string, class string) {
@@ -76,7 +76,7 @@ func TestReservationsAreAnsweredByTheirHome(t *testing.T) {
 	f.Members[1].Cut()
 	everywhere("its home is away", 503, string(f.Members[1].ID), hrpc.ClassRetriable)
 	f.Members[1].Mend()
-	if home, err := f.Store.ReservationHome(t.Context(), id); err != nil || home != f.Members[1].ID {
+	if home, err := f.Store.Reservations().Home(t.Context(), id); err != nil || home != f.Members[1].ID {
 		t.Errorf("it moved to %s, %v", home, err)
 	}
 }
@@ -90,7 +90,7 @@ func overPlans(t *testing.T, members ...http.HandlerFunc) string {
 	mux := chi.NewRouter()
 	rest.New(server.New(server.Config{
 		View: func() *subcluster.View { return view }, Pool: pool,
-		Reservations: memory.New(memory.NewState("test", nil), time.Now),
+		Reservations: memory.New(memory.NewState("test", nil), time.Now).Reservations(),
 	}), rest.Config{Started: time.Now()}).Mount(mux)
 	web := httptest.NewServer(mux)
 	t.Cleanup(web.Close)

@@ -3,7 +3,6 @@
 package rest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"github.com/creelrm/creel/internal/strictjson"
 	"github.com/creelrm/creel/internal/webdoc"
 	"github.com/creelrm/creel/policies"
+	"github.com/creelrm/creel/router/server"
 	"github.com/creelrm/creel/subcluster/remote"
 )
 
@@ -30,21 +30,16 @@ func readSubmission(q *request) (sub policies.Submission, err error) {
 			Try:  "send an application-submission-context as JSON or XML, with its Content-Type",
 		}
 	}
-	sub = policies.Submission{
-		Name:  string(doc.Name),
-		User:  q.user,
-		Type:  string(doc.Type),
-		Queue: creel.QueuePath(doc.Queue),
-		Label: string(cmp.Or(doc.AMLabel, doc.Label)),
-		Tags:  webdoc.Texts(doc.Tags.Tag),
-		Size:  creel.NewResource(int64(doc.Resource.Memory), int64(doc.Resource.VCores)),
-	}
-	if sub.Application, err = creel.ParseApplicationID(string(doc.ID)); err != nil {
+	id, err := creel.ParseApplicationID(string(doc.ID))
+	if err != nil {
 		why := "java.lang.Exception: Error parsing application id " + string(doc.ID)
 		if doc.ID == "" {
 			why = "Appid cannot be empty or null"
 		}
 		return sub, &creel.Error{Kind: creel.ErrInvalidRequest, What: why}
+	}
+	if sub, err = server.ReadSubmission(doc.Context(id), q.user); err != nil {
+		return sub, err
 	}
 	if doc.Reservation != "" {
 		if sub.Reservation, err = creel.ParseReservationID(string(doc.Reservation)); err != nil {
@@ -82,6 +77,6 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) {
 		answer.head = http.Header{}
 	}
 	answer.status = http.StatusAccepted
-	answer.head.Set("Location", "http://"+r.Host+base+"/apps/"+sub.Application.String())
+	answer.head.Set("Location", webdoc.Origin(r)+base+"/apps/"+sub.Application.String())
 	pass(w, r, answer)
 }

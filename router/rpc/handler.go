@@ -14,7 +14,6 @@ import (
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
-	"github.com/creelrm/creel/policies"
 	"github.com/creelrm/creel/router"
 	"github.com/creelrm/creel/router/client"
 	"github.com/creelrm/creel/router/server"
@@ -172,7 +171,7 @@ func (h *Handler) submit(ctx context.Context, request []byte) ([]byte, error) {
 		return nil, badMessage(err)
 	}
 	audit.NoteOf(ctx).Target = yarnpb.ToApplicationID(c.GetApplicationId()).String()
-	sub, err := Submission(&c, user(ctx))
+	sub, err := server.ReadSubmission(&c, user(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -225,41 +224,6 @@ func readContext(request []byte, into *yarnpb.ApplicationSubmissionContextProto)
 		}
 	}
 	return into.UnmarshalVT(kept)
-}
-
-// Submission converts a submission context to the input of policies.
-func Submission(c *yarnpb.ApplicationSubmissionContextProto, user string) (policies.Submission, error) {
-	s := policies.Submission{
-		Application: yarnpb.ToApplicationID(c.GetApplicationId()),
-		Name:        c.GetApplicationName(),
-		User:        user,
-		Type:        c.GetApplicationType(),
-		Queue:       creel.QueuePath(c.GetQueue()),
-		Label:       c.GetNodeLabelExpression(),
-		Tags:        c.GetApplicationTags(),
-		Size:        yarnpb.ToResource(c.GetResource()),
-		Reservation: yarnpb.ToReservationID(c.GetReservationId()),
-	}
-	if s.Application.IsZero() {
-		return s, &creel.Error{
-			Kind: creel.ErrInvalidRequest,
-			What: "the submission has no application id",
-			Try:  "ask for one with getNewApplication first",
-		}
-	}
-	for _, r := range c.GetAmContainerResourceRequest() {
-		name := r.GetResourceName()
-		if name == "*" {
-			s.Size = yarnpb.ToResource(r.GetCapability())
-			s.Strict = r.RelaxLocality != nil && !r.GetRelaxLocality()
-			if r.NodeLabelExpression != nil {
-				s.Label = r.GetNodeLabelExpression()
-			}
-			continue
-		}
-		s.Places = append(s.Places, name)
-	}
-	return s, nil
 }
 
 // missingError returns the error of a merged call if no member answered.

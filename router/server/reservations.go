@@ -19,11 +19,11 @@ import (
 // Reservations is the part of the state store that a Server needs for the homes of reservations; package statestore
 // documents it.
 type Reservations interface {
-	ClaimReservation(
-		ctx context.Context, id creel.ReservationID, member creel.SubclusterID,
-	) (home creel.SubclusterID, fresh bool, err error)
-	ReservationHome(ctx context.Context, id creel.ReservationID) (creel.SubclusterID, error)
-	ForgetReservation(ctx context.Context, id creel.ReservationID, home creel.SubclusterID, ttl time.Duration) error
+	Claim(
+		ctx context.Context, id creel.ReservationID, member creel.SubclusterID, placement []byte,
+	) (home creel.SubclusterID, number int64, err error)
+	Home(ctx context.Context, id creel.ReservationID) (creel.SubclusterID, error)
+	Forget(ctx context.Context, id creel.ReservationID, home creel.SubclusterID, ttl time.Duration) error
 }
 
 // keptAfter is the time for which the home of a reservation is stored after its deadline.
@@ -43,7 +43,7 @@ type Reservation struct {
 func (s *Server) Reserve(
 	ctx context.Context, r Reservation, forward func(ctx context.Context, m *remote.Member) error,
 ) error {
-	home, err := s.conf.Reservations.ReservationHome(ctx, r.ID)
+	home, err := s.conf.Reservations.Home(ctx, r.ID)
 	fresh := false
 	if errors.Is(err, creel.ErrInvalidRequest) { // it has none
 		view := s.View()
@@ -51,7 +51,9 @@ func (s *Server) Reserve(
 		chosen, _, err = s.Policy(view, r.Queue).
 			Home(view, policies.Submission{Queue: r.Queue, User: r.User}, nil, s.random())
 		if err == nil {
-			home, fresh, err = s.conf.Reservations.ClaimReservation(ctx, r.ID, chosen)
+			var number int64
+			home, number, err = s.conf.Reservations.Claim(ctx, r.ID, chosen, nil)
+			fresh = number == 1
 		}
 	}
 	if err != nil {
@@ -65,9 +67,9 @@ func (s *Server) Reserve(
 	switch verdict := VerdictOf(err); {
 	case verdict == router.Accepted && !r.Deadline.IsZero():
 		// A failure only leaves a record behind; without a record calls ask all members.
-		_ = s.conf.Reservations.ForgetReservation(ctx, r.ID, home, max(0, time.Until(r.Deadline))+keptAfter)
+		_ = s.conf.Reservations.Forget(ctx, r.ID, home, max(0, time.Until(r.Deadline))+keptAfter)
 	case fresh && (verdict == router.Refused || verdict == router.NotSent):
-		_ = s.conf.Reservations.ForgetReservation(ctx, r.ID, home, 0)
+		_ = s.conf.Reservations.Forget(ctx, r.ID, home, 0)
 	}
 	return err
 }
@@ -79,7 +81,7 @@ func AtReservation[T any](
 	ctx context.Context, s *Server, id creel.ReservationID,
 	call func(ctx context.Context, m *remote.Member) (T, error),
 ) (answer T, err error) {
-	home, err := s.conf.Reservations.ReservationHome(ctx, id)
+	home, err := s.conf.Reservations.Home(ctx, id)
 	if err == nil {
 		m, err := s.Member(home)
 		if err != nil {
@@ -120,7 +122,7 @@ func Unreserve[T any](
 		return said{answer, m.ID}, err
 	})
 	if err == nil {
-		_ = s.conf.Reservations.ForgetReservation(ctx, id, a.by, 0) // on failure the record expires later
+		_ = s.conf.Reservations.Forget(ctx, id, a.by, 0) // on failure the record expires later
 	}
 	return a.answer, err
 }
@@ -137,7 +139,7 @@ func (s *Server) reservedAt(ctx context.Context, id creel.ReservationID) (creel.
 	if id.IsZero() {
 		return "", nil
 	}
-	home, err := s.conf.Reservations.ReservationHome(ctx, id)
+	home, err := s.conf.Reservations.Home(ctx, id)
 	if errors.Is(err, creel.ErrInvalidRequest) {
 		return "", nil
 	}

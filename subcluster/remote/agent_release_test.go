@@ -36,7 +36,7 @@ func TestAgentPublishesResourceManagerRelease(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	w := &WebMember{Web: NewWebPort(s.Listener.Addr().String(), login.Login{})}
+	w := &WebMember{Web: NewWebPort(subcluster.Addresses{Web: s.Listener.Addr().String()}, login.Login{}, nil)}
 	store := &versions{}
 	agent := &Agent{Member: subcluster.Member{ID: "sc-1", Version: subcluster.HadoopVersion}, Store: store, Probe: w.Probe,
 		Version: w.Version}
@@ -71,7 +71,7 @@ func TestAgentPublishesResourceManagerRelease(t *testing.T) {
 		t.Errorf("%d heartbeats", store.heartbeats)
 	}
 	// One that does not report it still counts as Hadoop, as with older agents.
-	silent := &WebMember{Web: NewWebPort(s.Listener.Addr().String(), login.Login{})}
+	silent := &WebMember{Web: NewWebPort(subcluster.Addresses{Web: s.Listener.Addr().String()}, login.Login{}, nil)}
 	info.Store("")
 	if _, err := silent.Probe(t.Context()); err != nil || silent.Version() != subcluster.HadoopVersion {
 		t.Errorf("%q, %v", silent.Version(), err)
@@ -92,7 +92,7 @@ func TestADocumentThatHangsCostsNoHeartbeat(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	w := &WebMember{Web: NewWebPort(s.Listener.Addr().String(), login.Login{})}
+	w := &WebMember{Web: NewWebPort(subcluster.Addresses{Web: s.Listener.Addr().String()}, login.Login{}, nil)}
 	store := &versions{}
 	agent := &Agent{Member: subcluster.Member{ID: "sc-1"}, Store: store, Probe: w.Probe, Version: w.Version}
 	is := &subcluster.Enrollment{Member: agent.Member}

@@ -291,7 +291,7 @@ func TestAgentKeepsItsEpochBeforeItRegisters(t *testing.T) {
 
 // Errors of calls are logged in words.
 func TestAgentLogsAnUnreachableManagerInWords(t *testing.T) {
-	web := &WebMember{Web: NewWebPort(closedAddress, login.Login{})}
+	web := &WebMember{Web: NewWebPort(subcluster.Addresses{Web: closedAddress}, login.Login{}, nil)}
 	log := play(t, func(a *Agent) {
 		a.Probe = func(context.Context) ([]byte, error) {
 			_, err := web.Probe(context.Background())

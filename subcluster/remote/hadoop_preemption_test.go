@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/subcluster"
 	"github.com/creelrm/creel/subcluster/login"
 )
 
@@ -57,7 +58,7 @@ func hadoopConf(t *testing.T, conf map[string]string) *HadoopPreemption {
 		}
 	}))
 	t.Cleanup(s.Close)
-	return &HadoopPreemption{Web: NewWebPort(strings.TrimPrefix(s.URL, "http://"), login.Login{}), User: "root"}
+	return &HadoopPreemption{Web: NewWebPort(subcluster.Addresses{Web: strings.TrimPrefix(s.URL, "http://")}, login.Login{}, nil), User: "root"}
 }
 
 // The limit of one round is a part of the cluster that is enough for whole containers. An administrator's value, if

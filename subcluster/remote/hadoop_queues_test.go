@@ -84,7 +84,7 @@ func TestShareIsOfParentsEffectiveLimit(t *testing.T) {
 		{"[memory=50000,vcores=50]", "0", "[memory=50000,vcores=50] 10"},
 	} {
 		h := &HadoopQueues{
-			Web: NewWebPort(server.Listener.Addr().String(), login.Login{}),
+			Web: NewWebPort(subcluster.Addresses{Web: server.Listener.Addr().String()}, login.Login{}, nil),
 			conf: map[string]string{
 				"yarn.scheduler.capacity.root.a.capacity":   c.above,
 				"yarn.scheduler.capacity.root.a.b.capacity": c.capacity,
@@ -125,8 +125,8 @@ func TestAFailoverHasTheConfigurationReadAgain(t *testing.T) {
 		}))
 		defer hosts[i].Close()
 	}
-	h := &HadoopQueues{Web: NewWebPort(strings.TrimPrefix(hosts[0].URL, "http://")+","+
-		strings.TrimPrefix(hosts[1].URL, "http://"), login.Login{})}
+	h := &HadoopQueues{Web: NewWebPort(subcluster.Addresses{Web: strings.TrimPrefix(hosts[0].URL, "http://") + "," +
+		strings.TrimPrefix(hosts[1].URL, "http://")}, login.Login{}, nil)}
 	for i := range hosts {
 		active.Store(int32(i))
 		if _, _, err := h.Read(t.Context()); err != nil {

@@ -35,6 +35,9 @@ const (
 
 func (k Kind) String() string { return [...]string{"write", "read", "list"}[k] }
 
+// DialTLS makes a connection with TLS, as http.Transport.DialTLSContext does.
+type DialTLS = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // Config of a Pool. Zero values mean the defaults.
 type Config struct {
 	// User is this process's user towards members; callers' users are sent as effective users
@@ -48,6 +51,8 @@ type Config struct {
 	Changed func(creel.SubclusterID, Kind, string) // reports a breaker's new state, for logs; may be nil
 
 	Interceptors []hrpc.ClientInterceptor // for calls by Hadoop RPC: traces
+	// DialTLS makes connections to web ports with TLS; nil: they trust the machine's signers.
+	DialTLS DialTLS
 	// Transport wraps the transport of REST calls, for traces; nil: no wrapper.
 	Transport func(http.RoundTripper) http.RoundTripper
 	Clock     *pauseclock.Clock // distinguishes this process's pauses from a member's silence; its owner runs it
@@ -83,7 +88,7 @@ type Pool struct {
 func NewPool(conf Config) *Pool {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil // members are named by address; a web proxy from the environment is not meant for them
-	transport.DialContext = dial
+	transport.DialContext, transport.DialTLSContext = dial, conf.DialTLS
 	transport.MaxIdleConnsPerHost = 64
 	transport.DisableCompression = true // routers are near members: compressing a list would cost more than sending it
 	conf = conf.withDefaults()

@@ -118,8 +118,8 @@ func every(m *Member) error {
 		webErr = errors.New("the web server answers " + string(answer))
 	}
 	at, activeErr := m.ActiveWeb(context.Background())
-	if activeErr == nil && at != m.pair.First(m.web.hosts) {
-		activeErr = errors.New("its pages are at " + at)
+	if activeErr == nil && at.Host != m.pair.First(m.web.hosts) {
+		activeErr = errors.New("its pages are at " + at.Host)
 	}
 	return errors.Join(err, adminErr, webErr, activeErr)
 }
@@ -152,8 +152,8 @@ func TestPairPortsFollowActiveOne(t *testing.T) {
 	if n := first.calls.Load() - asked; n > 1 {
 		t.Errorf("the standby got %d calls of 12, want the first alone", n)
 	}
-	if at, err := m.ActiveWeb(context.Background()); err != nil || at != second.web {
-		t.Errorf("its pages are at %s, %v", at, err)
+	if at, err := m.ActiveWeb(context.Background()); err != nil || at.Host != second.web {
+		t.Errorf("its pages are at %s, %v", at.Host, err)
 	}
 }
 
@@ -179,8 +179,8 @@ func TestEachPortFindsTheActiveOneByItself(t *testing.T) {
 		},
 		"pages": func(m *Member) error {
 			at, err := m.ActiveWeb(context.Background())
-			if err == nil && at != second.web {
-				err = errors.New("they are at " + at)
+			if err == nil && at.Host != second.web {
+				err = errors.New("they are at " + at.Host)
 			}
 			return err
 		},
@@ -198,7 +198,7 @@ func TestEachPortFindsTheActiveOneByItself(t *testing.T) {
 		t.Errorf("a standby alone: %q, %v", answer, err)
 	}
 	// An agent reads the pair as a member does.
-	port := NewWebPort(addresses.Web, login.Login{})
+	port := NewWebPort(addresses, login.Login{}, nil)
 	if code, answer, err := port.call(
 		context.Background(), http.MethodPut, SchedulerConfPath, nil, []byte("conf"),
 	); err != nil || code != http.StatusOK || string(answer) != "PUT conf" {

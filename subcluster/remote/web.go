@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,16 +71,16 @@ func Sentence(message string) string {
 	}
 }
 
-// ActiveWeb is the host:port of the member's web pages, in an HA pair the active one's, for redirecting a browser.
-// With two hosts it makes a call, because a standby answers paths below /proxy by itself, and wrongly.
-func (m *Member) ActiveWeb(ctx context.Context) (string, error) {
+// ActiveWeb has the scheme and host:port of the member's web pages, in an HA pair the active one's; without an address
+// it has no host. With two hosts it makes a call, because a standby answers paths below /proxy by itself, and wrongly.
+func (m *Member) ActiveWeb(ctx context.Context) (url.URL, error) {
 	if len(m.web.hosts) > 1 {
 		_, _, err := m.Web(ctx, Read, http.MethodGet, "/ws/v1/cluster/userinfo", "", nil, nil)
 		if errors.Is(err, creel.ErrUnavailable) {
-			return "", err
+			return url.URL{}, err
 		}
 	}
-	return m.pair.First(m.web.hosts), nil
+	return url.URL{Scheme: m.addresses.Scheme(), Host: m.pair.First(m.web.hosts)}, nil
 }
 
 // Web calls the member's REST server. path starts with a slash and includes the query. The answer is read whole.
@@ -101,7 +102,8 @@ func (m *Member) Web(
 		}
 		return eachWeb(ctx, &m.pair, m.web.hosts, kind != Write, func(address string) error {
 			var code int
-			code, head, answer, err = callWeb(ctx, m.pool.http, address, method, path, header, body)
+			at := m.addresses.Scheme() + "://" + address
+			code, head, answer, err = callWeb(ctx, m.pool.http, at, method, path, header, body)
 			var silence *noAnswer
 			switch {
 			case errors.As(err, &silence):
@@ -131,16 +133,17 @@ func (n *noAnswer) MayBeServed() bool { return n.sent }
 
 func (n *noAnswer) Unwrap() error { return n.error }
 
-// callWeb calls the REST server of a ResourceManager at one address and reads the whole answer, whatever its code,
-// with the code in its head. A standby's answer is an error of kind creel.ErrStandby, a missing answer is *noAnswer.
+// callWeb calls the REST server of a ResourceManager at a scheme and host:port, and reads the whole answer, whatever
+// its code, with the code in its head. A standby's answer is an error of kind creel.ErrStandby, a missing answer is
+// *noAnswer.
 func callWeb(
 	ctx context.Context,
 	client *http.Client,
-	address, method, path string,
+	at, method, path string,
 	header http.Header,
 	body []byte,
 ) (code int, head http.Header, answer []byte, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+address+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, at+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, nil, &noAnswer{error: err}
 	}
@@ -154,7 +157,7 @@ func callWeb(
 	}
 	defer resp.Body.Close()
 	if active, ok := standby(resp); ok {
-		return 0, nil, nil, &standbyError{address, active}
+		return 0, nil, nil, &standbyError{req.URL.Host, active}
 	}
 	answer, err = readAll(resp)
 	if err != nil {

@@ -47,15 +47,16 @@ type WebMember struct {
 
 // WebPort is the REST server of a ResourceManager, or of an HA pair. It is safe for any number of callers.
 type WebPort struct {
+	scheme string
 	hosts  []string
 	pair   failover.Pair
 	client *http.Client
 }
 
-// NewWebPort makes the WebPort of a REST server at host:port, or of a pair's addresses separated by a comma.
-func NewWebPort(addresses string, as login.Login) *WebPort {
-	transport, jar := as.Web(webTransport)
-	return &WebPort{hosts: failover.Hosts(addresses), client: &http.Client{
+// NewWebPort makes the WebPort of a ResourceManager, or of a pair, at its addresses. dialTLS is as in Config.
+func NewWebPort(at subcluster.Addresses, as login.Login, dialTLS DialTLS) *WebPort {
+	transport, jar := as.Web(&http.Transport{Proxy: nil, MaxIdleConns: 4, DialTLSContext: dialTLS})
+	return &WebPort{scheme: at.Scheme(), hosts: failover.Hosts(at.Web), client: &http.Client{
 		Transport: transport,
 		Jar:       jar,
 		CheckRedirect: func(to *http.Request, via []*http.Request) error {
@@ -67,8 +68,6 @@ func NewWebPort(addresses string, as login.Login) *WebPort {
 	}}
 }
 
-var webTransport = &http.Transport{Proxy: nil, MaxIdleConns: 4}
-
 // call makes one call for a JSON answer; a call that changes something is not repeated if it may have been served.
 func (w *WebPort) call(
 	ctx context.Context,
@@ -79,7 +78,7 @@ func (w *WebPort) call(
 	head := http.Header{"Accept": {"application/json"}}
 	maps.Copy(head, header)
 	err = eachWeb(ctx, &w.pair, w.hosts, method == http.MethodGet, func(address string) (err error) {
-		code, _, answer, err = callWeb(ctx, w.client, address, method, path, head, body)
+		code, _, answer, err = callWeb(ctx, w.client, w.scheme+"://"+address, method, path, head, body)
 		return err
 	})
 	return code, answer, err

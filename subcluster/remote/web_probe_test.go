@@ -146,7 +146,7 @@ func TestHadoopResourceManagerIsReadByREST(t *testing.T) {
 		w.WriteHeader(int(code.Load()))
 		fmt.Fprint(w, answers[r.URL.Path])
 	}))
-	w := &WebMember{Web: NewWebPort(server.Listener.Addr().String(), login.Login{}), Nodes: func() string { return "d1" }}
+	w := &WebMember{Web: NewWebPort(subcluster.Addresses{Web: server.Listener.Addr().String()}, login.Login{}, nil), Nodes: func() string { return "d1" }}
 	text, err := w.Probe(context.Background())
 	if err != nil {
 		t.Fatal(err)
