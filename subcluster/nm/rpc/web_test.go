@@ -28,7 +28,7 @@ func TestNodeServesTheLogsOfItsContainers(t *testing.T) {
 	k.mu.Lock()
 	web := "127.0.0.1:" + strconv.Itoa(int(k.registrations[0].GetHttpPort()))
 	k.mu.Unlock()
-	reader := nodelogs.New()
+	reader := nodelogs.New(nil)
 	at := nodelogs.At{Web: web, Container: id.String(), User: "bob"}
 	files, err := reader.Files(t.Context(), at)
 	if err != nil || len(files) != 1 || files[0].Name != "stdout" {

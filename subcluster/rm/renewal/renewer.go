@@ -5,6 +5,7 @@ package renewal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,15 @@ type Server interface {
 
 // ErrRejected is the kind of a server's answer that it will repeat.
 var ErrRejected = errors.New("the token is rejected")
+
+// Final marks an error that a server of delegation tokens will repeat as ErrRejected: the token is unknown there, or is
+// another user's.
+func Final(err error) error {
+	if errors.Is(err, creel.ErrInvalidToken) || errors.Is(err, creel.ErrNotPermitted) {
+		return fmt.Errorf("%w: %w", ErrRejected, err)
+	}
+	return err
+}
 
 // Bounds of the calls.
 const (

@@ -46,12 +46,20 @@ func (a *access) setAdmin(acl queues.ACL) {
 	a.adminACL = acl
 }
 
-// isAdmin applies yarn.admin.acl, even if other ACLs are off.
+// learn finds the groups of a caller, which may call a directory. So the machine's owner, which must not wait, knows
+// them.
+func (a *access) learn(name string) {
+	if name != "" {
+		a.groups.Of(name)
+	}
+}
+
+// isAdmin applies yarn.admin.acl, even if other ACLs are off. The machine's owner may call it: see learn.
 func (a *access) isAdmin(name string) bool {
 	a.mu.RLock()
 	acl := a.adminACL
 	a.mu.RUnlock()
-	return acl.All || acl.Allows(name, a.groups.Of(name))
+	return acl.All || acl.Allows(name, a.groups.Known(name))
 }
 
 // isRouter reports whether a user may call as a router of the federation: a user that may act for others, or an
@@ -71,7 +79,7 @@ func (a *access) appAccess(
 	if !a.acls || caller == owner || a.isAdmin(caller) {
 		return true
 	}
-	groups := a.groups.Of(caller)
+	groups := a.groups.Known(caller)
 	for _, entry := range c.GetAmContainerSpec().GetApplication_ACLs() {
 		if entry.GetAccessType() == kind && queues.ParseACL(entry.GetAcl()).Allows(caller, groups) {
 			return true
@@ -86,13 +94,14 @@ func (s *Server) Impersonate(real, effective string, remote netip.Addr) error {
 	return s.access.impersonate(real, effective, remote)
 }
 
-// IsAdmin reports whether yarn.admin.acl names a user.
+// IsAdmin reports whether yarn.admin.acl names a caller.
 func (s *Server) IsAdmin(user string) bool { return s.access.isAdmin(user) }
 
 // ACLs reports whether yarn.acl.enable is on.
 func (s *Server) ACLs() bool { return s.access.acls }
 
-// Groups returns a user's groups, primary first.
+// Groups returns a user's groups, primary first. It may wait for them, so call it neither in an Op nor in a Query. Call
+// it where a request arrives, before a Query checks the caller's rights.
 func (s *Server) Groups(user string) []string { return s.access.groups.Of(user) }
 
 const (

@@ -34,6 +34,7 @@ func NewGate(cfg Config) *Gate {
 // Administer is Server.Administer.
 func (g *Gate) Administer(who Caller, name string, order func() error) (err error) {
 	defer func() { audited(g.log, who, name, "AdminService", err) }()
+	g.access.learn(who.User)
 	if !g.access.isAdmin(who.User) {
 		return denied("User %s doesn't have permission to call '%s'", who.User, name)
 	}

@@ -137,7 +137,7 @@ func (s *Server) Disown(who Caller, id creel.ApplicationID, claim int64) Op[int6
 
 // routersOnly rejects callers that may not act for the federation.
 func (s *Server) routersOnly(who Caller, what string) error {
-	if s.access.isRouter(who.User) {
+	if s.access.learn(who.User); s.access.isRouter(who.User) {
 		return nil
 	}
 	return &creel.Error{
@@ -247,7 +247,7 @@ func (s *Server) Move(who Caller, id creel.ApplicationID, queue string) Op[struc
 		Run: func(m *rm.Machine, now time.Time) func() (struct{}, error) {
 			_, err := s.modifiable(m, who, id)
 			if err == nil && s.cfg.ACLs && !s.access.isAdmin(who.User) &&
-				!m.MaySubmit(queue, who.User, s.access.groups.Of(who.User)) {
+				!m.MaySubmit(queue, who.User, s.access.groups.Known(who.User)) {
 				err = denied("User %s cannot submit applications to queue %s", who.User, queue)
 			}
 			if err == nil {
@@ -272,7 +272,7 @@ func (s *Server) SetPriority(who Caller, id creel.ApplicationID, priority int32)
 		Run: func(m *rm.Machine, now time.Time) func() (int32, error) {
 			a, err := s.modifiable(m, who, id)
 			if err == nil && !a.State.Ended() {
-				err = m.MayHavePriority(id, a.Queue, who.User, s.access.groups.Of(who.User), priority)
+				err = m.MayHavePriority(id, a.Queue, who.User, s.access.groups.Known(who.User), priority)
 			}
 			if err == nil && !a.State.Ended() { // it does not change an ended application
 				_, err = m.SetPriority(now, id, priority)

@@ -17,6 +17,7 @@ import (
 type Caller struct {
 	User     string
 	RealUser string // the user that acts for User, or ""
+	AM       bool   // User is the attempt of an AM
 	Kerberos bool   // the caller, or RealUser, logged in by Kerberos
 	Remote   netip.AddrPort
 	Request  string // the client's id for the request, or ""

@@ -99,7 +99,8 @@ type Config struct {
 
 	// Secure, if set, means that all callers log in by Kerberos or a token.
 	Secure *Secure
-	// Renewals are the servers that renew applications' tokens, by kind of token; nil: none is renewed.
+	// Renewals are the servers that renew applications' tokens, by kind of token. A secure server renews its own
+	// delegation tokens itself; those of that kind that it does not know it leaves to the server here.
 	Renewals map[string]renewal.Server
 
 	Mailbox int // limit of events that wait for the machine; above it callers get "busy"; 65,536
@@ -143,7 +144,9 @@ func (c Config) withDefaults() Config {
 	c.LaunchThreads = cmp.Or(c.LaunchThreads, 50)
 	c.Mailbox = cmp.Or(c.Mailbox, 65_536)
 	if c.Groups == nil {
-		c.Groups = groups.New(groups.OfMachine, 5*time.Minute)
+		c.Groups = groups.Open(groups.Config{
+			Mapping: groups.OfMachine, Keep: 5 * time.Minute, KeepNone: 30 * time.Second, Logger: c.Logger,
+		})
 	}
 	if c.Rack == nil {
 		c.Rack = func(string) string { return "/default-rack" }

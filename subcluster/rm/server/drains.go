@@ -119,6 +119,7 @@ func (d *Drains) Drain(ctx context.Context, who Caller, order HostDrain) (err er
 }
 
 func (d *Drains) may(who Caller, order HostDrain) error {
+	d.s.access.learn(who.User)
 	switch {
 	case !d.s.access.isAdmin(who.User):
 		return denied("User %s doesn't have permission to call 'drainHost'", who.User)
@@ -138,7 +139,7 @@ func (d *Drains) may(who Caller, order HostDrain) error {
 // fails for a host of the exclude file, and changes nothing then.
 func (d *Drains) Undrain(ctx context.Context, who Caller, host string) (err error) {
 	defer func() { d.s.Audit(who, "undrainHost", host, err) }()
-	if !d.s.access.isAdmin(who.User) {
+	if d.s.access.learn(who.User); !d.s.access.isAdmin(who.User) {
 		return denied("User %s doesn't have permission to call 'undrainHost'", who.User)
 	}
 	ctx = context.WithoutCancel(ctx)

@@ -54,8 +54,12 @@ func Failed[T any](err error) func() (T, error) {
 // Done is an immediate answer.
 func Done[T any](t T) func() (T, error) { return func() (T, error) { return t, nil } }
 
-// Begin posts an Op; finish is called once, from a responder, or at once if the Op is not accepted.
+// Begin posts an Op. It may wait for the caller's groups. finish is called once, from a responder, or at once if the Op
+// is not accepted.
 func Begin[T any](s *Server, who Caller, o Op[T], finish func(T, error)) {
+	if !who.AM {
+		s.access.learn(who.User)
+	}
 	err := s.box.post(func(m *rm.Machine, now time.Time) func() {
 		var answer func() (T, error)
 		var err error

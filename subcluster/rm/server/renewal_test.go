@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/token"
+	"github.com/creelrm/creel/internal/username"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/renewal"
 )
@@ -56,4 +58,67 @@ func TestOnlyEndOfApplicationCancelsItsTokens(t *testing.T) {
 			synctest.Wait()
 		})
 	}
+}
+
+// elsewhere is the routers' part of the renewals.
+type elsewhere struct{ renewed, cancelled int }
+
+func (e *elsewhere) Renew(context.Context, token.Token) (time.Time, error) {
+	e.renewed++
+	return time.Now().Add(time.Hour), nil
+}
+
+func (e *elsewhere) Cancel(context.Context, token.Token) error { e.cancelled++; return nil }
+
+// An application holds a delegation token of its secure ResourceManager, as a workflow engine's does, for several of
+// its intervals. It is a login as long as the application runs, and ends with it. A token of the federation's routers
+// is left to them.
+func TestOwnTokensLiveAsLongAsTheirApplication(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		routers := &elsewhere{}
+		const interval = time.Minute
+		names, err := username.ParseRules("DEFAULT", "hadoop", "CREEL.TEST")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := New(Config{
+			ClusterID: "test", Machine: rm.Defaults(), TokenRenew: interval, TokenMax: time.Hour,
+			Secure: &Secure{Names: names}, Renewals: map[string]renewal.Server{token.KindDelegation: routers},
+			Groups: groups.New(func(user string) []string { return []string{user} }, time.Minute),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx) }()
+		<-s.Ready()
+		alice := Caller{User: "alice", Kerberos: true}
+		own, err := Do(ctx, s, alice, s.IssueToken(alice, "yarn/localhost@CREEL.TEST"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		foreign := token.Delegation{Owner: "alice", Renewer: "router", Sequence: 77}
+		other := token.NewMac(token.Key{ID: 9, Secret: []byte("of the routers")}).Delegation(foreign)
+		app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
+		s.Renewer.Hold(app, token.Credentials{}.With("rm", own.Token).With("router", other).Append(nil), true)
+		for range 5 {
+			time.Sleep(interval)
+			if who, err := TokenLogin(s, own.Token.URLString()); err != nil || who.User != "alice" {
+				t.Fatalf("%+v, %v", who, err)
+			}
+		}
+		s.Renewer.Release(app)
+		synctest.Wait()
+		if who, err := TokenLogin(s, own.Token.URLString()); err == nil {
+			t.Errorf("after the application's end the token is a login of %+v", who)
+		}
+		if routers.renewed != 1 || routers.cancelled != 1 {
+			t.Errorf("at the routers %d renewals, %d cancellations", routers.renewed, routers.cancelled)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -139,7 +139,7 @@ func New(cfg Config) (*Server, error) {
 		s.nodes.setHosts(hosts)
 	}
 	s.launcher = newLauncher(s)
-	s.Renewer = renewal.New(cfg.Renewals, cfg.Logger)
+	s.Renewer = renewal.New(renewalServers(s, cfg), cfg.Logger)
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
