@@ -194,12 +194,12 @@ func (r rebuilt) Move(
 }
 
 // claimsContinue checks that no member knows a claim of a rebuilt home that the store can issue again.
-func claimsContinue(a *auditor, homes []statestore.Home) {
+func claimsContinue(a *auditor, homes []statestore.ApplicationHome) {
 	next := map[creel.ApplicationID]int64{}
 	for _, h := range homes {
-		_, number, err := a.w.store.Claim(a.w.storeClock(), h.Application, h.Home, nil)
-		a.check(err == nil, "%s cannot be claimed after the rebuild: %v", h.Application, err)
-		next[h.Application] = number
+		_, number, err := a.w.store.Claim(a.w.storeClock(), h.ID, h.Home, nil)
+		a.check(err == nil, "%s cannot be claimed after the rebuild: %v", h.ID, err)
+		next[h.ID] = number
 	}
 	for _, c := range a.w.clusters {
 		for v := range c.m.Apps {

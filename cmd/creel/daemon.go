@@ -213,13 +213,13 @@ func requireStore(s *settings.Settings) error {
 	}
 	return usage(&creel.Error{
 		What: "no state store is named", Why: "a daemon with a store of its own is alone in its federation",
-		Try: "--store redis://HOST:PORT or zk://HOST:PORT, $CREEL_STORE or creel.store.url; --store memory for one process alone",
+		Try: "--store redis://HOST:PORT, zk://HOST:PORT or mysql://USER@HOST, $CREEL_STORE or creel.store.url; --store memory for one process alone",
 	})
 }
 
 // requireStoreFlag adds --store to a daemon that needs a store.
 func (f *confFlags) requireStoreFlag(fl *pflag.FlagSet) {
-	fl.Func("store", "state store `URL`: memory, redis://, rediss://, redis-sentinel://, redis-cluster://, zk:// "+
+	fl.Func("store", "state store `URL`: memory, redis://, rediss://, redis-sentinel://, redis-cluster://, zk://, mysql:// "+
 		"(default $CREEL_STORE, then creel.store.url; required)", func(value string) error {
 		f.flags = append(f.flags, settings.Flag{Name: "--store", Key: "creel.store.url", Value: value})
 		return nil

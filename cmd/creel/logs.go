@@ -213,7 +213,8 @@ func (f *clientFlags) throughServer(at logAt) logSource {
 
 // fromNode reads logs from the node itself.
 func (f *clientFlags) fromNode(at logAt) logSource {
-	reader, place := nodelogs.New(), nodelogs.At{Web: at.Web, Container: at.ID, User: f.user}
+	reader, place := nodelogs.New(nil), nodelogs.At{Web: at.Web, Container: at.ID, User: f.user}
+	place.HTTPS = strings.HasPrefix(f.server, "https://") // the cluster's policy
 	return logSource{
 		files: func(ctx context.Context) ([]nodelogs.File, error) {
 			ctx, cancel := context.WithTimeout(ctx, f.timeout)

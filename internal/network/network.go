@@ -38,6 +38,8 @@ func InWords(err error) error {
 	switch {
 	case errors.As(err, &untrusted):
 		return &plainError{certificate(untrusted.Err), err}
+	case errors.As(err, new(tls.RecordHeaderError)):
+		return &plainError{"it does not use TLS", err}
 	case errors.As(err, &name):
 		return &plainError{fmt.Sprintf("the host %q has no known address", name.Name), err}
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -66,7 +68,8 @@ func certificate(err error) string {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "its certificate has expired, or is not valid yet"
 	case errors.As(err, new(x509.UnknownAuthorityError)):
-		return "its certificate has no signer that this machine trusts (SSL_CERT_FILE adds signers)"
+		return "its certificate has no signer that this machine trusts (SSL_CERT_FILE adds signers; " +
+			"daemons read ssl.client.truststore.location of ssl-client.xml)"
 	}
 	return "its certificate is invalid: " + err.Error()
 }

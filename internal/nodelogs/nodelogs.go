@@ -32,6 +32,7 @@ const maxList = 1 << 20
 // At names a container on its node, and the user that reads its logs.
 type At struct {
 	Web       string // host:port of the node's web server
+	HTTPS     bool   // it uses TLS
 	Container string
 	User      string
 }
@@ -48,11 +49,13 @@ type Reader struct{ client http.Client }
 // answerWait bounds the wait for a node's connection, and that for the start of its answer.
 const answerWait = 2 * time.Second
 
-// New makes a Reader. It keeps no connection: logs are read rarely, and of many nodes.
-func New() *Reader {
+// New makes a Reader. It keeps no connection: logs are read rarely, and of many nodes. dialTLS makes connections with
+// TLS; nil: they trust the machine's signers.
+func New(dialTLS func(ctx context.Context, network, address string) (net.Conn, error)) *Reader {
 	return &Reader{http.Client{
 		Transport: &http.Transport{
 			DialContext:       (&net.Dialer{Timeout: answerWait}).DialContext,
+			DialTLSContext:    dialTLS,
 			DisableKeepAlives: true, ResponseHeaderTimeout: answerWait, MaxResponseHeaderBytes: 64 << 10,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -137,7 +140,11 @@ func (r *Reader) get(ctx context.Context, at At, path string, last int64) (io.Re
 	if last > 0 {
 		q.Set("size", strconv.FormatInt(-last, 10)) // YARN: a negative size counts from the end
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at.Web+path+"?"+q.Encode(), nil)
+	scheme := "http://"
+	if at.HTTPS {
+		scheme = "https://"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+at.Web+path+"?"+q.Encode(), nil)
 	if err != nil {
 		return nil, &creel.Error{Kind: creel.ErrInvalidRequest, What: "the node's address " + at.Web + " is invalid"}
 	}

@@ -27,7 +27,7 @@ func node(t *testing.T, path string, serve http.HandlerFunc) (*nodelogs.Reader, 
 		serve(w, r)
 	}))
 	t.Cleanup(web.Close)
-	return nodelogs.New(), nodelogs.At{Web: strings.TrimPrefix(web.URL, "http://"), Container: "c1", User: "ann"}
+	return nodelogs.New(nil), nodelogs.At{Web: strings.TrimPrefix(web.URL, "http://"), Container: "c1", User: "ann"}
 }
 
 // Hadoop's nodes send one element without brackets, numbers as strings, and the files of several places.
@@ -90,7 +90,7 @@ func TestFailuresOfNodes(t *testing.T) {
 	if reached {
 		t.Error("a node sent the reader to another server")
 	}
-	if _, err := nodelogs.New().Files(t.Context(), nodelogs.At{Container: "c1"}); !errors.Is(err, creel.ErrNodeNotFound) {
+	if _, err := nodelogs.New(nil).Files(t.Context(), nodelogs.At{Container: "c1"}); !errors.Is(err, creel.ErrNodeNotFound) {
 		t.Errorf("without an address: %v", err)
 	}
 }

@@ -49,6 +49,11 @@ var shares = []string{"creel.trace.sample"}
 var yarnBounds = map[Bound][]string{
 	Positive: {
 		"ipc.maximum.data.length",
+		"hadoop.security.group.mapping.ldap.directory.search.timeout",
+		"hadoop.security.group.mapping.ldap.connection.timeout.ms",
+		"hadoop.security.group.mapping.ldap.read.timeout.ms",
+		"hadoop.security.group.mapping.ldap.num.attempts",
+		"hadoop.security.group.mapping.ldap.num.attempts.before.failover",
 		"yarn.am.liveness-monitor.expiry-interval-ms",
 		"yarn.nm.liveness-monitor.expiry-interval-ms",
 		"yarn.resourcemanager.rm.container-allocation.expiry-interval-ms",
@@ -66,6 +71,10 @@ var yarnBounds = map[Bound][]string{
 		"yarn.scheduler.maximum-allocation-vcores",
 	},
 	NotNegative: {
+		"hadoop.security.groups.cache.secs",
+		"hadoop.security.groups.negative-cache.secs",
+		"hadoop.security.groups.cache.warn.after.ms",
+		"hadoop.security.group.mapping.ldap.search.group.hierarchy.levels",
 		"yarn.resourcemanager.max-completed-applications",
 		"yarn.resourcemanager.monitor.capacity.preemption.max_wait_before_kill",
 		"yarn.resourcemanager.monitor.capacity.preemption.total_preemption_per_round",

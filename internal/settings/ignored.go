@@ -57,6 +57,9 @@ var safetyWords = regexp.MustCompile(`acl|auth|kerberos|keytab|principal|secur|s
 // ownFamilies are the families of keys that Hadoop's YARN daemons read.
 var ownFamilies = []string{"yarn.", "hadoop.", "ipc.", "net.", "security."}
 
+// ldapMapping is the -D with which the keys of LdapGroupsMapping are in force.
+const ldapMapping = "hadoop.security.group.mapping=org.apache.hadoop.security.LdapGroupsMapping"
+
 // queueKeys belong to the queue files. Their reader logs its own warnings.
 var queueKeys = []string{"yarn.scheduler.capacity.", "yarn.scheduler.queue-placement-rules."}
 
@@ -205,7 +208,7 @@ var ignoredRows = []ignoredRow{
 	{
 		keys: []string{"hadoop.ssl.enabled"}, effect: Stops, roles: onWeb, when: isTrue, example: "true",
 		why: "yarn.http.policy alone turns TLS on: answers would be unencrypted",
-		try: "remove it; at a ResourceManager set yarn.http.policy to HTTPS_ONLY, before others put a TLS proxy",
+		try: "remove it; set yarn.http.policy to HTTPS_ONLY",
 	},
 	{
 		keys: []string{"hadoop.ssl.require.client.cert"}, effect: Stops, roles: onWeb, when: isTrue, example: "true",
@@ -213,12 +216,12 @@ var ignoredRows = []ignoredRow{
 		try: "set false, and have clients log in by ticket, or put a TLS proxy before the ports",
 	},
 	{
-		keys: []string{"yarn.*.webapp.https.address.*"}, effect: Lists,
-		why: "it is the address of one of a pair, and creel's own ResourceManagers form none",
-	},
-	{
 		keys: []string{"hadoop.ssl.server.conf"}, effect: Warns, roles: onWeb, also: []string{"ssl-server.xml"},
 		example: "ssl-rm.xml", why: "creel reads ssl-server.xml of its configuration directory",
+	},
+	{
+		keys: []string{"hadoop.ssl.client.conf"}, effect: Warns, roles: []Role{Router, Agent}, also: []string{"ssl-client.xml"},
+		example: "ssl-rm.xml", why: "creel reads ssl-client.xml of its configuration directory",
 	},
 	{
 		keys: []string{"hadoop.ssl.**", "hadoop.http.sni.**"}, effect: Lists, roles: onWeb, also: []string{"false"},
@@ -252,8 +255,21 @@ var ignoredRows = []ignoredRow{
 		effect: Lists, roles: onServers, why: noHDFSKeys,
 	},
 	{
+		keys: []string{
+			"hadoop.security.group.mapping.ldap.bind.users", "hadoop.security.group.mapping.ldap.bind.users.**",
+			"hadoop.security.group.mapping.ldap.group.search.filter.pattern",
+		},
+		effect: Stops, roles: onServers, key: "hadoop.security.group.mapping.ldap.bind.users", example: "first,second",
+		with: []string{ldapMapping, "hadoop.security.group.mapping.ldap.url=ldaps://ldap.example.org"},
+		when: func(s *Settings, _ string) bool {
+			return strings.HasSuffix(s.String("hadoop.security.group.mapping"), ".LdapGroupsMapping")
+		},
+		why: "creel logs in at LDAP servers as one user, and fills filters with the user's name or DN only",
+		try: "set hadoop.security.group.mapping.ldap.bind.user and .search.filter.group",
+	},
+	{
 		keys: []string{"hadoop.security.group.mapping.**"}, effect: Lists, roles: onServers,
-		why: "only a class of hadoop.security.group.mapping with which creel does not start uses it",
+		why: "no class of hadoop.security.group.mapping that creel supports uses it",
 	},
 	{
 		keys: []string{

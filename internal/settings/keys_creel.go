@@ -10,13 +10,14 @@ var creelStoreKeys = []Setting{
 		Type:    URL,
 		Default: "memory",
 		Doc: "The state store: memory (one process), redis://, rediss://, redis-sentinel://, redis-cluster://, or " +
-			"zk://HOST:PORT,HOST:PORT/PATH for Hadoop's in ZooKeeper. $CREEL_STORE sets it over the files. Without it, " +
-			"Hadoop's keys may name that in ZooKeeper. Routers, proxies, rebalancers and agents need it.",
+			"Hadoop's in ZooKeeper, zk://HOST:PORT,HOST:PORT/PATH, or in MariaDB, mysql://USER@HOST:PORT/DATABASE. " +
+			"$CREEL_STORE sets it over the files. Without it, Hadoop's keys may name the latter two. Routers, proxies, " +
+			"rebalancers and agents need it.",
 	},
 	{
 		Key:  "creel.store.password-file",
 		Type: Path,
-		Doc: "A file with the password of Redis alone, instead of one in creel.store.url; a line end after it does not " +
+		Doc: "A file with the password of Redis or MariaDB alone, instead of one in creel.store.url; a line end after it does not " +
 			"count. It is read at the start.",
 	},
 	{
@@ -130,6 +131,13 @@ var creelRMKeys = []Setting{
 		Key:  "creel.rm.state.password-file",
 		Type: Path,
 		Doc:  "A file with the password of that Redis, instead of one in creel.rm.state.url.",
+	},
+	{
+		Key:     "creel.rm.state.hadoop-records",
+		Type:    Bool,
+		Default: "false",
+		Doc: "Whether the state in ZooKeeper also has the records of Hadoop's ResourceManager, so that a pair may be of " +
+			"one creel and one Hadoop ResourceManager. It needs yarn.resourcemanager.store.class=ZKRMStateStore.",
 	},
 	{
 		Key:     "creel.rm.ha.lease",
@@ -635,7 +643,7 @@ var creelDaemonKeys = []Setting{
 	{
 		Key:  "creel.http.tls.certificate",
 		Type: Path,
-		Doc: "The PEM file with the certificate of the ResourceManager's web port, and those of its signers, for " +
+		Doc: "The PEM file with the certificate of the web port, and those of its signers, for " +
 			"yarn.http.policy=HTTPS_ONLY. It has precedence over ssl.server.keystore.location. A changed file is read again.",
 	},
 	{

@@ -188,14 +188,190 @@ var hadoopKeys = []Setting{
 		Key:     "hadoop.security.group.mapping",
 		Type:    Class,
 		Default: "org.apache.hadoop.security.JniBasedUnixGroupsMappingWithFallback",
-		Doc:     "How a user's groups are found; every Unix mapping uses this machine's groups.",
+		Doc: "How a user's groups are found: by this machine with every Unix mapping, by LDAP with " +
+			"LdapGroupsMapping, not at all with NullGroupsMapping.",
 	},
 	{
 		Key:     "hadoop.security.groups.cache.secs",
 		Type:    Duration,
 		Unit:    seconds,
 		Default: "300",
-		Doc:     "How long a user's groups are cached.",
+		Doc: "How long a user's groups are cached. While lookups fail they are used for ten times as long, " +
+			"and for a minute at least.",
+	},
+	{
+		Key:     "hadoop.security.groups.negative-cache.secs",
+		Type:    Duration,
+		Unit:    seconds,
+		Default: "30",
+		Doc:     "How long it is cached that a user has no groups; 0: it is not.",
+	},
+	{
+		Key:     "hadoop.security.groups.cache.warn.after.ms",
+		Type:    Duration,
+		Default: "5000",
+		Doc:     "A lookup of groups that takes longer is logged.",
+	},
+	{
+		Key:  "hadoop.security.group.mapping.ldap.url",
+		Type: List,
+		Doc:  "The LDAP servers, ldap://HOST:PORT or ldaps://HOST:PORT. After failures the next one is called.",
+	},
+	{
+		Key:     "hadoop.security.group.mapping.ldap.ssl",
+		Type:    Bool,
+		Default: "false",
+		Doc:     "Whether servers of ldap:// are called with TLS; their default port is then 636.",
+	},
+	{
+		Key:  "hadoop.security.group.mapping.ldap.ssl.truststore",
+		Type: Path,
+		Doc:  "The certificates that verify the LDAP servers: JKS, PKCS12 or PEM. Empty: those of this machine.",
+	},
+	{
+		Key:    "hadoop.security.group.mapping.ldap.ssl.truststore.password",
+		Type:   String,
+		Doc:    "The password of the truststore. A credential provider has it under the same name.",
+		Secret: true,
+	},
+	{
+		Key:  "hadoop.security.group.mapping.ldap.ssl.truststore.password.file",
+		Type: Path,
+		Doc:  "A file with the password of the truststore.",
+	},
+	{
+		Key:  "hadoop.security.group.mapping.ldap.ssl.keystore",
+		Type: Path,
+		Doc:  "A keystore with the client's certificate, JKS or PKCS12, for LDAP servers that ask for one.",
+	},
+	{
+		Key:    "hadoop.security.group.mapping.ldap.ssl.keystore.password",
+		Type:   String,
+		Doc:    "The password of the keystore. A credential provider has it under the same name.",
+		Secret: true,
+	},
+	{
+		Key:  "hadoop.security.group.mapping.ldap.ssl.keystore.password.file",
+		Type: Path,
+		Doc:  "A file with the password of the keystore.",
+	},
+	{
+		Key:  "hadoop.security.group.mapping.ldap.bind.user",
+		Type: String,
+		Doc:  "The DN that logs in at LDAP servers; empty: an anonymous login.",
+	},
+	{
+		Key:    "hadoop.security.group.mapping.ldap.bind.password",
+		Type:   String,
+		Doc:    "The password of this DN. A credential provider has it under the same name.",
+		Secret: true,
+	},
+	{
+		Key:  "hadoop.security.group.mapping.ldap.bind.password.alias",
+		Type: String,
+		Doc:  "The name of this password in a credential provider; it has precedence.",
+	},
+	{
+		Key:  "hadoop.security.group.mapping.ldap.bind.password.file",
+		Type: Path,
+		Doc:  "A file with this password. It is read at the start.",
+	},
+	{
+		Key:  "hadoop.security.group.mapping.ldap.base",
+		Type: String,
+		Doc:  "The DN below which users and groups are.",
+	},
+	{
+		Key:     "hadoop.security.group.mapping.ldap.userbase",
+		Type:    String,
+		Default: "${hadoop.security.group.mapping.ldap.base}",
+		Doc:     "The DN below which users are.",
+	},
+	{
+		Key:     "hadoop.security.group.mapping.ldap.groupbase",
+		Type:    String,
+		Default: "${hadoop.security.group.mapping.ldap.base}",
+		Doc:     "The DN below which groups are.",
+	},
+	{
+		Key:     "hadoop.security.group.mapping.ldap.search.filter.user",
+		Type:    String,
+		Default: "(&(objectClass=user)(sAMAccountName={0}))",
+		Doc:     "The filter that finds a user: {0} is its short name. A user with several entries has no groups.",
+	},
+	{
+		Key:     "hadoop.security.group.mapping.ldap.search.filter.group",
+		Type:    String,
+		Default: "(objectClass=group)",
+		Doc: "The filter of groups. With posixGroup here and posixAccount in the users' filter, users have " +
+			"groups by their numbers.",
+	},
+	{
+		Key:     "hadoop.security.group.mapping.ldap.search.attr.member",
+		Type:    String,
+		Default: "member",
+		Doc: "The attribute of a group with its members' DNs; with posixGroup, with the users' " +
+			"ldap.posix.attr.uid.name.",
+	},
+	{
+		Key:     "hadoop.security.group.mapping.ldap.search.attr.group.name",
+		Type:    String,
+		Default: "cn",
+		Doc:     "The attribute of a group with its name.",
+	},
+	{
+		Key:  "hadoop.security.group.mapping.ldap.search.attr.memberof",
+		Type: String,
+		Doc: "The attribute of a user with its groups' DNs, which saves a search; empty: groups are searched by " +
+			"their members.",
+	},
+	{
+		Key:     "hadoop.security.group.mapping.ldap.search.group.hierarchy.levels",
+		Type:    Int,
+		Default: "0",
+		Doc:     "How many levels of groups around a user's groups count.",
+	},
+	{
+		Key:     "hadoop.security.group.mapping.ldap.posix.attr.uid.name",
+		Type:    String,
+		Default: "uidNumber",
+		Doc:     "The attribute of a posixAccount that posixGroups list.",
+	},
+	{
+		Key:     "hadoop.security.group.mapping.ldap.posix.attr.gid.name",
+		Type:    String,
+		Default: "gidNumber",
+		Doc:     "The attribute of a posixAccount, and of a posixGroup, with the number of the group.",
+	},
+	{
+		Key:     "hadoop.security.group.mapping.ldap.directory.search.timeout",
+		Type:    Duration,
+		Default: "10000",
+		Doc:     "The timeout of a search, at the LDAP server.",
+	},
+	{
+		Key:     "hadoop.security.group.mapping.ldap.connection.timeout.ms",
+		Type:    Duration,
+		Default: "60000",
+		Doc:     "The timeout of a connection to an LDAP server.",
+	},
+	{
+		Key:     "hadoop.security.group.mapping.ldap.read.timeout.ms",
+		Type:    Duration,
+		Default: "60000",
+		Doc:     "How long an answer of an LDAP server may take.",
+	},
+	{
+		Key:     "hadoop.security.group.mapping.ldap.num.attempts",
+		Type:    Int,
+		Default: "3",
+		Doc:     "The attempts of one lookup.",
+	},
+	{
+		Key:     "hadoop.security.group.mapping.ldap.num.attempts.before.failover",
+		Type:    Int,
+		Default: "3",
+		Doc:     "The attempts at one LDAP server, before lookups use the next one.",
 	},
 	{
 		Key:     "hadoop.user.group.static.mapping.overrides",
@@ -326,13 +502,13 @@ var httpKeys = []Setting{
 		Type:    Enum,
 		Default: "HTTP_ONLY",
 		Choices: []string{"HTTP_ONLY", "HTTPS_ONLY"},
-		Doc: "Whether the ResourceManager's web port uses TLS. With HTTPS_ONLY it needs a certificate, and listens at " +
-			"yarn.resourcemanager.webapp.https.address only; other daemons and members of a federation refuse to start.",
+		Doc: "Whether web ports use TLS. With HTTPS_ONLY daemons need a certificate; ResourceManagers and routers listen " +
+			"at their webapp.https.address only.",
 	},
 	{
 		Key:  "ssl.server.keystore.location",
 		Type: Path,
-		Doc: "The keystore, JKS or PKCS12, with the key of the ResourceManager's web port, for yarn.http.policy=HTTPS_ONLY. " +
+		Doc: "The keystore, JKS or PKCS12, with the key of the web port, for yarn.http.policy=HTTPS_ONLY. " +
 			"A changed file is read again.",
 	},
 	{
@@ -355,6 +531,23 @@ var httpKeys = []Setting{
 		Key:  "ssl.server.exclude.cipher.list",
 		Type: List,
 		Doc:  "Ciphers of TLS 1.2 that the web port must not use. It uses none without forward secrecy and an AEAD.",
+	},
+	{
+		Key:  "ssl.client.truststore.location",
+		Type: Path,
+		Doc: "The truststore (JKS, PKCS12 or PEM) with the signers of other daemons' web ports; unset: the machine's " +
+			"signers. A changed file is read again.",
+	},
+	{
+		Key:  "ssl.client.truststore.password",
+		Type: String,
+		Doc:  "The password of ssl.client.truststore.location, if hadoop.security.credential.provider.path has none.",
+	},
+	{
+		Key:     "ssl.client.truststore.type",
+		Type:    String,
+		Default: "jks",
+		Doc:     "The type of ssl.client.truststore.location. The content decides.",
 	},
 	{
 		Key:     "hadoop.http.staticuser.user",
@@ -602,6 +795,7 @@ var rmAddressKeys = []Setting{
 	},
 	{Key: "yarn.resourcemanager.admin.address.*", Type: Address, Doc: "The administrators' address of one of a pair."},
 	{Key: "yarn.resourcemanager.webapp.address.*", Type: Address, Doc: "The web address of one of a pair."},
+	{Key: "yarn.resourcemanager.webapp.https.address.*", Type: Address, Doc: "The TLS web address of one of a pair."},
 	{
 		Key:     "yarn.resourcemanager.client.thread-count",
 		Type:    Int,
@@ -1104,8 +1298,8 @@ var rmSecurityKeys = []Setting{
 		Type: Class,
 		Doc: "org.apache.hadoop.yarn.server.resourcemanager.recovery.ZKRMStateStore keeps the state in the ZooKeeper of " +
 			"hadoop.zk.address, if yarn.resourcemanager.recovery.enabled is true and creel.rm.state.url is not set. " +
-			"Neither implementation starts on the other's state: creel rm import and export convert it. With Hadoop's " +
-			"other stores the state is in creel.rm.data.",
+			"Neither implementation starts on the other's state, unless creel.rm.state.hadoop-records is set: creel rm " +
+			"import and export convert it. With Hadoop's other stores the state is in creel.rm.data.",
 	},
 	{
 		Key:     "yarn.resourcemanager.zk-state-store.parent-path",
@@ -1681,8 +1875,26 @@ var federationKeys = []Setting{
 		Key:  "yarn.federation.state-store.class",
 		Type: Class,
 		Doc: "org.apache.hadoop.yarn.server.federation.store.impl.ZookeeperFederationStateStore sets creel.store.url to the " +
-			"ZooKeeper of hadoop.zk.address, if yarn.federation.enabled is true and creel.store.url is not set. Hadoop's SQL " +
-			"store is not supported.",
+			"ZooKeeper of hadoop.zk.address, if yarn.federation.enabled is true and creel.store.url is not set, and " +
+			"SQLFederationStateStore to the database of yarn.federation.state-store.sql.url.",
+	},
+	{
+		Key:  "yarn.federation.state-store.sql.url",
+		Type: String,
+		Doc: "The database of SQLFederationStateStore, jdbc:mysql://HOST:PORT/DATABASE or jdbc:mariadb://HOST:PORT/DATABASE. " +
+			"Parameters other than useSSL and sslMode do not count. Other databases are not supported.",
+	},
+	{
+		Key:  "yarn.federation.state-store.sql.username",
+		Type: String,
+		Doc:  "The user of a store in MariaDB, if creel.store.url has none.",
+	},
+	{
+		Key:    "yarn.federation.state-store.sql.password",
+		Type:   String,
+		Secret: true,
+		Doc: "The password of a store in MariaDB, if there is neither the alias creel.store.password nor " +
+			"creel.store.password-file. hadoop.security.credential.provider.path may have it as an alias of this name.",
 	},
 	{
 		Key:     "yarn.federation.zk-state-store.parent-path",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -135,6 +136,7 @@ func Load(src Sources) (*Settings, error) {
 			}
 			errs = append(errs, s.readSite(filepath.Join(s.dir, "hadoop-policy.xml"), "security."))
 			errs = append(errs, s.readPasswords(filepath.Join(s.dir, "ssl-server.xml"), "ssl.server."))
+			errs = append(errs, s.readPasswords(filepath.Join(s.dir, "ssl-client.xml"), "ssl.client."))
 			props, err := readOptional(filepath.Join(s.dir, "capacity-scheduler.xml"))
 			s.capacity = props
 			errs = append(errs, err)
@@ -169,15 +171,41 @@ func (s *Settings) setHadoopStore() {
 		return strings.TrimSpace(value)
 	}
 	const class = "yarn.federation.state-store.class"
-	address := text("hadoop.zk.address")
-	if s.values["creel.store.url"].Origin.Source != "default" || address == "" ||
-		!strings.HasSuffix(text(class), ".ZookeeperFederationStateStore") ||
+	if s.values["creel.store.url"].Origin.Source != "default" ||
 		!strings.EqualFold(text("yarn.federation.enabled"), "true") {
 		return
 	}
-	path := text("yarn.federation.zk-state-store.parent-path")
-	s.set("creel.store.url", "zk://"+strings.Join(strings.Fields(strings.ReplaceAll(address, ",", " ")), ",")+path,
-		s.values[class].Origin, false)
+	store := ""
+	switch name := text(class); {
+	case strings.HasSuffix(name, ".SQLFederationStateStore"):
+		store = storeOfJDBC(text("yarn.federation.state-store.sql.url"))
+	case strings.HasSuffix(name, ".ZookeeperFederationStateStore"):
+		if hosts := strings.Fields(strings.ReplaceAll(text("hadoop.zk.address"), ",", " ")); len(hosts) > 0 {
+			store = "zk://" + strings.Join(hosts, ",") + text("yarn.federation.zk-state-store.parent-path")
+		}
+	}
+	if store != "" {
+		s.set("creel.store.url", store, s.values[class].Origin, false)
+	}
+}
+
+// storeOfJDBC is the URL of a store in MySQL or MariaDB, "" for another database. Of the parameters, which may have a
+// password, only encryption counts; any kind of it becomes a verified one.
+func storeOfJDBC(jdbc string) string {
+	rest, ok := strings.CutPrefix(jdbc, "jdbc:mysql://")
+	if !ok {
+		if rest, ok = strings.CutPrefix(jdbc, "jdbc:mariadb://"); !ok {
+			return ""
+		}
+	}
+	address, query, _ := strings.Cut(rest, "?")
+	parameters, err := url.ParseQuery(query)
+	mode := strings.ToLower(parameters.Get("sslMode"))
+	if err != nil || strings.EqualFold(parameters.Get("useSSL"), "true") ||
+		mode != "" && !strings.HasPrefix(mode, "disable") && mode != "preferred" {
+		address += "?tls=true"
+	}
+	return "mysql://" + address
 }
 
 // Reload reads the same sources again: the current files, then the original -D and flags over them. s does not change.

@@ -125,12 +125,13 @@ var notInForce = []inactiveRows{
 	}},
 	{WithoutEffect, "the script gets one host at a time", []string{"net.topology.script.number.args"}},
 
+	{WithoutEffect, "the content of a truststore decides", []string{"ssl.client.truststore.type"}},
+
 	{NotYet, twoKeys, []string{
 		"yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs",
 		"yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs",
 	}},
 	{NotYet, "tokens name their service by address", []string{"hadoop.security.token.service.use_ip"}},
-	{NotYet, "routers' web ports use HTTP, at their own address", []string{"yarn.router.webapp.https.address"}},
 	{NotYet, "reservations are rejected", []string{"yarn.resourcemanager.reservation-system.enable"}},
 	{NotYet, "resource profiles are rejected", []string{"yarn.resourcemanager.resource-profiles.enabled"}},
 	{NotYet, "AMs are not placed on nodes that a non-exclusive label shares", []string{

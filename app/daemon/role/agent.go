@@ -31,7 +31,8 @@ type AgentConfig struct {
 	Heartbeat time.Duration
 	Escrow    Escrow      // of queues with a federation-wide maximum
 	Login     login.Login // at the ResourceManager; its user changes their maxima
-	Epoch     int64       // the ResourceManager's yarn.resourcemanager.epoch
+	DialTLS   remote.DialTLS
+	Epoch     int64 // the ResourceManager's yarn.resourcemanager.epoch
 	Log       *slog.Logger
 }
 
@@ -60,6 +61,10 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 	if err != nil {
 		return AgentConfig{}, err
 	}
+	dial, err := dialTLS(s)
+	if err != nil {
+		return AgentConfig{}, err
+	}
 	return AgentConfig{
 		Signer:    signer,
 		Secrets:   secretFiles(s),
@@ -67,6 +72,7 @@ func AgentSettings(s *settings.Settings) (AgentConfig, error) {
 		Heartbeat: s.Duration("creel.membership.heartbeat-interval"),
 		Escrow:    EscrowSettings(s),
 		Login:     as.Login,
+		DialTLS:   dial,
 		Epoch:     s.Long("yarn.resourcemanager.epoch"),
 		Log:       slog.Default(),
 		Member: subcluster.Member{
@@ -89,8 +95,9 @@ func addressesOf(s *settings.Settings) (a subcluster.Addresses, err error) {
 		{"yarn.resourcemanager.scheduler.address", &a.Scheduler},
 		{"yarn.resourcemanager.admin.address", &a.Admin},
 		{"yarn.resourcemanager.resource-tracker.address", &a.Tracker},
-		{"yarn.resourcemanager.webapp.address", &a.Web},
+		{rmWeb(s), &a.Web},
 	}
+	a.HTTPS = httpsOnly(s)
 	if !s.Bool("yarn.resourcemanager.ha.enabled") {
 		for _, p := range ports {
 			*p.to = s.Address(p.key)
@@ -123,7 +130,7 @@ func addressesOf(s *settings.Settings) (a subcluster.Addresses, err error) {
 // NewAgent assembles the agent of a Hadoop ResourceManager, which is unaware of it: the agent polls its web port and
 // keeps its membership alive.
 func NewAgent(c AgentConfig, store statestore.Store) *daemon.Service {
-	port := remote.NewWebPort(c.Member.Addresses.Web, c.Login)
+	port := remote.NewWebPort(c.Member.Addresses, c.Login, c.DialTLS)
 	web := func() *remote.WebMember { return &remote.WebMember{Web: port, Log: c.Log} }
 	nodes := &resolver.Publisher{
 		Member: c.Member.ID, Store: store, Log: c.Log,

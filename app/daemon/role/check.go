@@ -5,6 +5,7 @@ package role
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +58,9 @@ func Check(s *settings.Settings, role settings.Role) error {
 // ResourceManager: creel's, or Hadoop's behind an agent. For a secure ResourceManager it returns what is open.
 func Warnings(s *settings.Settings, role settings.Role) (out []string) {
 	out = unusedStoreClass(s)
+	if slices.Contains(onServers, role) {
+		out = append(out, openBind(s)...)
+	}
 	if role == settings.RM && secure(s) {
 		out = append(out, openAdministration(s)...)
 	}
@@ -105,7 +109,11 @@ func withoutProxyUsers(s *settings.Settings) (out []string) {
 // openAdministration returns a warning if the web port's user is an administrator of a secure ResourceManager.
 func openAdministration(s *settings.Settings) []string {
 	user := s.String("hadoop.http.staticuser.user")
-	if webByTicket(s) && len(s.List(webOpen)) == 0 || !administrators(s, groupsOf(s))(user) {
+	if webByTicket(s) && len(s.List(webOpen)) == 0 {
+		return nil
+	}
+	known, err := groupsOf(s)
+	if err != nil || !administrators(s, known)(user) {
 		return nil
 	}
 	return []string{fmt.Sprintf("every web client sees all applications: yarn.admin.acl includes %s, "+
@@ -114,8 +122,12 @@ func openAdministration(s *settings.Settings) []string {
 
 // checkStore checks the store's settings without connecting to it.
 func checkStore(s *settings.Settings) error {
-	if overZooKeeper(s) {
+	switch {
+	case overZooKeeper(s):
 		_, err := zooKeeperStore(s)
+		return err
+	case overMariaDB(s):
+		_, err := mariaDBStore(s)
 		return err
 	}
 	conf, inMemory, err := storeConfig(s)

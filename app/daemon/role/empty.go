@@ -45,7 +45,7 @@ func (m *Membership) emptyStart(ctx context.Context, dir string, log *slog.Logge
 // livingAt counts the live applications whose home is a member, and returns one of them.
 func livingAt(
 	ctx context.Context,
-	store statestore.Homes,
+	store statestore.Homes[creel.ApplicationID],
 	id creel.SubclusterID,
 ) (count int, one creel.ApplicationID, err error) {
 	for cursor := ""; ; {
@@ -55,7 +55,7 @@ func livingAt(
 		}
 		for _, h := range page {
 			if h.Ends.IsZero() {
-				count, one = count+1, h.Application
+				count, one = count+1, h.ID
 			}
 		}
 		if cursor = next; next == "" {

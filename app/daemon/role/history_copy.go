@@ -40,7 +40,7 @@ type historyCopier struct {
 // addHistoryCopier adds the task that copies the history of other routers. web is this router's own address.
 func (r *Router) addHistoryCopier(p *routerParts, web string) {
 	as := login.Login{User: p.conf.Remote.User, Ticket: p.conf.Remote.Ticket}
-	transport, jar := as.Web(&http.Transport{DisableKeepAlives: true})
+	transport, jar := as.Web(&http.Transport{DisableKeepAlives: true, DialTLSContext: p.conf.Remote.DialTLS})
 	c := &historyCopier{
 		store: p.store, server: r.Server, user: p.conf.Remote.User, log: p.conf.Log,
 		client: &http.Client{
@@ -74,11 +74,12 @@ func (p *historyCopier) run(ctx context.Context) error {
 		}
 		subjects, err := p.copy(ctx, address)
 		if err != nil {
-			p.log.Info("failed to copy the history of a router", "router", address, "subjects", subjects, "error", err)
+			p.log.Info("failed to copy the history of a router",
+				"router", address.Host, "subjects", subjects, "error", err)
 			continue
 		}
 		copies++
-		p.log.Info("history copied", "router", address, "subjects", subjects)
+		p.log.Info("history copied", "router", address.Host, "subjects", subjects)
 	}
 	<-ctx.Done()
 	return nil
@@ -86,29 +87,30 @@ func (p *historyCopier) run(ctx context.Context) error {
 
 // routers returns the web addresses of other routers, in random order: routers that start together ask different ones.
 // Those that are ready come first.
-func (p *historyCopier) routers(ctx context.Context) (addresses []string, err error) {
+func (p *historyCopier) routers(ctx context.Context) (addresses []url.URL, err error) {
 	ctx, cancel := context.WithTimeout(ctx, recordTime)
 	defer cancel()
-	var later []string
+	var later []url.URL
 	for cursor := ""; ; {
 		page, next, err := p.store.Daemons(ctx, cursor, statestore.MaxPage)
 		if err != nil {
 			return nil, err
 		}
 		for _, d := range page {
-			switch web := d.Addresses["web"]; {
-			case d.Kind != "router" || web == "" || web == p.own:
+			at := url.URL{Scheme: d.Scheme(), Host: d.Addresses["web"]}
+			switch {
+			case d.Kind != "router" || at.Host == "" || at.Host == p.own:
 			case d.NotReady != "":
-				later = append(later, web)
+				later = append(later, at)
 			default:
-				addresses = append(addresses, web)
+				addresses = append(addresses, at)
 			}
 		}
 		if cursor = next; cursor == "" {
 			break
 		}
 	}
-	for _, list := range [][]string{addresses, later} {
+	for _, list := range [][]url.URL{addresses, later} {
 		rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	}
 	addresses = append(addresses, later...)
@@ -116,13 +118,10 @@ func (p *historyCopier) routers(ctx context.Context) (addresses []string, err er
 }
 
 // copy copies the history of one router, and returns the number of subjects.
-func (p *historyCopier) copy(ctx context.Context, address string) (subjects int, err error) {
+func (p *historyCopier) copy(ctx context.Context, at url.URL) (subjects int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, historyCopyTime)
 	defer cancel()
-	at := url.URL{
-		Scheme: "http", Host: address, Path: "/api/v1/history/copy",
-		RawQuery: url.Values{"user.name": {p.user}}.Encode(),
-	}
+	at.Path, at.RawQuery = "/api/v1/history/copy", url.Values{"user.name": {p.user}}.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
 		return 0, err

@@ -44,9 +44,10 @@ type Membership struct {
 	Proxy     string // published address of this member's AM-RM proxy
 	Escrow    Escrow // of queues with a federation-wide maximum
 	Host      string // published for ports that listen on every interface
-	// Named: tickets are for names, so all ports are published with one, the web port with WebHost.
-	Named   bool
-	WebHost string
+	// Named: tickets are for names, so all ports are published with one, the web port with WebHost. HTTPS: the web port
+	// uses TLS, and certificates are for names too.
+	Named, HTTPS bool
+	WebHost      string
 	// Announce changes the published addresses; nil: unchanged. Tests insert a network that they can cut.
 	Announce func(subcluster.Addresses) subcluster.Addresses
 	// TakeOver takes over the name of a live member.
@@ -103,6 +104,7 @@ func membershipSettings(
 		Host:      host,
 		Named:     secure(s),
 		WebHost:   webHost,
+		HTTPS:     httpsOnly(s),
 		Escrow:    EscrowSettings(s),
 	}, nil
 }
@@ -158,7 +160,7 @@ func (m *Membership) reachable(bound string) string {
 
 // published returns the addresses in the member's record.
 func (m *Membership) published(bound subcluster.Addresses) subcluster.Addresses {
-	bound.Proxy = m.Proxy
+	bound.Proxy, bound.HTTPS = m.Proxy, m.HTTPS
 	rpc := []*string{&bound.Client, &bound.Scheduler, &bound.Admin, &bound.Tracker}
 	for _, a := range append(rpc, &bound.Web, &bound.Proxy) {
 		*a = m.reachable(*a)
@@ -167,6 +169,8 @@ func (m *Membership) published(bound subcluster.Addresses) subcluster.Addresses 
 		for _, a := range rpc {
 			*a = named(m.Host, *a)
 		}
+	}
+	if m.Named || m.HTTPS {
 		bound.Web = named(m.WebHost, bound.Web)
 	}
 	if m.Announce != nil {

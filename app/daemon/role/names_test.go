@@ -33,8 +33,12 @@ func TestRulesOfNamesReachTheServers(t *testing.T) {
 			defines = append(defines, step.rules)
 		}
 		s := load(defines...)
+		web, err := webSettings(s, settings.RM)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for port, names := range map[string]interface{ Short(string) (string, error) }{
-			"RPC": RPCLimits(s).Names, "web": webSettings(s, settings.RM).Names,
+			"RPC": RPCLimits(s).Names, "web": web.Names,
 		} {
 			if got, err := names.Short(step.name); got != step.want || (err == nil) != (step.want != "") {
 				t.Errorf("%s, rules %q: %s is %q, %v", port, step.rules, step.name, got, err)

@@ -33,10 +33,14 @@ func NodesSettings(s *settings.Settings) (NodesConfig, error) {
 	if err := mayStart(s, settings.NM); err != nil {
 		return NodesConfig{}, err
 	}
+	web, err := webSettings(s, settings.NM)
+	if err != nil {
+		return NodesConfig{}, err
+	}
 	c := NodesConfig{
 		Web:       s.Address("creel.health.address"),
 		Scheduler: s.Address("yarn.resourcemanager.scheduler.address"),
-		WebServer: webSettings(s, settings.NM),
+		WebServer: web,
 		Farm: nmrpc.Config{
 			Tracker:     s.Address("yarn.resourcemanager.resource-tracker.address"),
 			Nodes:       s.Int("creel.nm.simulate"),

@@ -80,7 +80,11 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 	if err != nil {
 		return ProxyConfig{}, err
 	}
-	acls, err := newServiceACLs(s, proxyProtocols, groupsOf(s))
+	known, err := groupsOf(s)
+	if err != nil {
+		return ProxyConfig{}, err
+	}
+	acls, err := newServiceACLs(s, proxyProtocols, known)
 	if err != nil {
 		return ProxyConfig{}, err
 	}
@@ -93,6 +97,10 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 		return ProxyConfig{}, err
 	}
 	limits.Protections = as.Accepts()
+	web, err := webSettings(s, settings.Proxy)
+	if err != nil {
+		return ProxyConfig{}, err
+	}
 	return ProxyConfig{
 		Login:      as.Login,
 		Machines:   machines,
@@ -119,7 +127,7 @@ func ProxySettings(s *settings.Settings) (ProxyConfig, error) {
 		SecretFile:   s.String(clusterSecretFile),
 		Secrets:      secretFiles(s),
 		RPC:          limits,
-		WebServer:    webSettings(s, settings.Proxy),
+		WebServer:    web,
 		Interceptors: tracing.ClientInterceptors(s),
 		Traces:       tracing.Provider(s),
 		Log:          slog.Default(),
@@ -232,7 +240,7 @@ func NewProxy(c ProxyConfig, store statestore.Store) (_ *Proxy, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, keepRecord(&p.Service, store, c.Name, c.Log)
+	return p, keepRecord(&p.Service, store, c.Name, c.WebServer.TLS != nil, c.Log)
 }
 
 // mayRelay reports whether a proxy that accepts these protections can relay logins of AMs. It does not have the keys

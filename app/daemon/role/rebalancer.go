@@ -57,6 +57,10 @@ func RebalancerSettings(s *settings.Settings) (RebalancerConfig, error) {
 	if err != nil {
 		return RebalancerConfig{}, err
 	}
+	web, err := webSettings(s, settings.Rebalancer)
+	if err != nil {
+		return RebalancerConfig{}, err
+	}
 	return RebalancerConfig{
 		Signer:     signer,
 		Secrets:    secretFiles(s),
@@ -73,7 +77,7 @@ func RebalancerSettings(s *settings.Settings) (RebalancerConfig, error) {
 		},
 		Escrow:    EscrowSettings(s).Terms,
 		Web:       s.Address("creel.health.address"),
-		WebServer: webSettings(s, settings.Rebalancer),
+		WebServer: web,
 		Log:       slog.Default(),
 	}, nil
 }
@@ -131,7 +135,7 @@ func NewRebalancer(c RebalancerConfig, store statestore.Store) (*Rebalancer, err
 	}
 	r.Entries = []daemon.Entry{daemon.NewEntry("rebalancer", map[string]string{"web": web})}
 	r.Add("rebalancer", r.Leader.Run)
-	return r, keepRecord(&r.Service, store, c.Name, c.Log)
+	return r, keepRecord(&r.Service, store, c.Name, c.WebServer.TLS != nil, c.Log)
 }
 
 // queueShares are the metrics of each queue in the last published plan. On labelled nodes, subcluster.QueueOn names

@@ -39,15 +39,16 @@ type record struct {
 
 // keepRecord adds the task that renews the record of an assembled daemon. The task ends last, so that a draining
 // daemon is listed as not ready. name is unique among the process's daemons of a kind; "": the address of the client
-// port.
-func keepRecord(s *daemon.Service, store statestore.Daemons, name string, log *slog.Logger) error {
+// port. https: the web port uses TLS.
+func keepRecord(s *daemon.Service, store statestore.Daemons, name string, https bool, log *slog.Logger) error {
 	host, err := hostOf("")
 	if err != nil {
 		return err
 	}
 	e := s.Entries[0]
 	d := statestore.Daemon{
-		Kind: e.Role, Name: name, Host: host, PID: e.PID, Version: build.Read().Version, Addresses: map[string]string{},
+		Kind: e.Role, Name: name, Host: host, PID: e.PID, Version: build.Read().Version,
+		Addresses: map[string]string{}, HTTPS: https,
 	}
 	for port, address := range e.Addresses {
 		d.Addresses[port] = fromElsewhere(address, host)

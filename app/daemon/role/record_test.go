@@ -53,7 +53,7 @@ func TestADaemonKeepsItsRecordInTheStore(t *testing.T) {
 				"client": "0.0.0.0:8050", "admin": "[::]:8052", "web": "127.0.0.1:8089",
 			})}
 			s.Add("work", drain)
-			if err := keepRecord(s, store, "", slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+			if err := keepRecord(s, store, "", false, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
 				t.Fatal(err)
 			}
 			return s.Start()

@@ -39,7 +39,6 @@ var (
 	onWeb     = append(slices.Clone(onServers), settings.Rebalancer) // with a web port and no other
 
 	inFederation = []settings.Role{settings.RM, settings.Proxy, settings.Router, settings.Rebalancer, settings.Agent}
-	notRMWeb     = []settings.Role{settings.Router, settings.Proxy, settings.Rebalancer}
 )
 
 // is reports whether a setting of type enumeration or boolean has a value.
@@ -186,14 +185,17 @@ var refusals = []refusal{
 		},
 	},
 	{
-		key: "hadoop.security.group.mapping", roles: onServers, example: "org.apache.hadoop.security.LdapGroupsMapping",
+		key: groupMapping, roles: onServers, example: "com.example.OurGroups",
 		why: "creel does not support this class: access lists would be checked against other groups",
-		try: "set org.apache.hadoop.security.ShellBasedUnixGroupsMapping and have this machine know the groups (sssd), " +
-			"or name them in hadoop.user.group.static.mapping.overrides",
-		refused: func(s *settings.Settings) (bool, string) {
-			_, ok := groupMapping(s)
-			return !ok, ""
-		},
+		try: "set " + ldapClass + ", or org.apache.hadoop.security.ShellBasedUnixGroupsMapping " +
+			"and have this machine know the groups (sssd)",
+		refused: func(s *settings.Settings) (bool, string) { return !knownMapping(s), "" },
+	},
+	{
+		key: groupMapping, roles: onServers, example: ldapClass,
+		why:     incompleteLDAP,
+		try:     byGroupsPage,
+		refused: ldapIncomplete,
 	},
 	{
 		key: rpcProtection, roles: onServers, example: "privacy",
@@ -218,19 +220,7 @@ var refusals = []refusal{
 		},
 	},
 	{
-		key: httpPolicy, roles: notRMWeb, example: "HTTPS_ONLY",
-		why:     "only the web port of creel's ResourceManager supports TLS: answers would be unencrypted",
-		try:     "set HTTP_ONLY, and put a TLS proxy before the web port",
-		refused: is(httpPolicy, "HTTPS_ONLY"),
-	},
-	{
-		key: httpPolicy, roles: onRM, example: "HTTPS_ONLY", with: []string{"creel.store.url=redis://r:6379"},
-		why:     "routers and rebalancers read the web ports of members without TLS",
-		try:     "set HTTP_ONLY, and put a TLS proxy before the web port",
-		refused: func(s *settings.Settings) (bool, string) { return httpsOnly(s) && Member(s), "" },
-	},
-	{
-		key: httpPolicy, roles: onRM, example: "HTTPS_ONLY",
+		key: httpPolicy, roles: onWeb, example: "HTTPS_ONLY",
 		why:     "the settings of TLS are incomplete",
 		try:     "set the missing keys, by docs/operations/tls.md",
 		refused: incompleteTLS,
@@ -238,14 +228,20 @@ var refusals = []refusal{
 	{
 		key: pemCertificate, roles: onWeb, example: "/etc/creel/tls.crt",
 		why:     "yarn.http.policy is not HTTPS_ONLY: answers would be unencrypted",
-		try:     "remove it; at a ResourceManager outside a federation you can set yarn.http.policy to HTTPS_ONLY",
+		try:     "set yarn.http.policy to HTTPS_ONLY, or remove it",
 		refused: withoutTLS(pemCertificate),
 	},
 	{
 		key: pemKey, roles: onWeb, example: "/etc/creel/tls.key",
 		why:     "yarn.http.policy is not HTTPS_ONLY: answers would be unencrypted",
-		try:     "remove it; at a ResourceManager outside a federation you can set yarn.http.policy to HTTPS_ONLY",
+		try:     "set yarn.http.policy to HTTPS_ONLY, or remove it",
 		refused: withoutTLS(pemKey),
+	},
+	{
+		key: truststore, roles: []settings.Role{settings.Router, settings.Agent}, example: "/nowhere/truststore.jks",
+		why:     "calls to web ports with TLS would fail",
+		try:     "name a truststore (JKS, PKCS12 or PEM) with its password, or leave it out",
+		refused: unreadableTrust,
 	},
 	{
 		key: webAuthentication, roles: onRM, example: "kerberos",
@@ -319,9 +315,10 @@ var refusals = []refusal{
 	{
 		key: federationClass, roles: onWeb,
 		example: "org.apache.hadoop.yarn.server.federation.store.impl.SQLFederationStateStore",
-		why:     "creel does not support this store, and creel.store.url names none: this daemon would be alone",
-		try: "set creel.store.url to a store that all of creel's daemons share; or ZookeeperFederationStateStore with " +
-			zkAddress + " and yarn.federation.enabled=true",
+		why:     "the settings name no store that creel supports, and neither does creel.store.url: this daemon would be alone",
+		try: "set creel.store.url to a store that all of creel's daemons share; or yarn.federation.enabled=true and " +
+			"ZookeeperFederationStateStore with " + zkAddress + ", or SQLFederationStateStore with " + sqlURL +
+			"=jdbc:mysql://HOST:PORT/DATABASE",
 		refused: func(s *settings.Settings) (bool, string) {
 			class := s.String(federationClass)
 			return class != "" && !Member(s) && !strings.HasSuffix(class, ".MemoryFederationStateStore") &&

@@ -38,7 +38,6 @@ type RMConfig struct {
 	Ports  rmrpc.Config // addresses of its protocols
 	Web    string       // address to listen on
 	WebKey string       // the setting with this address
-	TLS    *webTLS
 	REST   rest.Config
 	// AllowedHosts are names that browsers may use over loopback.
 	AllowedHosts []string
@@ -70,6 +69,10 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 	if err != nil {
 		return RMConfig{}, err
 	}
+	web, err := webSettings(s, settings.RM, "yarn.resourcemanager.webapp.cross-origin.enabled")
+	if err != nil {
+		return RMConfig{}, err
+	}
 	conf.Dir = s.String("creel.rm.data")
 	conf.Traces = tracing.Provider(s)
 	conf.Tags = codec.TagLimits{
@@ -96,15 +99,9 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 
 			NoSubmissions: !s.Bool("yarn.webapp.enable-rest-app-submissions"),
 		},
-		WebServer: demandHeader(s, webSettings(s, settings.RM, "yarn.resourcemanager.webapp.cross-origin.enabled")),
+		WebServer: demandHeader(s, web),
 		Secrets:   secretFiles(s),
 		Log:       slog.Default(),
-	}
-	if httpsOnly(s) {
-		if c.TLS, err = readTLS(s); err != nil {
-			return RMConfig{}, s.Problem(httpPolicy, err.Error(), "")
-		}
-		c.TLS.serve(s, &c.WebServer)
 	}
 	id := creel.SubclusterID(s.String("creel.subcluster.id"))
 	if store != nil {
@@ -153,13 +150,9 @@ func NewRM(c RMConfig) (*RM, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	c.TLS.watch(&r.Service, c.Log)
 	r.publish(c, p.alone, server.Addresses{Web: web})
 	return r, nil
 }
-
-// webAddress is the setting of the web port.
-const webAddress = "yarn.resourcemanager.webapp.address"
 
 // rmParts are the parts of a ResourceManager that its web port and its membership need.
 type rmParts struct {
@@ -181,6 +174,9 @@ func newRM(c RMConfig) (_ *RM, _ *rmParts, err error) {
 		named := c.RM.Epoch
 		c.RM.FirstEpoch = func(kept int64, before bool) (int64, error) {
 			return m.firstEpoch(named, kept, before, c.Log)
+		}
+		if c.RM.Secure != nil {
+			c.RM.Renewals = withRouterTokens(c.RM.Renewals, c.RM, m)
 		}
 	}
 	if r.Server, ports, err = rmrpc.Open(c.RM, c.Ports); err != nil {
@@ -222,6 +218,7 @@ func newRM(c RMConfig) (_ *RM, _ *rmParts, err error) {
 	r.Health.Counter("creel_rm_token_renewals_total", "Renewals of applications' tokens.", r.Server.Renewer.Renewed)
 	r.Health.Counter("creel_rm_token_renewal_failures_total", "Failed attempts to renew them.",
 		r.Server.Renewer.Failures.Load)
+	exportGroups(r.Health, c.RM.Groups)
 	countPauses(r.Health, func() time.Duration { return time.Duration(m.Paused.Load()) })
 	r.Health.RegisterOf(prometheus.Labels{"subcluster": string(c.subcluster())}, newSubclusterFigures(r.Server.Query))
 

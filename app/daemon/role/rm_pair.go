@@ -87,7 +87,7 @@ func NewRMPair(c RMConfig) (_ *RMPair, err error) {
 	ports.Each(c.REST.Pages.Ports.Add)
 	c.WebServer.Figures = p.figures
 	p.Health.Register(p.figures)
-	web, err := addWeb(&p.Service, webAddress, c.Web, p.site(c.REST.Pages), c.WebServer)
+	web, err := addWeb(&p.Service, c.WebKey, c.Web, p.site(c.REST.Pages), c.WebServer)
 	if err != nil {
 		return nil, err
 	}

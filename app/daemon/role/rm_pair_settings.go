@@ -62,8 +62,6 @@ func incompletePair(s *settings.Settings) (bool, string) {
 			"yarn.resourcemanager.recovery.enabled: a pair keeps its state in Redis or ZooKeeper"
 	case inZooKeeper(s) && s.String("yarn.resourcemanager.cluster-id") == "":
 		return true, "yarn.resourcemanager.cluster-id is not set, and names the pair in ZooKeeper"
-	case rmWeb(s) != webAddress:
-		return true, "HTTPS at the web port of a pair is not supported"
 	case len(ids) < 2:
 		return true, fmt.Sprintf("yarn.resourcemanager.ha.rm-ids names %d ResourceManagers", len(ids))
 	case strings.Contains(strings.Join(ids, ""), "."):
@@ -73,7 +71,7 @@ func incompletePair(s *settings.Settings) (bool, string) {
 	}
 	for _, key := range []string{
 		"yarn.resourcemanager.address", "yarn.resourcemanager.scheduler.address",
-		"yarn.resourcemanager.resource-tracker.address", "yarn.resourcemanager.admin.address", webAddress,
+		"yarn.resourcemanager.resource-tracker.address", "yarn.resourcemanager.admin.address", rmWeb(s),
 	} {
 		for _, id := range ids {
 			if s.AddressOf(key, id) == "" {
@@ -103,7 +101,7 @@ func pairConfig(s *settings.Settings, shared sharedState, store statestore.Store
 		},
 	}
 	for _, id := range s.List("yarn.resourcemanager.ha.rm-ids") {
-		c.Webs[id] = s.AddressOf(webAddress, id)
+		c.Webs[id] = s.AddressOf(rmWeb(s), id)
 	}
 	return c
 }

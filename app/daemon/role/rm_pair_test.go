@@ -4,6 +4,7 @@ package role
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 	"slices"
 	"strings"
@@ -34,7 +35,6 @@ func TestIncompletePairNamesTheMissingKey(t *testing.T) {
 		"yarn.resourcemanager.ha.id=rm3":       "rm3",
 		"yarn.resourcemanager.ha.id=":          "yarn.resourcemanager.ha.id",
 		"creel.rm.state.url=":                  "creel.rm.state.url",
-		httpPolicy + "=HTTPS_ONLY":             "HTTPS at the web port of a pair",
 	} {
 		defines := slices.Clone(pairDefines)
 		if change != "" {
@@ -63,17 +63,32 @@ func TestPairListensAtItsOwnAddresses(t *testing.T) {
 	if _, err := NewRM(c); err == nil {
 		t.Error("one of a pair was assembled alone")
 	}
+	cert, key, _ := certificate(t, time.Now().Add(time.Hour))
+	c, err = RMSettings(minimal(t, append(slices.Clone(pairDefines), "yarn.resourcemanager.ha.id=rm2",
+		httpPolicy+"=HTTPS_ONLY", pemCertificate+"="+cert, pemKey+"="+key, rmWebTLSAddress+".rm1=one.test:1")...), nil)
+	if err != nil || c.Web != "127.0.0.2:8090" || c.Pair.Webs["rm1"] != "one.test:1" || c.WebServer.TLS == nil {
+		t.Errorf("with TLS it listens at %s, and the others are %v: %v", c.Web, c.Pair.Webs, err)
+	}
 }
 
 // Two of a pair in one process: the first becomes active, ends, and the second continues. The standby redirects clients
 // to the active one. As a member of a federation both are one.
 func TestPairTakesOver(t *testing.T) {
+	t.Run("http", func(t *testing.T) { pairTakesOver(t, "http") })
+	t.Run("https", func(t *testing.T) {
+		cert, key, _ := certificate(t, time.Now().Add(time.Hour))
+		pairTakesOver(t, "https", httpPolicy+"=HTTPS_ONLY", pemCertificate+"="+cert, pemKey+"="+key,
+			rmWebTLSAddress+".rm2=127.0.0.1:1")
+	})
+}
+
+func pairTakesOver(t *testing.T, scheme string, more ...string) {
 	redis := redistest.Start(t)
 	store := statestore.Store(memory.New(memory.NewState("test", nil), time.Now))
 	const any = "127.0.0.1:0"
 	start := func(id string) (*RMPair, *daemon.Running) {
-		s := minimal(t, append(slices.Clone(pairDefines), "yarn.resourcemanager.ha.id="+id, "creel.rm.state.url="+redis.URL(),
-			"creel.subcluster.id=sc-1")...)
+		s := minimal(t, append(append(slices.Clone(pairDefines), "yarn.resourcemanager.ha.id="+id, "creel.rm.state.url="+redis.URL(),
+			"creel.subcluster.id=sc-1"), more...)...)
 		conf := func() (RMConfig, error) {
 			c, err := RMSettings(s, store)
 			p := &c.Ports
@@ -107,16 +122,22 @@ func TestPairTakesOver(t *testing.T) {
 		}
 	}
 	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // the test is not about the certificate
+		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	get := func(p *RMPair, path string) int {
 		t.Helper()
-		r, err := client.Get("http://" + p.Address("web") + path)
+		r, err := client.Get(scheme + "://" + p.Address("web") + path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Body.Close()
+		if to := r.Header.Get("Location"); to != "" && !strings.HasPrefix(to, scheme+"://") {
+			t.Errorf("%s is redirected to %s", path, to)
+		}
 		return r.StatusCode
 	}
 	// registered waits until the member's record has the web address of one of the pair.
@@ -132,6 +153,9 @@ func TestPairTakesOver(t *testing.T) {
 			}
 			for _, r := range records.Members {
 				at = r.Member.Addresses.Web
+				if got := r.Member.Addresses.Scheme(); got != scheme {
+					t.Errorf("the record's scheme is %s", got)
+				}
 			}
 		}
 	}

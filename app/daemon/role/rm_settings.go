@@ -24,7 +24,10 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 	if err != nil {
 		return server.Config{}, rmrpc.Config{}, err
 	}
-	known := groupsOf(s)
+	known, err := groupsOf(s)
+	if err != nil {
+		return server.Config{}, rmrpc.Config{}, err
+	}
 	acls, err := newServiceACLs(s, rmProtocols, known)
 	if err != nil {
 		return server.Config{}, rmrpc.Config{}, err

@@ -45,6 +45,9 @@ func stateKey(s *settings.Settings) string {
 
 // misplacedState reports what is wrong with the settings of a shared state.
 func misplacedState(s *settings.Settings) (bool, string) {
+	if s.Bool(hadoopRecords) && !inZooKeeper(s) {
+		return true, hadoopRecords + " needs the state in ZooKeeper"
+	}
 	if !isShared(s) {
 		return false, ""
 	}

@@ -5,7 +5,9 @@ package role
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -15,6 +17,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/subcluster/rm/hadoopstate"
 	"github.com/creelrm/creel/subcluster/rm/pair"
 	pairserver "github.com/creelrm/creel/subcluster/rm/pair/server"
 	"github.com/creelrm/creel/subcluster/rm/state"
@@ -24,6 +27,8 @@ import (
 const (
 	storeClass = "yarn.resourcemanager.store.class"
 	zkAddress  = "hadoop.zk.address"
+
+	hadoopRecords = "creel.rm.state.hadoop-records"
 )
 
 // inZooKeeper reports whether a ResourceManager's state is in ZooKeeper. Hadoop's keys ask for it, and creel's key for
@@ -55,9 +60,13 @@ func zooKeeperState(s *settings.Settings, name, holder string, log *slog.Logger)
 			return nil, fmt.Errorf("%q is not a path in ZooKeeper", path)
 		}
 	}
+	var records zkstate.Records
+	if s.Bool(hadoopRecords) {
+		records = hadoopstate.Beside{First: s.Long(epochKey)}
+	}
 	return stateInZooKeeper{
 		zkstate.Config{
-			Servers: servers, Parent: parent, Name: name, Holder: holder,
+			Servers: servers, Parent: parent, Name: name, Holder: holder, Records: records,
 			NodeBytes: int(s.Bytes("yarn.resourcemanager.zk-max-znode-size.bytes")),
 		},
 		zkstate.ElectorConfig{Servers: servers, Base: base, Cluster: s.String("yarn.resourcemanager.cluster-id")},
@@ -168,7 +177,21 @@ func (z stateInZooKeeper) open(ctx context.Context) (state.Log, error) {
 	return l, nil
 }
 
+// inUse also finds a Hadoop ResourceManager that leads: it writes nothing while it is idle, but has the lock.
 func (z stateInZooKeeper) inUse(ctx context.Context) (string, error) {
+	if z.Records != nil && z.elector.Cluster != "" {
+		session, err := zkstate.Connect(ctx, z.Servers)
+		if err != nil {
+			return "", err
+		}
+		defer session.Close()
+		lock := zkstate.LockPath(z.elector.Base, z.elector.Cluster)
+		if _, _, err := session.Get(ctx, lock); err == nil {
+			return "the active ResourceManager that has the lock " + lock, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
 	return zkstate.InUse(ctx, z.Config)
 }
 

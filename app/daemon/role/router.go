@@ -56,12 +56,15 @@ import (
 // settings say; NewRouter adds the objects that connect the parts.
 type RouterConfig struct {
 	Client, Admin, Web string // addresses to listen on
-	// WebHost is the name of the web port in this router's record, for which tickets are; "" without Kerberos.
+	WebKey             string // the setting with that of Web
+	// WebHost is the name of the web port in this router's record, for which tickets and certificates are; "" without
+	// both.
 	WebHost string
 
 	Server   server.Config
 	REST     rest.Config
 	Operator operator.Config // Admin and Reload
+	Groups   *groups.Groups  // nil: no metrics
 	Remote   remote.Config   // of calls to members
 	RPC      hrpc.Config
 	Site     webserver.Config
@@ -110,7 +113,10 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 	if err != nil {
 		return RouterConfig{}, err
 	}
-	known := groupsOf(s)
+	known, err := groupsOf(s)
+	if err != nil {
+		return RouterConfig{}, err
+	}
 	acls, err := newServiceACLs(s, routerProtocols, known)
 	if err != nil {
 		return RouterConfig{}, err
@@ -123,11 +129,20 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 	if err != nil {
 		return RouterConfig{}, err
 	}
+	web, err := webSettings(s, settings.Router, "yarn.router.webapp.cross-origin.enabled")
+	if err != nil {
+		return RouterConfig{}, err
+	}
+	dial, err := dialTLS(s)
+	if err != nil {
+		return RouterConfig{}, err
+	}
 	const bind = "yarn.router.bind-host"
 	c := RouterConfig{
 		Client: s.Listen("yarn.router.clientrm.address", bind),
 		Admin:  s.Listen("yarn.router.rmadmin.address", bind),
-		Web:    s.Listen("yarn.router.webapp.address", bind),
+		Web:    s.Listen(routerWeb(s), bind),
+		WebKey: routerWeb(s),
 		Server: server.Config{
 			Policy:        policy,
 			HomesKept:     s.Int("creel.router.home-cache"),
@@ -140,19 +155,12 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 			ListsUAMs:     s.Bool("yarn.router.partial-result.enabled"),
 			LastParts:     s.Duration("creel.router.last-parts"),
 		},
-		REST:     routerPages(s, known),
-		Operator: routerOperator(s, known),
-		Remote: remote.Config{
-			User:         as.User,
-			Ticket:       as.Ticket,
-			KindOf:       yarnrpc.KindOf,
-			Interceptors: tracing.ClientInterceptors(s),
-			Transport:    tracing.Transport(s),
-			OpenFor:      s.Duration("creel.router.breaker.open-time"),
-			Trips:        uint32(s.Int("creel.router.breaker.failures")),
-		},
+		REST:         routerPages(s, known),
+		Operator:     routerOperator(s, known),
+		Groups:       known,
+		Remote:       memberCalls(s, as, dial),
 		RPC:          RPCLimits(s, "yarn.resourcemanager.client.thread-count"),
-		Site:         webSettings(s, settings.Router, "yarn.router.webapp.cross-origin.enabled"),
+		Site:         web,
 		Signer:       signer,
 		Machines:     machines,
 		Poll:         s.Duration("creel.store.poll-interval"),
@@ -184,10 +192,25 @@ func RouterSettings(s *settings.Settings) (RouterConfig, error) {
 	if c.RPC.MaxCalls == 0 { // Hadoop's keys are not set
 		c.RPC.MaxCalls = s.Int("creel.router.client.max-calls")
 	}
-	forward := s.Duration("creel.router.forward-timeout")
-	c.Remote.Deadlines[remote.Write], c.Remote.Deadlines[remote.Read] = forward, forward
-	c.Remote.Deadlines[remote.List] = s.Duration("creel.router.list-timeout")
 	return c, nil
+}
+
+// memberCalls are the settings of calls to members.
+func memberCalls(s *settings.Settings, as daemonLogin, dial remote.DialTLS) remote.Config {
+	c := remote.Config{
+		User:         as.User,
+		Ticket:       as.Ticket,
+		DialTLS:      dial,
+		KindOf:       yarnrpc.KindOf,
+		Interceptors: tracing.ClientInterceptors(s),
+		Transport:    tracing.Transport(s),
+		OpenFor:      s.Duration("creel.router.breaker.open-time"),
+		Trips:        uint32(s.Int("creel.router.breaker.failures")),
+	}
+	forward := s.Duration("creel.router.forward-timeout")
+	c.Deadlines[remote.Write], c.Deadlines[remote.Read] = forward, forward
+	c.Deadlines[remote.List] = s.Duration("creel.router.list-timeout")
+	return c
 }
 
 // routerPages are the settings of the REST API and of the pages common to Hadoop's daemons.
@@ -282,7 +305,7 @@ func NewRouter(c RouterConfig, store statestore.Store) (_ *Router, err error) {
 	if err := r.addWeb(p, addresses); err != nil {
 		return nil, err
 	}
-	return r, keepRecord(&r.Service, store, "", c.Log)
+	return r, keepRecord(&r.Service, store, "", c.Site.TLS != nil, c.Log)
 }
 
 // addServer adds the view of the federation, the connections to members, and the server over both.
@@ -297,6 +320,7 @@ func (r *Router) addServer(p *routerParts) {
 	p.pool = newPool(c, p.recorder)
 	r.OnClose(p.pool.Close)
 	r.Health.Register(breakerFigures{p.pool})
+	exportGroups(r.Health, c.Groups)
 	var homes server.Homes = store
 	if c.Wrap != nil {
 		homes = c.Wrap(homes)
@@ -311,7 +335,8 @@ func (r *Router) addServer(p *routerParts) {
 		name: "router-" + crand.Text(), recorder: p.recorder,
 	}
 	conf := c.Server
-	conf.View, conf.Where, conf.Homes, conf.Reservations, conf.Pool = r.Watcher.View, hosts.Where, homes, store, p.pool
+	conf.View, conf.Where, conf.Pool = r.Watcher.View, hosts.Where, p.pool
+	conf.Homes, conf.Reservations = homes, store.Reservations()
 	conf.Members = func(m *remote.Member) server.Member { return client.Of(m) }
 	conf.Intents, conf.Record, conf.Elsewhere, conf.Clock = store, p.recorder.Record, p.moving.elsewhere, p.clock
 	conf.Seed, conf.Log = cmp.Or(conf.Seed, rand.Uint64()), c.Log
@@ -396,6 +421,7 @@ func (r *Router) addWeb(p *routerParts, addresses map[string]string) (err error)
 	r.Health.Mount(mux)
 	conf := c.REST
 	conf.Started, conf.Version, conf.Log, conf.User = time.Now(), build.Read().Version, c.Log, c.Remote.User
+	conf.DialTLS = c.Remote.DialTLS
 	conf.Readiness, conf.Stop = r.readiness, p.stop
 	conf.Operator, conf.Tokens, conf.Daemons = p.changes, p.tokens, p.store
 	conf.Events = events.NewLog(p.store, time.Now)
@@ -415,7 +441,7 @@ func (r *Router) addWeb(p *routerParts, addresses map[string]string) (err error)
 		documents.Mount(api)
 		site = dash.New(api, documents.Patient, c.Dashboard.Grafana)
 	}
-	addresses["web"], err = addSite(&r.Service, routerWeb, c.Web, mux, site, c.Site)
+	addresses["web"], err = addSite(&r.Service, cmp.Or(c.WebKey, routerPlainAddress), c.Web, mux, site, c.Site)
 	if c.WebHost != "" {
 		addresses["web"] = named(c.WebHost, addresses["web"])
 	}

@@ -62,12 +62,15 @@ func (l daemonLogin) configure(c *RouterConfig, s *settings.Settings, known *gro
 		return err
 	}
 	k := l.secure
-	if k == nil {
+	if k == nil && !httpsOnly(s) {
 		return nil
+	}
+	c.WebHost, err = hostOf(s.Address(routerWeb(s)))
+	if k == nil {
+		return err
 	}
 	c.RPC.Kerberos, c.RPC.Protections, c.RPC.Names = k.kerberos, k.protections, k.names
 	c.TokenNames = k.names.Short
-	c.WebHost, err = hostOf(s.Address(routerWeb))
 	return err
 }
 

@@ -106,9 +106,13 @@ func readBy(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 
-	if err := checkStore(load("creel.store.url=zk://z1")); err != nil {
-		t.Fatal(err)
+	inSQL := "creel.store.url=mysql://db/fed"
+	for _, defines := range [][]string{{"creel.store.url=zk://z1"}, {inSQL, sqlUser + "=ann"}} {
+		if err := checkStore(load(defines...)); err != nil {
+			t.Fatal(err)
+		}
 	}
+	unusedStoreClass(load(inSQL, federationClass+"="+sqlClass))
 	sharesHadoops := load("creel.store.url=memory", federationClass+"=a.ZookeeperFederationStateStore")
 	if err := mayStart(sharesHadoops, settings.Router); err != nil {
 		t.Fatal(err)
@@ -123,9 +127,18 @@ func readBy(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 
-	_, _, keystore := certificate(t, time.Now().Add(time.Hour))
-	if _, err := RMSettings(load(httpPolicy+"=HTTPS_ONLY", "creel.store.url=memory", webKeystore+"="+keystore,
-		webKeystoreWord+"=changeit"), nil); err != nil {
+	cert, _, keystore := certificate(t, time.Now().Add(time.Hour))
+	if _, err := groupsOf(load(ldapDefines(cert, keystore)...)); err != nil {
+		t.Fatal(err)
+	}
+	tls := []string{httpPolicy + "=HTTPS_ONLY", webKeystore + "=" + keystore, webKeystoreWord + "=changeit"}
+	if _, err := RMSettings(load(append(tls, "creel.store.url=memory")...), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := RMSettings(load(append(append(tls, pairDefines...), "creel.rm.data=")...), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := RouterSettings(load(tls...)); err != nil {
 		t.Fatal(err)
 	}
 
