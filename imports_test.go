@@ -46,6 +46,7 @@ var rules = map[string]rule{
 			"subcluster/rm/sched",
 			"subcluster/rm/sched/amounts",
 			"subcluster/rm/sched/constraints",
+			"subcluster/rm/sched/explain",
 			"subcluster/rm/sched/leases",
 			"subcluster/rm/logaggregation",
 			"subcluster/rm/nodecommands",
@@ -66,7 +67,9 @@ var rules = map[string]rule{
 			".",
 			"subcluster/rm/queues",
 			"subcluster/rm/sched/amounts",
+			"subcluster/rm/sched/audit",
 			"subcluster/rm/sched/constraints",
+			"subcluster/rm/sched/explain",
 			"subcluster/rm/sched/ideal",
 			"subcluster/rm/sched/leases",
 			"subcluster/rm/sched/nodeindex",
@@ -88,8 +91,8 @@ var rules = map[string]rule{
 	"subcluster/rm/codec": {
 		pure: true,
 		imports: []string{
-			".", "subcluster", "subcluster/rm", "subcluster/rm/queues", "subcluster/rm/sched",
-			"subcluster/rm/sched/constraints", "internal/token", data,
+			".", "subcluster", "subcluster/rm", "subcluster/rm/queues", "subcluster/rm/sched/constraints",
+			"subcluster/rm/sched/explain", "internal/token", data,
 		},
 		others: protobuf,
 	},
@@ -98,6 +101,13 @@ var rules = map[string]rule{
 	"subcluster/levels":               {pure: true},
 	"subcluster/rm/opportunistic": {
 		pure: true, imports: []string{"subcluster/levels", "subcluster/rm/sched/amounts"},
+	},
+	"subcluster/rm/sched/audit": {
+		pure: true, imports: []string{"subcluster/rm/sched/amounts", "subcluster/rm/sched/places"},
+	},
+	"subcluster/rm/sched/explain": {
+		pure:    true,
+		imports: []string{".", "subcluster/rm/queues", "subcluster/rm/sched/amounts", "subcluster/rm/sched/constraints"},
 	},
 	"subcluster/rm/sched/shares": {pure: true, imports: []string{"subcluster/rm/queues"}},
 	"subcluster/rm/sched/ideal":  {pure: true, imports: []string{"subcluster/rm/sched/amounts"}},
@@ -143,31 +153,32 @@ var rules = map[string]rule{
 		imports: []string{".", "subcluster", "subcluster/levels", "policies", "internal/waitstats", data},
 		others:  protobuf,
 	},
-	"internal/waitstats":    {pure: true},
-	"internal/token":        {pure: true, imports: []string{".", data}, others: protobuf},
-	"internal/workload":     {pure: true, imports: []string{".", "policies"}},
-	"internal/yarnpb":       {imports: []string{"."}},
-	"internal/workerpool":   {},
-	"internal/pauseclock":   {},
-	"internal/hugepages":    {},
-	"internal/query":        {},
-	"internal/shape":        {}, // figures of this tree's packages
-	"internal/webdoc":       {imports: []string{"."}},
-	"internal/httpguard":    {},
-	"internal/groups":       {},
-	"internal/amcookies":    {imports: []string{"."}},
-	"internal/servlets":     {imports: []string{"internal/hrpc", "internal/httpguard", "internal/query"}},
-	"internal/programs":     {}, // programs that tests run beside creel
-	"internal/propertytest": {}, // draws of property tests and fuzz targets
-	"internal/sockwait":     {},
-	"internal/network":      {},
-	"internal/nodelogs":     {imports: []string{".", "internal/network", "internal/webdoc"}},
-	"internal/jceks":        {pure: true},
-	"internal/ratelog":      {},
-	"internal/rawjson":      {pure: true},
-	"internal/nearest":      {pure: true},
-	"internal/strictjson":   {pure: true, imports: []string{"internal/nearest"}},
-	"internal/strictyaml":   {pure: true, imports: []string{"internal/strictjson"}, others: []string{"go.yaml.in/yaml/"}},
+	"internal/waitstats":        {pure: true},
+	"internal/token":            {pure: true, imports: []string{".", data}, others: protobuf},
+	"internal/workload":         {pure: true, imports: []string{".", "policies"}},
+	"internal/yarnpb":           {imports: []string{"."}},
+	"internal/workerpool":       {},
+	"internal/pauseclock":       {},
+	"internal/hugepages":        {},
+	"internal/query":            {},
+	"internal/shape":            {}, // figures of this tree's packages
+	"internal/webdoc":           {imports: []string{".", data}},
+	"internal/httpguard":        {},
+	"internal/groups":           {imports: []string{"internal/ratelog"}},
+	"internal/groups/directory": {},
+	"internal/amcookies":        {imports: []string{"."}},
+	"internal/servlets":         {imports: []string{"internal/hrpc", "internal/httpguard", "internal/query"}},
+	"internal/programs":         {}, // programs that tests run beside creel
+	"internal/propertytest":     {}, // draws of property tests and fuzz targets
+	"internal/sockwait":         {},
+	"internal/network":          {},
+	"internal/nodelogs":         {imports: []string{".", "internal/network", "internal/webdoc"}},
+	"internal/jceks":            {pure: true},
+	"internal/ratelog":          {},
+	"internal/rawjson":          {pure: true},
+	"internal/nearest":          {pure: true},
+	"internal/strictjson":       {pure: true, imports: []string{"internal/nearest"}},
+	"internal/strictyaml":       {pure: true, imports: []string{"internal/strictjson"}, others: []string{"go.yaml.in/yaml/"}},
 	"internal/hrpc": {
 		imports: []string{"internal/sockwait", "internal/ratelog", "internal/username", "internal/workerpool"},
 	},
@@ -228,7 +239,7 @@ var rules = map[string]rule{
 	"subcluster/remote": {
 		imports: []string{
 			".", "subcluster", "subcluster/failover", "internal/pauseclock", "internal/hrpc", data, "internal/yarnrpc",
-			"internal/token", "internal/network", "internal/webdoc", "subcluster/login",
+			"internal/token", "internal/network", "internal/query", "internal/webdoc", "subcluster/login",
 		},
 	},
 	// The login of routers and proxies at members.
@@ -310,7 +321,7 @@ var rules = map[string]rule{
 			"subcluster/rm",
 			"subcluster/rm/queues",
 			"subcluster/rm/queueconf",
-			"subcluster/rm/sched",
+			"subcluster/rm/sched/explain",
 			"subcluster/rm/codec",
 			"subcluster/rm/server",
 			data,
@@ -334,10 +345,10 @@ var rules = map[string]rule{
 		},
 	},
 	// Decisions are the in-memory store's, on the records of a few nodes.
-	"statestore/zookeeper": {
-		imports: []string{".", "subcluster", "statestore", "statestore/memory", "internal/zkclient", data},
-	},
-	"statestore/redis": {imports: []string{".", "subcluster", "statestore", "internal/network", "internal/workerpool"}},
+	"statestore/nodes":     {imports: []string{".", "subcluster", "statestore", "statestore/memory", data}},
+	"statestore/zookeeper": {imports: []string{".", "statestore", "statestore/nodes", "internal/zkclient"}},
+	"statestore/mariadb":   {imports: []string{".", "statestore", "statestore/nodes", data}},
+	"statestore/redis":     {imports: []string{".", "subcluster", "statestore", "internal/network", "internal/workerpool"}},
 	"amrmproxy/server": {
 		imports: []string{
 			".", "subcluster", "policies", "amrmproxy", "internal/pauseclock", "internal/hrpc", "internal/hrpc/telemetry",
@@ -409,6 +420,7 @@ var rules = map[string]rule{
 			".", "statestore/intents", "statestore/events", "internal/httpguard", "internal/amcookies", "internal/audit", "internal/servlets",
 			"internal/query", "internal/rawjson", "internal/nodelogs", "subcluster", "internal/strictjson", "subcluster/remote", "policies", "router", "router/server",
 			"router/history", "router/operator", "router/tokens", "statestore", "policies/rebalancer", "internal/token", "internal/webdoc",
+			"internal/kerberos/webauth", // its error
 		},
 	},
 	// Pages are clients of the API within their process: they know the API's documents, and asks them by path.
@@ -464,6 +476,7 @@ var rules = map[string]rule{
 			".", "amrmproxy", "app/sim/overcommit", "internal/token", "subcluster/nm", "subcluster/nm/queue", "subcluster/rm/opportunistic", data,
 		},
 	},
+	"app/sim/pairs": {}, // tests only
 	"app/sim/overcommit": {
 		pure:    true,
 		imports: []string{".", "subcluster/nm", "subcluster/nm/overallocate", "subcluster/rm/opportunistic"},
@@ -493,7 +506,8 @@ var rules = map[string]rule{
 	"app/daemon/health": {imports: []string{"app/daemon/build", "internal/httpguard"}},
 	"app/daemon/webserver": {
 		imports: []string{
-			"internal/httpguard", "internal/query", "internal/spnego", "internal/sockwait", "internal/ratelog", "internal/username",
+			"internal/certs", "internal/httpguard", "internal/query", "internal/ratelog", "internal/sockwait", "internal/spnego",
+			"internal/username",
 		},
 	},
 	"app/daemon/logs": {imports: []string{"internal/audit", "internal/settings"}},
@@ -519,7 +533,7 @@ var rules = map[string]rule{
 		imports: []string{
 			"internal/units",
 			".", "statestore", "statestore/intents", "subcluster", "policies", "router", "router/history", "subcluster/remote",
-			"internal/hrpc", "internal/pauseclock",
+			"internal/hrpc", "internal/pauseclock", data,
 		},
 	},
 	"router/tokens":     {imports: []string{".", "statestore", "internal/token"}},

@@ -78,10 +78,10 @@ func TestKillInTheMiddleOfClaims(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, h := range page {
-				if was, twice := listed[h.Application]; twice {
-					t.Fatalf("%v is listed at %s and at %s", h.Application, was, m)
+				if was, twice := listed[h.ID]; twice {
+					t.Fatalf("%v is listed at %s and at %s", h.ID, was, m)
 				}
-				listed[h.Application] = h.Home
+				listed[h.ID] = h.Home
 			}
 			if cursor = next; next == "" {
 				break

@@ -19,12 +19,13 @@ import (
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/internal/zkclient"
 	"github.com/creelrm/creel/statestore"
+	"github.com/creelrm/creel/statestore/nodes"
 	"github.com/creelrm/creel/statestore/redis/redistest"
 	"github.com/creelrm/creel/statestore/storetest"
 	"github.com/creelrm/creel/statestore/zookeeper"
 )
 
-func openStore(t *testing.T, cfg zookeeper.Config) *zookeeper.Store {
+func openStore(t *testing.T, cfg zookeeper.Config) *nodes.Store {
 	t.Helper()
 	s, err := zookeeper.Open(cfg)
 	must(t, err)
@@ -92,15 +93,17 @@ func storeDeployment(t *testing.T, address string) storetest.Deployment {
 		Store:   store,
 		Again:   func(t *testing.T) statestore.Store { return openStore(t, cfg) },
 		Advance: time.Sleep,
-		Back: func(t *testing.T) func(...statestore.Home) {
+		Back: func(t *testing.T) func(...statestore.ApplicationHome) {
 			c, older := conn(t, address), map[string][]byte{}
 			tree(t, c, cfg.Parent, older)
-			return func(homes ...statestore.Home) {
+			return func(homes ...statestore.ApplicationHome) {
 				writeTree(t, c, cfg.Parent, older)
 				if lost, err := store.Lost(t.Context()); err != nil || !lost {
 					t.Fatalf("a restored copy is lost: %v (%v)", lost, err)
 				}
-				_, err := store.Reopen(t.Context(), func(context.Context) ([]statestore.Home, error) { return homes, nil })
+				_, err := store.Reopen(t.Context(), func(context.Context) ([]statestore.ApplicationHome, error) {
+					return homes, nil
+				})
 				must(t, err)
 				if lost, err := store.Lost(t.Context()); err != nil || lost {
 					t.Fatalf("after the rebuild the store is lost: %v (%v)", lost, err)
@@ -130,7 +133,7 @@ func TestStoreKeepsTheContract(t *testing.T) {
 // Random conversations with ZooKeeper and with the memory state give the same answers.
 func TestStoreAnswersAsTheMemoryStateDoes(t *testing.T) {
 	_, address := hadoop.StartZooKeeper(t)
-	var last *zookeeper.Store
+	var last *nodes.Store
 	storetest.Model(t, func() statestore.Store {
 		if last != nil {
 			must(t, last.Close())
@@ -150,7 +153,7 @@ func TestFaultsOfTheServerLoseNoClaim(t *testing.T) {
 	path := redistest.NewProxy(t, address)
 	direct, cut := storeConfig(address), storeConfig(path.Addr)
 	cut.Parent = direct.Parent
-	stores := []*zookeeper.Store{openStore(t, direct), openStore(t, cut)}
+	stores := []*nodes.Store{openStore(t, direct), openStore(t, cut)}
 	first := 0
 	claim := func(fault string, during func()) {
 		t.Helper()
