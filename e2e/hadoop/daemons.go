@@ -5,11 +5,14 @@ package hadoop
 import (
 	"cmp"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel/e2e/process"
 )
@@ -354,7 +357,24 @@ func StartZooKeeper(t testing.TB) (*Daemon, string) {
 			"org.apache.zookeeper.server.ZooKeeperServerMain", file)}
 	d.start(t)
 	d.WaitPort(t, address)
+	// It accepts connections before it serves them.
+	d.Await(t, "the service", func() bool { return strings.Contains(fourLetters(address, "srvr"), "Mode: ") })
 	return d, address
+}
+
+// fourLetters returns a ZooKeeper's answer to one of its commands of four letters, "" if there is none.
+func fourLetters(address, command string) string {
+	c, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return ""
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := c.Write([]byte(command)); err != nil {
+		return ""
+	}
+	answer, _ := io.ReadAll(c) // the server ends the connection
+	return string(answer)
 }
 
 func or(v, standard int) int {
