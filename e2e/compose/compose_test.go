@@ -43,7 +43,7 @@ func TestComposeIsUp(t *testing.T) {
 	began = time.Now()
 	if out, err := e.try(
 		e.compose,
-		e.composeArgs("up", "-d", "--no-build", "--wait", "--wait-timeout", "300")...); err != nil {
+		e.composeArgs("up", "-d", "--no-build", "--wait", "--wait-timeout", "1200")...); err != nil {
 		logs, _ := e.try(e.compose, e.composeArgs("logs", "--tail", "20")...)
 		t.Fatalf("up: %v\n%s\n%s", err, out, logs)
 	}
@@ -296,7 +296,7 @@ func (f *federation) failures() {
 
 	f.up("kill", "redis")
 	f.sh("router-2", "creel app status "+id) // earlier knowledge is still reported
-	f.up("up", "-d", "--no-build", "--wait", "--wait-timeout", "300")
+	f.up("up", "-d", "--no-build", "--wait", "--wait-timeout", "1200")
 	for _, router := range []string{"router-1", "router-2"} {
 		f.awaitNodes(router, 600)
 		out := f.sh(router, work+"creel app kill "+id+"\ncreel app wait --for state=KILLED "+id)
@@ -321,7 +321,7 @@ func (f *federation) hadoop() {
 		"JARS="+hadoop.Jars(f.t, hadoop.V342))
 	f.files = append(f.files, "docker-compose.hadoop.yml", "e2e/compose/hadoop.yml")
 	began := time.Now()
-	if out, err := f.try(f.engine.compose, f.composeArgs("up", "-d", "--no-build", "--wait", "--wait-timeout", "300",
+	if out, err := f.try(f.engine.compose, f.composeArgs("up", "-d", "--no-build", "--wait", "--wait-timeout", "1200",
 		"agent-hadoop", "nodes-hadoop")...); err != nil {
 		logs, _ := f.try(f.engine.compose, f.composeArgs("logs", "--tail", "30", "hadoop-rm", "agent-hadoop", "nodes-hadoop")...)
 		f.t.Fatalf("up with Hadoop: %v\n%s\n%s", err, out, logs)
