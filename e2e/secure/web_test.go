@@ -118,12 +118,16 @@ const (
 // submit submits an application without an AM, and returns its id. query is the part of the address that begins with ?.
 func (b browser) submit(t *testing.T, query string) string {
 	t.Helper()
-	made := b.call(t, "POST", newOne+query)
+	var made reply
+	_ = process.Poll(nil, func() bool {
+		made = b.call(t, "POST", newOne+query)
+		return made.status != "503" // a router whose members are slow asks to repeat the call
+	})
 	var doc struct {
 		ID string `json:"application-id"`
 	}
-	if err := json.Unmarshal([]byte(made.body), &doc); err != nil {
-		t.Fatalf("%s %s: %v", made.status, made.body, err)
+	if err := json.Unmarshal([]byte(made.body), &doc); err != nil || doc.ID == "" {
+		t.Fatalf("a new application: %s %s", made.status, made.body)
 	}
 	b.call(t, "POST", allApps+query, "--header", asJSON, "--data", fmt.Sprintf(`{"application-id":%q,`+
 		`"application-name":"one","queue":"default","application-type":"TEST","unmanaged-AM":true,"am-container-spec":{},`+
