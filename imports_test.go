@@ -163,7 +163,7 @@ var rules = map[string]rule{
 	"internal/query":            {},
 	"internal/shape":            {}, // figures of this tree's packages
 	"internal/webdoc":           {imports: []string{".", data}},
-	"internal/httpguard":        {},
+	"internal/httpguard":        {imports: []string{"internal/audit"}},
 	"internal/groups":           {imports: []string{"internal/ratelog"}},
 	"internal/groups/directory": {},
 	"internal/amcookies":        {imports: []string{"."}},
@@ -317,6 +317,7 @@ var rules = map[string]rule{
 	"subcluster/rm/rest": {
 		imports: []string{
 			".",
+			"internal/audit",
 			"subcluster",
 			"subcluster/rm",
 			"subcluster/rm/queues",

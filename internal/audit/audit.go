@@ -19,6 +19,13 @@ const Message = "audit"
 // TrialUser is the default of creel.router.trial-user. Its calls change nothing.
 const TrialUser = "creel-trial"
 
+// The methods by which a caller proved its user, in the names of Hadoop's UserGroupInformation.
+const (
+	Simple   = "SIMPLE"   // a name without proof
+	Token    = "TOKEN"    // a delegation token, or the token of an application
+	Kerberos = "KERBEROS" // a ticket, or the cookie that follows one
+)
+
 // The results of a call.
 const (
 	Success = "success"
@@ -30,6 +37,7 @@ const (
 type Line struct {
 	User         string // the effective user; empty: the daemon itself
 	RealUser     string // the user that impersonates User
+	Auth         string // Simple, Token or Kerberos: how the caller proved User, or RealUser if there is one
 	From         string // the address that the call came from
 	ForwardedFor string // the client's address, as reported by a router
 	Operation    string // a protocol's method, a REST route, or the name of a daemon's own action
@@ -47,10 +55,10 @@ func (l Line) Log(to *slog.Logger, more ...slog.Attr) {
 	if l.Result == Failure && l.User != TrialUser {
 		level = slog.LevelWarn
 	}
-	attrs := make([]slog.Attr, 0, 10+len(more))
+	attrs := make([]slog.Attr, 0, 12+len(more))
 	for _, a := range [...]struct{ key, value string }{
 		{"user", l.User}, {"real_user", l.RealUser}, {"from", l.From}, {"forwarded_for", l.ForwardedFor},
-		{"operation", l.Operation}, {"target", l.Target}, {"result", l.Result}, {"error", l.Error},
+		{"operation", l.Operation}, {"target", l.Target}, {"result", l.Result}, {"error", l.Error}, {"auth", l.Auth},
 		{"request", l.Request}, {"caller_context", l.Context}, {"trace_id", l.Trace},
 	} {
 		if a.value != "" {

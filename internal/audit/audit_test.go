@@ -16,7 +16,7 @@ func TestHadoopsForm(t *testing.T) {
 	log := slog.New(NewHadoop(slog.NewTextHandler(&ours, nil), &theirs, "resourcemanager.RMAuditLogger"))
 	log.Info("serves")
 	Line{
-		User: "ann", RealUser: "oozie", From: "10.0.0.7:4711", Operation: "submitApplication",
+		User: "ann", RealUser: "oozie", Auth: Kerberos, Context: "nightly", From: "10.0.0.7:4711", Operation: "submitApplication",
 		Target: "application_1700000000000_0001", Result: Success,
 	}.Log(log.With("role", "rm"), slog.String("queue", "root.prod"))
 	result, why := Of(errors.New("no\nrights\tat all"))
@@ -28,7 +28,7 @@ func TestHadoopsForm(t *testing.T) {
 	for i, want := range []string{
 		"INFO resourcemanager.RMAuditLogger: USER=ann\tIP=10.0.0.7\tOPERATION=submitApplication\t" +
 			"TARGET=application_1700000000000_0001\tRESULT=SUCCESS\tAPPID=application_1700000000000_0001\t" +
-			"REAL_USER=oozie\tQUEUENAME=root.prod",
+			"CALLERCONTEXT=nightly\tQUEUENAME=root.prod\tREAL_USER=oozie\tAUTH=KERBEROS",
 		"WARN resourcemanager.RMAuditLogger: USER=eve\\nUSER=root\tIP=10.0.0.8\tOPERATION=signalToContainer\t" +
 			"TARGET=/containers/container_e17_1_0001_01_000002/signal\tRESULT=FAILURE\tDESCRIPTION=no\\nrights at all\t" +
 			"CONTAINERID=container_e17_1_0001_01_000002",
@@ -46,8 +46,8 @@ func TestHadoopsForm(t *testing.T) {
 
 func TestLineHasKnownFields(t *testing.T) {
 	var out bytes.Buffer
-	Line{Operation: "refreshQueues", Result: Busy}.Log(slog.New(slog.NewTextHandler(&out, nil)))
-	if _, text, _ := strings.Cut(out.String(), " "); text != "level=INFO msg=audit operation=refreshQueues result=busy\n" {
+	Line{Operation: "refreshQueues", Result: Busy, Auth: Token, Context: "job 7"}.Log(slog.New(slog.NewTextHandler(&out, nil)))
+	if _, text, _ := strings.Cut(out.String(), " "); text != "level=INFO msg=audit operation=refreshQueues result=busy auth=TOKEN caller_context=\"job 7\"\n" {
 		t.Errorf("%q", text)
 	}
 }

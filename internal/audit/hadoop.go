@@ -18,7 +18,7 @@ import (
 //
 // Hadoop uses other names for operations and targets ("Submit Application Request", "ClientRMService"). This format
 // retains creel's names, with the id of a target application or container in APPID or CONTAINERID. Attributes without a
-// key in Hadoop follow under creel's keys.
+// key in Hadoop, such as AUTH, follow after all of Hadoop's keys, so that programs that read up to those find them.
 type Hadoop struct {
 	slog.Handler
 	Out    io.Writer // receives whole lines from many goroutines
@@ -36,7 +36,7 @@ func (h *Hadoop) Handle(ctx context.Context, r slog.Record) error {
 		return h.Handler.Handle(ctx, r)
 	}
 	var l Line
-	var more []string
+	var theirs, ours []string // after the fixed keys: Hadoop's, then creel's
 	r.Attrs(func(a slog.Attr) bool {
 		value := a.Value.String()
 		switch a.Key {
@@ -55,11 +55,11 @@ func (h *Hadoop) Handle(ctx context.Context, r slog.Record) error {
 		case "error":
 			l.Error = value
 		case "caller_context":
-			more = append(more, "CALLERCONTEXT="+oneLine(value))
+			theirs = append(theirs, "CALLERCONTEXT="+oneLine(value))
 		case "queue":
-			more = append(more, "QUEUENAME="+oneLine(value))
+			theirs = append(theirs, "QUEUENAME="+oneLine(value))
 		default:
-			more = append(more, strings.ToUpper(a.Key)+"="+oneLine(value))
+			ours = append(ours, strings.ToUpper(a.Key)+"="+oneLine(value))
 		}
 		return true
 	})
@@ -74,7 +74,7 @@ func (h *Hadoop) Handle(ctx context.Context, r slog.Record) error {
 			b.WriteString("\t" + kv.key + "=" + oneLine(kv.value))
 		}
 	}
-	for _, text := range more {
+	for _, text := range append(theirs, ours...) {
 		b.WriteString("\t" + text)
 	}
 	b.WriteByte('\n')

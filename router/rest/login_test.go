@@ -82,7 +82,7 @@ func byToken(t *testing.T, log *lines) string {
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatal(err)
 		}
-		if l.Message == "audit" && l.Auth == "token" {
+		if l.Message == "audit" && l.Auth == "TOKEN" {
 			audited = append(audited, l.User+" by "+l.RealUser+": "+l.Result)
 		}
 	}

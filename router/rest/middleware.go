@@ -95,19 +95,17 @@ func (h *Handler) audit(next http.Handler) http.Handler {
 		if real := r.URL.Query().Get("user.name"); real != l.User {
 			l.RealUser = real
 		}
-		auth := "simple"
+		who := httpguard.LoginOf(r.Context())
+		l.Auth = who.Method()
 		if id, ok := holder(r); ok {
-			auth, l.RealUser = "token", id.RealUser
-		} else if who := httpguard.LoginOf(r.Context()); who.User != "" {
-			if auth, l.RealUser = "token", who.RealUser; who.Ticket {
-				auth = "kerberos"
-			}
+			l.Auth, l.RealUser = audit.Token, id.RealUser
+		} else if who.User != "" {
+			l.RealUser = who.RealUser
 		}
 		if sc := trace.SpanContextFromContext(r.Context()); sc.IsValid() {
 			l.Trace = sc.TraceID().String()
 		}
-		l.Log(h.conf.Log, slog.Int("status", seen.Status()), slog.String("auth", auth),
-			slog.Duration("took", time.Since(began)))
+		l.Log(h.conf.Log, slog.Int("status", seen.Status()), slog.Duration("took", time.Since(began)))
 	})
 }
 

@@ -228,7 +228,7 @@ func TestChangesAreAudited(t *testing.T) {
 		}
 	}
 	for i, want := range []map[string]any{
-		{"user": "alice", "operation": "POST /apps", "target": id, "result": "success", "status": 202.0},
+		{"user": "alice", "operation": "POST /apps", "target": id, "result": "success", "auth": "SIMPLE", "status": 202.0},
 		{"user": "alice", "operation": "PUT /apps/{appid}/priority", "result": "success", "request": "r7"},
 		{"user": "alice", "real_user": "root", "operation": "PUT /apps/{appid}/state", "target": "/apps/" + id + "/state", "result": "failure", "status": 403.0},
 		{"user": "bob", "operation": "PUT /apps/{appid}/state", "result": "failure", "status": 404.0},

@@ -12,8 +12,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/hrpc"
 	pb "github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/router/routertest"
+	rmserver "github.com/creelrm/creel/subcluster/rm/server"
 )
 
 // auditor stores the last audit line.
@@ -140,6 +142,34 @@ func TestAuditLinesNameChange(t *testing.T) {
 		if line["operation"] != c.operation || line["target"] != c.target || line["result"] != c.result ||
 			!strings.Contains(line["error"], c.why) || (line["error"] == "") != (c.result == "success") {
 			t.Errorf("%s of %q was answered %v and left %v", c.operation, c.target, err, line)
+		}
+	}
+}
+
+// A client's caller context reaches the member's audit line, beside the login by which the router calls. A call without
+// one has none, even on the connection of the other.
+func TestMemberAuditsCallerContext(t *testing.T) {
+	log := &auditor{}
+	f := routertest.Start(t, routertest.Options{Members: 1, Routers: 1, Change: func(_ int, c *rmserver.Config) {
+		c.Logger = slog.New(log)
+	}})
+	id, _ := submit(t, f, f.Routers[0], "audited")
+	alice := f.As(f.Routers[0], "alice")
+	ctx := hrpc.WithOptions(t.Context(), hrpc.CallOptions{CallerContext: hrpc.CallerContext{Context: "nightly report"}})
+	for _, c := range []struct {
+		ctx     context.Context
+		context string
+	}{{ctx, "nightly report"}, {t.Context(), ""}} {
+		log.take()
+		if _, err := alice.UpdateApplicationPriority(c.ctx, &pb.UpdateApplicationPriorityRequestProto{
+			ApplicationId: pb.FromApplicationID(id), ApplicationPriority: pb.FromPriority(0),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		line := log.take()
+		if line["operation"] != "updateApplicationPriority" || line["user"] != "alice" || line["auth"] != "SIMPLE" ||
+			line["caller_context"] != c.context {
+			t.Errorf("with the context %q: %v", c.context, line)
 		}
 	}
 }

@@ -104,8 +104,11 @@ func NewPool(conf Config) *Pool {
 		members: map[creel.SubclusterID]*Member{},
 		rpc: hrpc.NewClient(
 			hrpc.ClientConfig{
-				KindOf: conf.KindOf, ConnectTime: 5 * time.Second, Interceptors: conf.Interceptors,
-				Dial: func(ctx context.Context, address string) (net.Conn, error) { return dial(ctx, "tcp", address) },
+				KindOf: conf.KindOf, ConnectTime: 5 * time.Second,
+				Interceptors: append([]hrpc.ClientInterceptor{passCallerContext}, conf.Interceptors...),
+				Dial: func(ctx context.Context, address string) (net.Conn, error) {
+					return dial(ctx, "tcp", address)
+				},
 			},
 		),
 		http: &http.Client{
@@ -114,6 +117,15 @@ func NewPool(conf Config) *Pool {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
+}
+
+// passCallerContext sends a client's caller context with the calls to members that serve its call, as Hadoop's router
+// does. So the member's audit line has it.
+func passCallerContext(ctx context.Context, _ *hrpc.Target, _ string, options *hrpc.CallOptions) func(error) {
+	if call := hrpc.CallFrom(ctx); call != nil && options.CallerContext.Context == "" {
+		options.CallerContext = call.CallerContext
+	}
+	return nil
 }
 
 // Close ends all connections.

@@ -249,8 +249,8 @@ var table = []mutation{
 	{
 		name:     "a caller without a ticket gets a delegation token by REST",
 		file:     "subcluster/rm/rest/tokens.go",
-		old:      "if !a.h.caller(r).Kerberos {",
-		wrong:    "if !MUTANT && !a.h.caller(r).Kerberos {",
+		old:      "if a.h.caller(r).Auth != audit.Kerberos {",
+		wrong:    "if !MUTANT && a.h.caller(r).Auth != audit.Kerberos {",
 		caughtBy: "subcluster/rm/rest TestDelegationTokensByRESTNeedTicket",
 	},
 	{
@@ -2984,8 +2984,8 @@ var table = []mutation{
 	{
 		name:     "a delegation token begets another one",
 		file:     "subcluster/rm/server/delegation.go",
-		old:      "	if c == nil || who.Kerberos {",
-		wrong:    "	if MUTANT || c == nil || who.Kerberos {",
+		old:      "	if c == nil || who.Auth == audit.Kerberos {",
+		wrong:    "	if MUTANT || c == nil || who.Auth == audit.Kerberos {",
 		caughtBy: "subcluster/rm/rpc TestTokensBegetNoTokens",
 	},
 	{

@@ -20,9 +20,9 @@ import (
 // request is nil for a raw method.
 type Subject func(call *hrpc.Call, request proto.Message) (what string, changes bool)
 
-// Audit writes one line for each call that changes something, when it is answered. The line contains user, address,
-// object, result, and the call's id, which also appears in the client's log. The handler's notes (audit.NoteOf)
-// override the results of subject and the answer.
+// Audit writes one line for each call that changes something, when it is answered. The line contains user, login
+// method, address, object, result, and the call's id, which also appears in the client's log. The handler's notes
+// (audit.NoteOf) override the results of subject and the answer.
 func Audit(logger *slog.Logger, subject Subject) hrpc.Interceptor {
 	return func(
 		ctx context.Context,
@@ -38,7 +38,8 @@ func Audit(logger *slog.Logger, subject Subject) hrpc.Interceptor {
 		return ctx, func(_ proto.Message, err error) {
 			err = cmp.Or(err, note.Err)
 			l := audit.Line{
-				User: call.Identity.User, RealUser: call.Identity.RealUser, From: call.Remote.String(),
+				User: call.Identity.User, RealUser: call.Identity.RealUser,
+				Auth: call.Identity.Method.String(), From: call.Remote.String(),
 				Operation: call.Method, Target: cmp.Or(note.Target, what),
 				Result: result(err), Context: call.CallerContext.Context,
 			}
@@ -49,7 +50,6 @@ func Audit(logger *slog.Logger, subject Subject) hrpc.Interceptor {
 				l.Trace = sc.TraceID().String()
 			}
 			l.Log(logger,
-				slog.String("auth", call.Identity.Method.String()),
 				slog.String("client_id", hex.EncodeToString([]byte(call.ClientID))),
 				slog.Int("call_id", int(call.CallID)),
 				slog.Duration("took", time.Since(began)),

@@ -254,6 +254,7 @@ func TestEachChangeHasOneAuditLine(t *testing.T) {
 		if line["msg"] != "audit" || line["operation"] != want.operation || line["result"] != want.result || line["user"] != "alice" ||
 			line["target"] != "x" ||
 			line["caller_context"] != "job 7" ||
+			line["auth"] != "SIMPLE" ||
 			!strings.HasPrefix(line["from"].(string), "127.0.0.1:") ||
 			len(line["client_id"].(string)) != 32 {
 			t.Errorf("%s", lines[i])

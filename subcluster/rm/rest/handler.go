@@ -280,7 +280,7 @@ func (h *Handler) caller(r *http.Request) server.Caller {
 	user, real := h.who(r)
 	c := server.Caller{User: user, RealUser: real, Remote: remote(r), Request: r.Header.Get("X-Request-Id")}
 	login := httpguard.LoginOf(r.Context())
-	c.Kerberos = login.Ticket
+	c.Auth = login.Method()
 	if real == "" {
 		c.RealUser = login.RealUser
 	}

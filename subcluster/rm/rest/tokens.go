@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/token"
 )
 
@@ -32,7 +33,7 @@ func (a tokensAPI) mount(r chi.Router) {
 // byTicket rejects callers that did not log in by Kerberos.
 func (a tokensAPI) byTicket(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !a.h.caller(r).Kerberos {
+		if a.h.caller(r).Auth != audit.Kerberos {
 			a.h.text(w, r, http.StatusForbidden, notByTicket)
 			return
 		}

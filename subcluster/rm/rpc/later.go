@@ -23,7 +23,7 @@ func callerOf(ctx context.Context) server.Caller {
 		User:     c.Identity.User,
 		RealUser: c.Identity.RealUser,
 		AM:       c.Identity.TokenKind == token.KindAMRM,
-		Kerberos: c.Identity.Method == hrpc.Kerberos,
+		Auth:     c.Identity.Method.String(),
 		Remote:   c.Remote,
 		Context:  c.CallerContext.Context,
 	}

@@ -18,7 +18,7 @@ type Caller struct {
 	User     string
 	RealUser string // the user that acts for User, or ""
 	AM       bool   // User is the attempt of an AM
-	Kerberos bool   // the caller, or RealUser, logged in by Kerberos
+	Auth     string // how the caller, or RealUser, logged in, in the words of audit lines, or ""
 	Remote   netip.AddrPort
 	Request  string // the client's id for the request, or ""
 	Context  string // the client's caller context, or ""
@@ -27,7 +27,7 @@ type Caller struct {
 	Forwarded netip.Addr
 }
 
-// Audit writes the audit line of a change: user, address, operation, target, and result.
+// Audit writes the audit line of a change: user, login method, address, operation, target, and result.
 func (s *Server) Audit(who Caller, operation, target string, err error) {
 	audited(s.log, who, operation, target, err)
 }
@@ -35,7 +35,7 @@ func (s *Server) Audit(who Caller, operation, target string, err error) {
 func audited(log *slog.Logger, who Caller, operation, target string, err error) {
 	l := audit.Line{
 		User: who.User, RealUser: who.RealUser, Operation: operation, Target: target,
-		Request: who.Request, Context: who.Context, Trace: who.Trace,
+		Auth: who.Auth, Request: who.Request, Context: who.Context, Trace: who.Trace,
 	}
 	if who.Remote.IsValid() {
 		l.From = who.Remote.String()

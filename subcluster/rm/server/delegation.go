@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/httpguard"
 	"github.com/creelrm/creel/internal/token"
@@ -137,7 +138,7 @@ func TokenLogin(s *Server, text string) (httpguard.Login, error) {
 // byTicket rejects a caller of a secure server that did not log in by Kerberos, with Hadoop's message: a token must not
 // beget tokens, or the first one would never expire.
 func (c *Secure) byTicket(who Caller, done string) error {
-	if c == nil || who.Kerberos {
+	if c == nil || who.Auth == audit.Kerberos {
 		return nil
 	}
 	return denied("Delegation Token can be %s only with kerberos authentication", done)

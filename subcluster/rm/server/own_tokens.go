@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/subcluster/rm/renewal"
 )
@@ -57,7 +58,7 @@ func (o *ownTokens) Cancel(ctx context.Context, t token.Token) error {
 func (o *ownTokens) call(t token.Token, here func(Caller) error, elsewhere func() error) error {
 	id, err := token.ParseDelegation(t.Identifier)
 	if err == nil {
-		err = here(Caller{User: id.Renewer, Kerberos: true})
+		err = here(Caller{User: id.Renewer, Auth: audit.Kerberos})
 	}
 	if errors.Is(err, creel.ErrInvalidToken) && o.others != nil {
 		return elsewhere()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/audit"
 	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/username"
@@ -93,7 +94,7 @@ func TestOwnTokensLiveAsLongAsTheirApplication(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(ctx) }()
 		<-s.Ready()
-		alice := Caller{User: "alice", Kerberos: true}
+		alice := Caller{User: "alice", Auth: audit.Kerberos}
 		own, err := Do(ctx, s, alice, s.IssueToken(alice, "yarn/localhost@CREEL.TEST"))
 		if err != nil {
 			t.Fatal(err)
