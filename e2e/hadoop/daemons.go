@@ -358,12 +358,12 @@ func StartZooKeeper(t testing.TB) (*Daemon, string) {
 	d.start(t)
 	d.WaitPort(t, address)
 	// It accepts connections before it serves them.
-	d.Await(t, "the service", func() bool { return strings.Contains(fourLetters(address, "srvr"), "Mode: ") })
+	d.Await(t, "the service", func() bool { return strings.Contains(askZooKeeper(address, "srvr"), "Mode: ") })
 	return d, address
 }
 
-// fourLetters returns a ZooKeeper's answer to one of its commands of four letters, "" if there is none.
-func fourLetters(address, command string) string {
+// askZooKeeper returns a ZooKeeper's answer to one of its commands of four letters, "" if there is none.
+func askZooKeeper(address, command string) string {
 	c, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {
 		return ""
