@@ -3,6 +3,7 @@
 package secure
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -20,6 +21,8 @@ type Realm struct {
 	Enctypes string
 	// Lifetime is the longest lifetime of a ticket, as MIT writes it. Empty: 10h.
 	Lifetime string
+	// Skew is the permitted difference of clocks in seconds. Empty: 300.
+	Skew string
 }
 
 // KDC is a running KDC with its realm.
@@ -40,9 +43,7 @@ func StartKDC(t testing.TB, r Realm) *KDC {
 	if r.Enctypes == "" {
 		r.Enctypes = "aes256-cts-hmac-sha1-96 aes128-cts-hmac-sha1-96"
 	}
-	if r.Lifetime == "" {
-		r.Lifetime = "10h"
-	}
+	r.Lifetime, r.Skew = cmp.Or(r.Lifetime, "10h"), cmp.Or(r.Skew, "300")
 	k := &KDC{Realm: r.Name, Address: process.FreeAddress(t, "127.0.0.1"), dir: t.TempDir(), realm: r}
 	k.write(t)
 	k.run(t, "kdb5_util", "create", "-s", "-W", "-r", r.Name, "-P", "master-of-the-tests")
@@ -67,6 +68,7 @@ const (
   dns_lookup_kdc = false
   dns_canonicalize_hostname = false
   rdns = false
+  clockskew = SKEW
   udp_preference_limit = 1
   default_tkt_enctypes = ENCTYPES
   default_tgs_enctypes = ENCTYPES
@@ -101,7 +103,7 @@ func (k *KDC) write(t testing.TB) {
 	t.Helper()
 	values := strings.NewReplacer(
 		"REALM", k.Realm, "ADDRESS", k.Address, "DIR", k.dir,
-		"LIFETIME", k.realm.Lifetime, "ENCTYPES", k.realm.Enctypes,
+		"LIFETIME", k.realm.Lifetime, "SKEW", k.realm.Skew, "ENCTYPES", k.realm.Enctypes,
 		"SALTED", strings.ReplaceAll(k.realm.Enctypes, " ", ":normal ")+":normal",
 	)
 	for name, text := range map[string]string{"krb5.conf": clientConf, "kdc.conf": kdcConf} {

@@ -4,6 +4,7 @@ package secure
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,8 +15,13 @@ import (
 
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
+	"github.com/creelrm/creel/internal/gssapi"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/kerberos/rpcauth"
 	"github.com/creelrm/creel/internal/spnego"
 	"github.com/creelrm/creel/internal/token"
+	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
 // webSecret is the secret that signs the cookies of the tests' ResourceManagers.
@@ -24,7 +30,12 @@ const webSecret = "a secret of the tests"
 // startWeb starts a ResourceManager whose web clients log in by ticket. Only owners may kill applications.
 func startWeb(t *testing.T, more hadoop.Conf) *cluster {
 	t.Helper()
-	k := StartKDC(t, Realm{})
+	return startWebIn(t, StartKDC(t, Realm{}), more)
+}
+
+// startWebIn is startWeb in a realm.
+func startWebIn(t *testing.T, k *KDC, more hadoop.Conf) *cluster {
+	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte(webSecret), 0o600); err != nil {
 		t.Fatal(err)
@@ -208,6 +219,49 @@ func TestWebClientsWithoutRightAreRejected(t *testing.T) {
 	alice.call(t, "GET", whoAmI).is(t, "a ticket", "200", "alice")
 	browser{c, "", alice.cookies}.call(t, "POST", newOne, "--header", "Origin: http://evil.example").
 		is(t, "another site's change", "403", "another site")
+}
+
+// A ticket logs in until it ends, at the client port and at the web port, and then no more.
+func TestEndedTicketLogsInAtNoPort(t *testing.T) {
+	c := startWebIn(t, StartKDC(t, Realm{Skew: "2"}), nil)
+	l, err := c.config(t).LoginCache(c.Login(t, "alice", c.AddPrincipal(t, "alice"), "-l", "15s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket := func(name string) gssapi.Ticket {
+		k, err := l.Ticket(t.Context(), principal(t, name+"/localhost@"+c.Realm))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	forRPC, forWeb := ticket("yarn"), ticket("HTTP")
+	byRPC := func() error {
+		calls := hrpc.NewClient(hrpc.ClientConfig{})
+		defer calls.Close()
+		_, err := yarnrpc.NewApplicationClientProtocolClient(calls, c.Client, hrpc.Login{Kerberos: &hrpc.KerberosLogin{
+			Principal: "alice@" + c.Realm, Begin: rpcauth.WithTicket(forRPC, protections),
+		}}).GetClusterMetrics(t.Context(), &yarnpb.GetClusterMetricsRequestProto{})
+		return err
+	}
+	byWeb := func() reply {
+		_, header, err := spnego.Begin(forWeb, time.Now(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return browser{c: c}.call(t, "GET", whoAmI, "--header", "Authorization: "+header)
+	}
+	if err := byRPC(); err != nil {
+		t.Errorf("a ticket by RPC: %v", err)
+	}
+	byWeb().is(t, "a ticket", "200", `"requestedUser":"alice"`)
+	time.Sleep(time.Until(forWeb.End.Add(3 * time.Second)))
+	forRPC.End, forWeb.End = time.Now().Add(time.Hour), time.Now().Add(time.Hour) // the client does not care
+	const ended = "the ticket of alice@CREEL.TEST expired"
+	if err := byRPC(); err == nil || !strings.Contains(err.Error(), ended) {
+		t.Errorf("an ended ticket by RPC: %v", err)
+	}
+	byWeb().is(t, "an ended ticket", "403", ended)
 }
 
 // Proxy users act for others by doAs, as hadoop.proxyuser.* allows.
