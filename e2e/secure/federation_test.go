@@ -28,6 +28,7 @@ type secured struct {
 	*KDC
 	*federation.Federation
 	user    string // an administrator
+	keytab  string // of user
 	cache   string // with a ticket of user
 	conf    hadoop.Conf
 	daemons hadoop.Conf // conf, and the settings of creel's daemons and of members
@@ -57,8 +58,7 @@ func startMembers(t *testing.T, protection string, members int, more ...hadoop.C
 // startMembersIn is startMembers in a realm.
 func startMembersIn(t *testing.T, k *KDC, protection string, members int, more ...hadoop.Conf) *secured {
 	t.Helper()
-	t.Setenv("KRB5_CONFIG", k.ConfigFile())
-	t.Setenv("JDK_JAVA_OPTIONS", "-Djava.security.krb5.conf="+k.ConfigFile())
+	k.setenv(t)
 	f := &secured{KDC: k, user: hadoop.OSUser(t)}
 	node, web := k.AddPrincipal(t, "nm/localhost"), k.AddPrincipal(t, "HTTP/127.0.0.1")
 	f.conf = hadoop.Conf{
@@ -88,7 +88,8 @@ func startMembersIn(t *testing.T, k *KDC, protection string, members int, more .
 	f.Federation = federation.Start(t, federation.Options{
 		Subclusters: members, Routers: 1, NoNodes: true, NoWait: true, Policy: halves, Conf: f.daemons,
 	})
-	f.cache = k.Login(t, f.user, k.AddPrincipal(t, f.user))
+	f.keytab = k.AddPrincipal(t, f.user)
+	f.cache = k.Login(t, f.user, f.keytab)
 	return f
 }
 
@@ -99,10 +100,18 @@ func (f *secured) startNode(t *testing.T, member int) {
 	s.Node = hadoop.StartNM(t, hadoop.NM{
 		Name: "nm-" + s.ID, Host: fmt.Sprintf("127.0.0.%d", member+2), RM: s.Addresses,
 		Conf: f.conf.With(hadoop.Conf{
-			"yarn.nodemanager.admin-env":   "JDK_JAVA_OPTIONS=-Djava.security.krb5.conf=" + f.ConfigFile(),
+			"yarn.nodemanager.admin-env":   f.java(),
 			"yarn.log-aggregation-enable":  "false", // without Hadoop's native library
 			"mapreduce.jobhistory.address": "",
 		}),
+	})
+}
+
+// clientConf returns the settings of the router's clients.
+func (f *secured) clientConf() hadoop.Conf {
+	return f.ClientConf(0).With(f.conf, hadoop.Conf{
+		"yarn.resourcemanager.principal": "router/localhost@" + f.Realm,
+		"mapreduce.jobhistory.address":   "", "yarn.log-aggregation-enable": "false",
 	})
 }
 
@@ -111,11 +120,8 @@ func (f *secured) client(t *testing.T, cache string, more ...hadoop.Conf) hadoop
 	t.Helper()
 	return hadoop.Client{
 		Timeout: 2 * time.Minute,
-		Conf: f.ClientConf(0).With(f.conf, hadoop.Conf{
-			"yarn.resourcemanager.principal": "router/localhost@" + f.Realm,
-			"mapreduce.jobhistory.address":   "", "yarn.log-aggregation-enable": "false",
-		}).With(more...),
-		Env: []string{"KRB5CCNAME=" + cache},
+		Conf:    f.clientConf().With(more...),
+		Env:     []string{"KRB5CCNAME=" + cache},
 	}.Setup(t)
 }
 

@@ -44,11 +44,20 @@ func atLocalhost(t testing.TB) string {
 	return "localhost:" + port
 }
 
-// startSecure starts a ResourceManager. All programs of the test find the realm by their environment.
-func startSecure(t *testing.T, k *KDC, protection string, more hadoop.Conf) *cluster {
+// java is the variable by which JVMs find the realm.
+func (k *KDC) java() string { return "JDK_JAVA_OPTIONS=-Djava.security.krb5.conf=" + k.ConfigFile() }
+
+// setenv lets all programs of the test find the realm by their environment.
+func (k *KDC) setenv(t *testing.T) {
 	t.Helper()
 	t.Setenv("KRB5_CONFIG", k.ConfigFile())
 	t.Setenv("JDK_JAVA_OPTIONS", "-Djava.security.krb5.conf="+k.ConfigFile())
+}
+
+// startSecure starts a ResourceManager.
+func startSecure(t *testing.T, k *KDC, protection string, more hadoop.Conf) *cluster {
+	t.Helper()
+	k.setenv(t)
 	c := &cluster{KDC: k, user: hadoop.OSUser(t)}
 	c.userKeytab, c.nodeKeytab = k.AddPrincipal(t, c.user), k.AddPrincipal(t, "nm/localhost")
 	c.conf = hadoop.Conf{
@@ -56,7 +65,7 @@ func startSecure(t *testing.T, k *KDC, protection string, more hadoop.Conf) *clu
 		"yarn.resourcemanager.principal": "yarn/_HOST@" + k.Realm,
 		"yarn.nodemanager.principal":     "nm/localhost@" + k.Realm,
 		"yarn.nodemanager.keytab":        c.nodeKeytab,
-		"yarn.nodemanager.admin-env":     "JDK_JAVA_OPTIONS=-Djava.security.krb5.conf=" + k.ConfigFile(),
+		"yarn.nodemanager.admin-env":     k.java(),
 		"mapreduce.jobhistory.address":   "", // no tokens of a history server
 		// Hadoop's native library is not here, without which secure nodes neither aggregate logs nor shuffle.
 		"yarn.log-aggregation-enable": "false",

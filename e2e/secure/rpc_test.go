@@ -185,7 +185,7 @@ func (w *world) settings(p gssapi.Protection) hadoop.Conf {
 
 // java returns the environment of a JVM in the realm.
 func (w *world) java(more ...string) []string {
-	return append(more, "JDK_JAVA_OPTIONS=-Djava.security.krb5.conf="+w.ConfigFile())
+	return append(more, w.KDC.java())
 }
 
 func TestHadoopsClientTalksToOurServer(t *testing.T) {
