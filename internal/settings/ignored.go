@@ -100,7 +100,8 @@ var ignoredRows = []ignoredRow{
 		also:    []string{"org.apache.hadoop.yarn.security.ConfiguredYarnAuthorizer"},
 		example: "org.apache.ranger.authorization.yarn.authorizer.RangerYarnAuthorizer",
 		why:     "creel cannot run this class: other users than intended could submit and administer",
-		try:     "remove it, and write the rights as access lists of queues and yarn.admin.acl",
+		try: "remove it, and write the rights as access lists of queues and yarn.admin.acl, or ask an outside authoriser: " +
+			"creel.authorizer.url",
 	},
 	{
 		keys: []string{"hadoop.security.impersonation.provider.class"}, effect: Stops, roles: onServers,

@@ -199,6 +199,49 @@ var creelRMKeys = []Setting{
 		Doc:     "The longest heartbeat interval of nodes when the ResourceManager is loaded.",
 	},
 	{
+		Key:  "creel.authorizer.url",
+		Type: URL,
+		Doc: "The outside authoriser that decides about rights at queues instead of their access lists: a POST by the data " +
+			"API of Open Policy Agent, such as http://127.0.0.1:8181/v1/data/yarn/allow. Empty: the lists decide.",
+	},
+	{
+		Key:     "creel.authorizer.access-lists",
+		Type:    Enum,
+		Default: "never",
+		Choices: []string{"never", "when-away", "also"},
+		Doc: "When access lists of queues count beside the outside authoriser: never, while it does not answer, or also to " +
+			"allow a request that it denies.",
+	},
+	{
+		Key:     "creel.authorizer.timeout",
+		Type:    Duration,
+		Default: "2s",
+		Doc:     "How long a call waits for the outside authoriser; without an answer it is denied, or the lists decide.",
+	},
+	{
+		Key:     "creel.authorizer.cache-time",
+		Type:    Duration,
+		Default: "30s",
+		Doc:     "How long an answer of the outside authoriser is used, at least 1s.",
+	},
+	{
+		Key:     "creel.authorizer.cache-size",
+		Type:    Int,
+		Default: "100000",
+		Doc:     "The most stored answers of the outside authoriser; one is for a user, a queue and a right.",
+	},
+	{
+		Key:  "creel.authorizer.ca-file",
+		Type: Path,
+		Doc: "The certificate authorities (PEM, JKS or PKCS12) that may sign the outside authoriser's certificate, instead " +
+			"of the machine's.",
+	},
+	{
+		Key:  "creel.authorizer.token-file",
+		Type: Path,
+		Doc:  "A file with the bearer token for the outside authoriser; it is read for each call, so that it can be renewed.",
+	},
+	{
 		Key:     "creel.scheduler.**.node-order",
 		Type:    Enum,
 		Choices: []string{"spread", "pack"},

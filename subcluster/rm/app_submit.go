@@ -183,7 +183,8 @@ func (d *admission) place(m *Machine) error {
 // checkQueue checks the user's rights and the label of the AM in the queue, and sets the priority there.
 func (d *admission) checkQueue(m *Machine) error {
 	s, q := d.s, d.queue
-	if !m.MaySubmit(string(d.path), s.User, s.Groups) {
+	checked := m.cfg.ACLs || !m.sched.Policy().ListsNeedACLs()
+	if checked && !m.MaySubmit(string(d.path), s.User, s.Groups) {
 		return refusal(creel.ErrNotPermitted, submissionForbidden, s.User, s.ID, d.path)
 	}
 	if !s.HasPriority {

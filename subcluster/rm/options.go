@@ -44,7 +44,9 @@ type Config struct {
 	PlacementTries    int               // calls of an AM: placement-constraints.retry-attempts [3]
 	ReservedNodes     float64           // share 0..1 of nodes that may be reserved at once [0.25, at least one node]
 	AdminACL          queues.ACL        // yarn.admin.acl
-	ACLs              bool              // yarn.acl.enable: limits of priorities apply
+	ACLs              bool              // yarn.acl.enable: access lists of queues and limits of priorities apply
+	// Rights, if set, decides instead of access lists of queues. The owner calls it, so it must not block.
+	Rights func(*Right) bool
 
 	// RecoveredCompleted is the number of ended applications that a restart recovers, the last ended ones:
 	// yarn.resourcemanager.state-store.max-completed-applications [MaxCompletedApps]; negative = none.

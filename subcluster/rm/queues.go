@@ -76,12 +76,30 @@ func (m *Machine) Move(now time.Time, id creel.ApplicationID, to string) error {
 // MaySubmit reports whether the ACLs let a user submit to a queue: a right at an ancestor applies below it, and
 // administrators may submit.
 func (r Reader) MaySubmit(queue string, user string, groups []string) bool {
-	for q := r.m.sched.Tree().Find(queue); q != nil; q = q.Parent() {
-		if spec := q.Spec(); spec.Submit.Allows(user, groups) || spec.Admin.Allows(user, groups) {
-			return true
-		}
+	listed := false
+	for q := r.m.sched.Tree().Find(queue); q != nil && !listed; q = q.Parent() {
+		spec := q.Spec()
+		listed = spec.Submit.Allows(user, groups) || spec.Admin.Allows(user, groups)
 	}
-	return false
+	return r.decide(queue, &Right{User: user, Listed: listed})
+}
+
+// A Right is a question to Config.Rights: may a user submit to a queue, or administer it.
+type Right struct {
+	User       string
+	Queue      creel.QueuePath // the whole path
+	Administer bool
+	Listed     bool // the access lists allow it
+}
+
+// decide completes a question and answers it. A queue that does not exist has no rights.
+func (r Reader) decide(queue string, right *Right) bool {
+	q := r.m.sched.Tree().Find(queue)
+	if r.m.cfg.Rights == nil || q == nil {
+		return right.Listed
+	}
+	right.Queue = q.Path()
+	return r.m.cfg.Rights(right)
 }
 
 // Administrators returns the administrators of a queue, by its list or an ancestor's.
@@ -94,10 +112,9 @@ func (r Reader) Administrators(queue string) (acl queues.ACL) {
 
 // MayAdminister is MaySubmit for administering a queue.
 func (r Reader) MayAdminister(queue string, user string, groups []string) bool {
-	for q := r.m.sched.Tree().Find(queue); q != nil; q = q.Parent() {
-		if q.Spec().Admin.Allows(user, groups) {
-			return true
-		}
+	listed := false
+	for q := r.m.sched.Tree().Find(queue); q != nil && !listed; q = q.Parent() {
+		listed = q.Spec().Admin.Allows(user, groups)
 	}
-	return false
+	return r.decide(queue, &Right{User: user, Administer: true, Listed: listed})
 }

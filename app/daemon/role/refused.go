@@ -198,6 +198,12 @@ var refusals = []refusal{
 		refused: ldapIncomplete,
 	},
 	{
+		key: authorizerURL, roles: onRM, example: "https://opa.example.org/v1/data/yarn/allow",
+		why:     "the outside authoriser cannot be asked as configured",
+		try:     "set yarn.acl.enable to true and the creel.authorizer keys, by docs/operations/security.md",
+		refused: refusedIf(func(s *settings.Settings) error { _, err := outsideAuthorizer(s, nil); return err }),
+	},
+	{
 		key: rpcProtection, roles: onServers, example: "privacy",
 		why: "calls of clients without a login are neither signed nor encrypted: they could be read on the network",
 		try: "add authentication to the list, on a network that you trust",

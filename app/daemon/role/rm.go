@@ -219,6 +219,7 @@ func newRM(c RMConfig) (_ *RM, _ *rmParts, err error) {
 	r.Health.Counter("creel_rm_token_renewal_failures_total", "Failed attempts to renew them.",
 		r.Server.Renewer.Failures.Load)
 	exportGroups(r.Health, c.RM.Groups)
+	exportOutside(r.Health, c.RM.Outside)
 	countPauses(r.Health, func() time.Duration { return time.Duration(m.Paused.Load()) })
 	r.Health.RegisterOf(prometheus.Labels{"subcluster": string(c.subcluster())}, newSubclusterFigures(r.Server.Query))
 

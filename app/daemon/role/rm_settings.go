@@ -68,6 +68,9 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		NodesResolve:      s.Bool("yarn.resourcemanager.resource-tracker.nm.ip-hostname-check"),
 		Logger:            slog.Default(),
 	}
+	if c.Outside, err = outsideAuthorizer(s, known); err != nil {
+		return c, ports, s.Problem(authorizerURL, err.Error(), "correct the creel.authorizer keys")
+	}
 	if c.Scaling, err = heartbeatScaling(s); err != nil {
 		return c, ports, err
 	}

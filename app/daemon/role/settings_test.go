@@ -131,6 +131,11 @@ func readBy(t *testing.T) map[string]bool {
 	if _, err := groupsOf(load(ldapDefines(cert, keystore)...)); err != nil {
 		t.Fatal(err)
 	}
+	outside := []string{"yarn.acl.enable=true", authorizerURL + "=https://localhost/v1/data/yarn/allow",
+		"creel.authorizer.ca-file=" + cert, "creel.authorizer.token-file=" + cert}
+	if _, err := outsideAuthorizer(load(outside...), nil); err != nil {
+		t.Fatal(err)
+	}
 	tls := []string{httpPolicy + "=HTTPS_ONLY", webKeystore + "=" + keystore, webKeystoreWord + "=changeit"}
 	if _, err := RMSettings(load(append(tls, "creel.store.url=memory")...), nil); err != nil {
 		t.Fatal(err)

@@ -3037,4 +3037,25 @@ var table = []mutation{
 		wrong:    "	if !good || !MUTANT && same != 1 {",
 		caughtBy: "internal/hrpc TestDamagedPrivacyPacketsAreRejected",
 	},
+	{
+		name:     "a queue's list allows beside an outside authoriser that denies",
+		file:     "subcluster/rm/server/rights.go",
+		old:      "if right.Listed && r.outside.Lists == ListsAlso {",
+		wrong:    "if right.Listed && (MUTANT || r.outside.Lists == ListsAlso) {",
+		caughtBy: "subcluster/rm/server TestOutsideAuthoriserDecidesInsteadOfLists",
+	},
+	{
+		name:     "an outside authoriser that is away denies nothing",
+		file:     "subcluster/rm/server/rights.go",
+		old:      "			return right.Listed\n",
+		wrong:    "			return MUTANT || right.Listed\n",
+		caughtBy: "subcluster/rm/server TestListsCountBesideOutsideAuthoriserAsConfigured",
+	},
+	{
+		name:     "an answer that is unclear allows",
+		file:     "internal/authorizer/call.go",
+		old:      "	var answer Answer\n	switch string",
+		wrong:    "	answer := Answer{Allowed: MUTANT}\n	switch string",
+		caughtBy: "internal/authorizer TestOnlyClearAnswersAllow",
+	},
 }

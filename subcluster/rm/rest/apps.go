@@ -180,7 +180,7 @@ func (h *appsAPI) apps(w http.ResponseWriter, r *http.Request) {
 	unknownQueue := false
 	who := h.caller(r)
 	err = h.read(r.Context(), func(m *rm.Machine, now time.Time) {
-		at = now
+		at, found = now, nil
 		if f.queue != "" && m.Spec().Scheduler == queues.CapacityScheduler {
 			if _, ok := m.Queue(f.queue); !ok {
 				unknownQueue = true

@@ -34,9 +34,9 @@ func (h *appsAPI) lines(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	doc, who := AppsDoc{Apps: []subcluster.AppLine{}}, h.caller(r)
+	doc, who := AppsDoc{}, h.caller(r)
 	err = h.read(r.Context(), func(m *rm.Machine, now time.Time) {
-		doc.Now = millis(now)
+		doc.Now, doc.Apps = millis(now), []subcluster.AppLine{}
 		var look explain.Scan
 		if f.limit == 0 {
 			for a := range m.Apps {

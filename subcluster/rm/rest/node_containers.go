@@ -16,7 +16,7 @@ import (
 // nodeContainers lists the containers of a node. It counts containers of applications that the caller may not view.
 func nodeContainers(h *Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		doc := subcluster.NodeContainers{Containers: []subcluster.NodeContainer{}}
+		var doc subcluster.NodeContainers
 		err := h.ask(r, func(m *rm.Machine, _ time.Time) error {
 			id, err := nodeOf(r)
 			if err != nil {
@@ -26,6 +26,7 @@ func nodeContainers(h *Handler) http.HandlerFunc {
 				return notFound("nodeId, " + id.String() + ", is not found")
 			}
 			who := h.caller(r)
+			doc = subcluster.NodeContainers{Containers: []subcluster.NodeContainer{}}
 			for _, c := range m.NodeContainers(id) {
 				app, known := m.App(c.ID.Attempt.Application)
 				if !known || !h.s.MayView(m, who, &app) {

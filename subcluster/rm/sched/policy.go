@@ -33,6 +33,7 @@ type traits struct {
 	holdsTheLine       bool    // asks may not pass an ask that waits for a queue's maximum; see retries.go
 	within             bool    // preemption may also be between applications of one leaf
 	byPartition        bool    // use is reported by partition
+	listsNeedACLs      bool    // queues' lists limit submissions with yarn.acl.enable only
 }
 
 // divider divides the cluster among the queues.
@@ -100,6 +101,9 @@ func (p Policy) MakesUndeclared() bool { return p.of.makesUndeclared }
 
 // KnowsLabels reports whether node labels make partitions: under FairScheduler they do not.
 func (p Policy) KnowsLabels() bool { return p.of.knowsLabels }
+
+// ListsNeedACLs reports whether access lists of queues limit submissions with yarn.acl.enable only.
+func (p Policy) ListsNeedACLs() bool { return p.of.listsNeedACLs }
 
 // ByPartition reports whether applications' use is reported by partition.
 func (p Policy) ByPartition() bool { return p.of.byPartition }

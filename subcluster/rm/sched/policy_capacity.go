@@ -28,6 +28,7 @@ var capacityTraits = traits{
 	holdsTheLine:       true, // since Hadoop's blocked headroom
 	within:             true,
 	byPartition:        true,
+	listsNeedACLs:      true,
 }
 
 func (p *capacityPolicy) defaultOrder(q *Queue) queues.Policy {

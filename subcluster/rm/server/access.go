@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/authorizer"
 	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/impersonation"
 	pb "github.com/creelrm/creel/internal/yarnpb"
@@ -29,6 +30,8 @@ type access struct {
 	adminACL queues.ACL
 	acls     bool // yarn.acl.enable
 	groups   *groups.Groups
+
+	rights rights
 }
 
 func newAccess(cfg Config) *access {
@@ -37,6 +40,7 @@ func newAccess(cfg Config) *access {
 		adminACL: cfg.AdminACL,
 		acls:     cfg.ACLs,
 		groups:   cfg.Groups,
+		rights:   rights{outside: cfg.Outside, open: map[authorizer.Question]struct{}{}},
 	}
 }
 
@@ -144,11 +148,15 @@ func (s *Server) Viewers(m *rm.Machine) func(a *rm.AppView) string {
 	s.access.mu.RLock()
 	admin := s.access.adminACL
 	s.access.mu.RUnlock()
+	// An outside authoriser has no lists: its administrators of queues see applications at this ResourceManager only.
+	listed := s.cfg.Outside == nil || s.cfg.Outside.Lists == ListsAlso
 	byQueue := map[creel.QueuePath]queues.ACL{}
 	return func(a *rm.AppView) string {
 		acl, known := byQueue[a.Queue]
 		if !known {
-			acl = admin.Or(m.Administrators(string(a.Queue)))
+			if acl = admin; listed {
+				acl = admin.Or(m.Administrators(string(a.Queue)))
+			}
 			byQueue[a.Queue] = acl
 		}
 		if acl.All {

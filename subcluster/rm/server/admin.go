@@ -126,7 +126,12 @@ func (s *Server) RefreshProxyUsers() error {
 }
 
 // RefreshGroups clears the cache of users' groups.
-func (s *Server) RefreshGroups() { s.access.groups.Forget() }
+func (s *Server) RefreshGroups() {
+	s.access.groups.Forget()
+	if s.cfg.Outside != nil {
+		s.cfg.Outside.Forget() // its answers depend on groups
+	}
+}
 
 // RefreshServiceACLs reads the service ACLs again, for later connections.
 func (s *Server) RefreshServiceACLs() error {

@@ -60,6 +60,7 @@ type Config struct {
 	// HideApps omits applications from the lists of users without view access,
 	// yarn.webapp.filter-entity-list-by-user.
 	HideApps bool
+	Outside  *Outside            // decides about rights at queues while ACLs are on; nil: their access lists do
 	AdminACL queues.ACL          // yarn.admin.acl
 	Proxies  impersonation.Rules // hadoop.proxyuser.*
 	Groups   *groups.Groups      // nil: this machine's groups, cached for five minutes

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/creelrm/creel/internal/authorizer"
 	"github.com/creelrm/creel/subcluster/rm"
 )
 
@@ -55,14 +56,19 @@ func Failed[T any](err error) func() (T, error) {
 func Done[T any](t T) func() (T, error) { return func() (T, error) { return t, nil } }
 
 // Begin posts an Op. It may wait for the caller's groups. finish is called once, from a responder, or at once if the Op
-// is not accepted.
+// is not accepted. If the Op needs an answer of the outside authoriser, it runs again after that answer.
 func Begin[T any](s *Server, who Caller, o Op[T], finish func(T, error)) {
 	if !who.AM {
 		s.access.learn(who.User)
 	}
+	begin(s, who, o, finish, 1)
+}
+
+func begin[T any](s *Server, who Caller, o Op[T], finish func(T, error), round int) {
 	err := s.box.post(func(m *rm.Machine, now time.Time) func() {
 		var answer func() (T, error)
 		var err error
+		s.access.rights.begin()
 		if o.grows {
 			err = s.closed(0).ReadOnly()
 		}
@@ -76,8 +82,18 @@ func Begin[T any](s *Server, who Caller, o Op[T], finish func(T, error)) {
 		} else {
 			s.reads++
 		}
+		open, why := s.access.rights.end()
+		if len(open) > 0 && round < mostRounds {
+			return func() { // a responder must not wait either
+				go func() {
+					s.cfg.Outside.Ask(open)
+					begin(s, who, o, finish, round+1)
+				}()
+			}
+		}
 		last := func() {
 			t, err := answer()
+			err = explained(err, why)
 			if o.name != "" && (err != nil || o.again == nil || !*o.again) {
 				s.Audit(who, o.name, o.target, err)
 			}
@@ -127,21 +143,37 @@ func Do[T any](ctx context.Context, s *Server, who Caller, o Op[T]) (T, error) {
 
 // Query lets the owner run f and waits for it. f must not block, only reads, and must copy every part of the machine
 // that it retains; the machine's views are copies. Once Query has returned f does not run any more: what f wrote is the
-// caller's.
+// caller's. If f needs answers of the outside authoriser, f runs again after them, and must write all its results
+// again.
 func (s *Server) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)) error {
+	for round := 1; ; round++ {
+		open, err := s.query(ctx, f)
+		if err != nil || len(open) == 0 || round == mostRounds {
+			return err
+		}
+		s.cfg.Outside.Ask(open)
+	}
+}
+
+// query is one run of Query. It returns the questions to the outside authoriser without an answer.
+func (s *Server) query(
+	ctx context.Context, f func(m *rm.Machine, now time.Time),
+) (open []authorizer.Question, err error) {
 	var taken atomic.Bool // by the owner, or by the caller that gives up
 	done := make(chan struct{})
-	err := s.box.post(func(m *rm.Machine, now time.Time) func() {
+	err = s.box.post(func(m *rm.Machine, now time.Time) func() {
 		// Long lists are not made for clients that have gone.
 		if ctx.Err() == nil && taken.CompareAndSwap(false, true) {
+			s.access.rights.begin()
 			f(m, now)
+			open, _ = s.access.rights.end()
 		}
 		s.reads++
 		close(done)
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	select {
 	case <-done:
@@ -152,10 +184,10 @@ func (s *Server) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)
 		err = ctx.Err()
 	}
 	if taken.CompareAndSwap(false, true) {
-		return err
+		return nil, err
 	}
 	<-done
-	return nil
+	return open, nil
 }
 
 // order lets the owner run f, which changes something, and returns f's error.

@@ -285,8 +285,9 @@ func (s *Server) mayMutate(ctx context.Context, who Caller, m *queueconf.Mutatio
 		}
 	}
 	groups := s.access.groups.Of(who.User)
-	may := true
+	var may bool
 	err := s.Query(ctx, func(machine *rm.Machine, _ time.Time) {
+		may = true
 		for _, path := range m.Queues() {
 			for {
 				if _, known := machine.Queue(path); known {

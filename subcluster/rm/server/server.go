@@ -150,6 +150,9 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) open() error {
 	mc := s.cfg.Machine
 	mc.AdminACL, mc.ACLs = s.cfg.AdminACL, s.cfg.ACLs
+	if s.cfg.Outside != nil {
+		mc.Rights = s.access.rights.decide
+	}
 	mc.Volatile = s.cfg.Dir == "" && s.cfg.State == nil
 	var k journalContent
 	if !mc.Volatile {
