@@ -25,7 +25,8 @@ type Cluster struct {
 	Conf  hadoop.Conf // the addresses, and additional settings of its clients
 	Web   string      // host:port of the REST API
 	Nodes []string    // ids of its nodes
-	Logs  string      // directory of aggregated logs: the nodes' yarn.nodemanager.remote-app-log-dir
+	Logs  string      // directory of aggregated logs: the nodes' yarn.nodemanager.remote-app-log-dir; "": none
+	Login *Login      // of its user by Kerberos; nil: a bare name
 	// Version of the command line and of the MapReduce and shell clients. The zero value is 3.4.2.
 	Version hadoop.Version
 	// OneNode reports that the nodes belong to different members, each with one node. Requests that need two
@@ -62,10 +63,12 @@ var messageCases = []string{"dshell_placement"}
 // Without names an unknown case.
 func Run(t *testing.T, c *Cluster) {
 	t.Helper()
-	c.Conf = c.Conf.With(hadoop.Conf{
-		"yarn.log-aggregation-enable":         "true",
-		"yarn.nodemanager.remote-app-log-dir": c.Logs,
-	})
+	if c.Logs != "" {
+		c.Conf = c.Conf.With(hadoop.Conf{
+			"yarn.log-aggregation-enable":         "true",
+			"yarn.nodemanager.remote-app-log-dir": c.Logs,
+		})
+	}
 	for _, name := range slices.Concat(c.Only, slices.Collect(maps.Keys(c.Without))) {
 		if !slices.ContainsFunc(Cases(), func(k Case) bool { return k.Name == name }) {
 			t.Fatalf("there is no case %s", name)
@@ -116,7 +119,7 @@ func named(only []string, of []Case) (names []string) {
 // client returns a new client machine of the cluster.
 func (c *Cluster) client(t *testing.T, more ...hadoop.Conf) hadoop.Client {
 	t.Helper()
-	return hadoop.Client{Version: c.Version, Conf: c.Conf.With(more...)}.Setup(t)
+	return hadoop.Client{Version: c.Version, Conf: c.Conf.With(more...), Env: c.Login.environment()}.Setup(t)
 }
 
 // says fails unless the text contains all wanted parts.
@@ -211,10 +214,14 @@ func (c *Cluster) ran(t *testing.T, client hadoop.Client, class string, args ...
 // get reads a JSON document of the REST API. It retries if a ResourceManager killed meanwhile was to serve it.
 func (c *Cluster) get(t *testing.T, path string) (v map[string]any) {
 	t.Helper()
-	err := c.try(path, &v)
+	try := func() error { return c.try(path, &v) }
+	if c.Login != nil {
+		try = func() error { return c.getByTicket(t, path, &v) }
+	}
+	err := try()
 	if err != nil && c.Restarts {
 		until(t, "GET "+path, func() bool {
-			err = c.try(path, &v)
+			err = try()
 			return err == nil
 		})
 	}

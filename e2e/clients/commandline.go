@@ -93,7 +93,7 @@ var commandLine = []Case{
 		defer keys.Close()
 		client.Stdin = in
 		// It runs tput and stty itself, and they require a terminal's name.
-		client.Env = []string{"TERM=dumb", "HADOOP_COMMON_HOME=" + client.Dir()}
+		client.Env = append(client.Env, "TERM=dumb", "HADOOP_COMMON_HOME="+client.Dir())
 		top := client.Start(t, hadoop.TopCLI, "-cols", "120", "-rows", "40", "-delay", "1")
 		top.WaitLine(t, "YARN top")
 		top.WaitLine(t, "Queue(s) Applications")

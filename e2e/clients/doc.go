@@ -18,6 +18,8 @@
 // yarn.resourcemanager.scheduler.address. The queues must be the same as in hadoop.Queues: root.default with 70%,
 // root.other with 30%.
 //
+// Login, for a cluster with Kerberos, is the ticket cache and the keytab by which the clients log in.
+//
 // Without skips cases, or names the message shown if a feature is missing. Only runs a few by name ("mr_pi",
 // "spark_cluster"). Cases clean up after themselves and depend only on the nodes, so clients.Run may be called again on
 // the same cluster. All take about 200 s of two idle cores.

@@ -59,9 +59,9 @@ func (c *Cluster) flink(t *testing.T) flinkClient {
 	client.Env = append(client.Env, "FLINK_CONF_DIR="+conf, "FLINK_LIB_DIR="+client.Jars,
 		"FLINK_PLUGINS_DIR="+filepath.Join(home, "plugins"),
 		// The session's id is written to the temporary directory. Another client must not read it.
-		"JDK_JAVA_OPTIONS="+opens+" -Djava.io.tmpdir="+client.Dir())
-	lines := []string{
-		"env.java.opts.all: -XX:+UseSerialGC " + hadoop.Quick + " " + opens,
+		"JDK_JAVA_OPTIONS="+opens+" -Djava.io.tmpdir="+client.Dir()+c.Login.java())
+	lines := append(c.Login.flink(),
+		"env.java.opts.all: -XX:+UseSerialGC "+hadoop.Quick+" "+opens,
 		"jobmanager.memory.process.size: 512m",
 		"jobmanager.memory.jvm-metaspace.size: 128m",
 		"jobmanager.memory.jvm-overhead.min: 32m",
@@ -80,7 +80,7 @@ func (c *Cluster) flink(t *testing.T) flinkClient {
 		"parallelism.default: 2",
 		"resourcemanager.taskmanager-timeout: 3 s",
 		"yarn.application-attempts: 1",
-	}
+	)
 	if err := os.Mkdir(conf, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -51,10 +51,13 @@ var rest = []Case{
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
 		defer cancel()
+		args := []string{python, "-c", restClient, "http://" + c.Web, hadoop.OSUser(t)}
+		if c.Login != nil {
+			args = append(args, c.cookie(t)) // its library sends no tickets
+		}
 		_, all, code := process.Run(ctx, t, process.Command{
 			Name: "rest_client", Dir: t.TempDir(),
-			Args: []string{python, "-c", restClient, "http://" + c.Web, hadoop.OSUser(t)},
-			Env:  []string{"PYTHONPATH=" + hadoop.PythonPath(t)},
+			Args: args, Env: []string{"PYTHONPATH=" + hadoop.PythonPath(t)},
 		})
 		if code != 0 {
 			t.Fatalf("exit code %d\n%s", code, all)

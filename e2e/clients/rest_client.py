@@ -6,7 +6,14 @@ import time
 from yarn_api_client.auth import SimpleAuth
 from yarn_api_client.resource_manager import ResourceManager
 
-rm = ResourceManager([sys.argv[1]], timeout=30, auth=SimpleAuth(sys.argv[2]))
+
+def by_cookie(request):
+    request.headers["Cookie"] = sys.argv[3]
+    return request
+
+
+auth = by_cookie if len(sys.argv) > 3 else SimpleAuth(sys.argv[2])
+rm = ResourceManager([sys.argv[1]], timeout=30, auth=auth)
 
 documents = [
     rm.cluster_information().data["clusterInfo"],

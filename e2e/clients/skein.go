@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/hadoop"
@@ -39,9 +40,11 @@ var skein = []Case{
 		defer cancel()
 		_, all, code := process.Run(ctx, t, process.Command{
 			Name: "skein", Dir: client.Dir(),
-			Args: []string{python, user, c.Web, python, packages},
-			Env: append(client.Environment(t), "PATH="+bin+":"+os.Getenv("PATH"), "PYTHONPATH="+packages,
-				"SKEIN_DRIVER_JAVA_OPTIONS="+hadoop.Quick+" -Duser.home="+client.Dir()),
+			Args: append([]string{python, user, c.Web, python, packages}, c.Login.skein(c.cookie(t))...),
+			Env: slices.Concat(client.Environment(t), c.Login.noTickets(client.Dir()), []string{
+				"PATH=" + bin + ":" + os.Getenv("PATH"), "PYTHONPATH=" + packages,
+				"SKEIN_DRIVER_JAVA_OPTIONS=" + hadoop.Quick + " -Duser.home=" + client.Dir(),
+			}),
 		})
 		if code != 0 {
 			log, err := os.ReadFile(filepath.Join(client.Dir(), "driver.log"))

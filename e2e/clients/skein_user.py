@@ -6,7 +6,11 @@ import urllib.request
 
 import skein
 
-web, python, packages = sys.argv[1:]
+web, python, packages = sys.argv[1:4]
+login = {}
+headers = {}
+if len(sys.argv) > 4:
+    login["principal"], login["keytab"], headers["Cookie"] = sys.argv[4:]
 
 word = """import os, skein
 skein.ApplicationClient.from_current().kv[os.environ["CONTAINER_ID"]] = b"said"
@@ -20,7 +24,7 @@ def until(what, true):
         time.sleep(0.2)
 
 
-with skein.Client(log="driver.log") as client:
+with skein.Client(log="driver.log", **login) as client:
     assert len(client.get_nodes()) >= 2, client.get_nodes()
     queues = {q.name for q in client.get_all_queues()}
     assert "default" in queues, queues
@@ -75,7 +79,8 @@ with skein.Client(log="driver.log") as client:
     assert app.id in {a.id for a in client.get_applications(states=["RUNNING"], name="words")}
 
     # Its page, by the web proxy of the cluster.
-    with urllib.request.urlopen("http://%s/proxy/%s/overview?user.name=%s" % (web, app.id, report.user), timeout=60) as page:
+    address = "http://%s/proxy/%s/overview?user.name=%s" % (web, app.id, report.user)
+    with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=60) as page:
         text = page.read().decode()
     assert "words" in text and "after" in text, text
 

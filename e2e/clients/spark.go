@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/hadoop"
@@ -108,6 +109,8 @@ func runSpark(t *testing.T, c *Cluster, line hadoop.Spark, mode string) {
 	}
 	// On a new machine it first fetches Spark, which takes minutes.
 	submit := sparkSubmit(t, client, line, mode, nil, pi, result)
+	submit.Args = slices.Insert(submit.Args, 1, c.Login.spark()...)
+	submit.Env = append(submit.Env, c.Login.noTickets(client.Dir())...)
 	ctx, cancel := context.WithTimeout(context.Background(), process.Guard)
 	defer cancel()
 	_, all, code := process.Run(ctx, t, submit)

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package secure
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/creelrm/creel/e2e/clients"
+	"github.com/creelrm/creel/e2e/hadoop"
+)
+
+// withoutNative lists the client cases that need Hadoop's native library on nodes with Kerberos: there Hadoop reads the
+// outputs of maps, and the logs of containers, by no other way. The library is not in Hadoop's jars.
+var withoutNative = func() map[string]string {
+	const why = "Secure IO is necessary in a secure environment, but native code extensions not present"
+	out := map[string]string{}
+	for _, name := range []string{
+		"logs", "mr_pi", "mr_sleep_red", "mr_wordcount", "mr_uber", "mr_opportunistic", "tez_wordcount",
+	} {
+		out[name] = why
+	}
+	return out
+}()
+
+// placing enables all that client cases place.
+var placing = hadoop.Conf{
+	"yarn.resourcemanager.opportunistic-container-allocation.enabled": "true",
+	"yarn.resourcemanager.placement-constraints.handler":              "placement-processor",
+}
+
+// login is the login of a principal by its keytab and a new ticket.
+func (k *KDC) login(t *testing.T, name, keytab string) *clients.Login {
+	t.Helper()
+	return &clients.Login{
+		Principal: name + "@" + k.Realm, Keytab: keytab, Cache: k.Login(t, name, keytab), Realm: k.ConfigFile(),
+	}
+}
+
+// runClients runs the usual cases on a cluster, then the others, which .ci/long names.
+func runClients(t *testing.T, c *clients.Cluster, usual ...string) {
+	t.Helper()
+	c.Without = withoutNative
+	var others []string
+	for _, k := range clients.Cases() {
+		if !slices.Contains(usual, k.Name) && c.Without[k.Name] == "" {
+			others = append(others, k.Name)
+		}
+	}
+	some := *c
+	if some.Only = usual; len(usual) > 0 {
+		t.Run("usual", func(t *testing.T) { clients.Run(t, &some) })
+	}
+	some.Only = others
+	t.Run("others", func(t *testing.T) { clients.Run(t, &some) })
+}
+
+// The client cases by Kerberos: Hadoop's programs by their ticket, Spark, Flink and Skein by a keytab, web clients by
+// curl --negotiate.
+func TestClientCasesOnSecureResourceManager(t *testing.T) {
+	c := startWeb(t, placing.With(hadoop.Conf{"yarn.scheduler.configuration.store.class": "file"}))
+	users := &clients.Cluster{
+		Conf: c.Addresses.Conf().With(c.conf), Web: c.Web, Login: c.login(t, c.user, c.userKeytab),
+	}
+	for _, name := range []string{"nm1", "nm2"} {
+		users.Nodes = append(users.Nodes, hadoop.StartNM(t, hadoop.NM{Name: name, RM: c.Addresses, Conf: c.conf}).ID)
+	}
+	runClients(t, users, "rest_get", "spark_client")
+}
