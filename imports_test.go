@@ -265,7 +265,7 @@ var rules = map[string]rule{
 		},
 	},
 	"subcluster/rm/zkstate": {imports: []string{"subcluster/rm/state", "internal/zkclient"}},
-	"internal/zkclient":     {},
+	"internal/zkclient":     {imports: []string{"internal/certs", "internal/network"}},
 	"subcluster/rm/transfer": {
 		imports: []string{".", "subcluster/rm/state", "subcluster/rm/turn"},
 	},

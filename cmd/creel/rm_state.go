@@ -83,7 +83,7 @@ has the master keys of the cluster, so only its owner may read it.
 
 With --to it writes Hadoop's records into a ZooKeeper instead, from which Hadoop's
 ResourceManager continues the applications. The path must have no state. The login at
-that ZooKeeper is hadoop.zk.auth, the rights of the nodes are hadoop.zk.acl.`}
+that ZooKeeper is that of hadoop.zk.*, the rights of the nodes are hadoop.zk.acl.`}
 	stateCommandOf(c, false, func(ctx context.Context, in *stoppedState, args []string) (err error) {
 		l, err := in.open(ctx)
 		if err != nil {
@@ -160,7 +160,7 @@ An import that did not end stops the ResourceManager's start; repeat it.
 
 With --from it reads the state of a stopped Hadoop ResourceManager (ZKRMStateStore)
 instead, and changes nothing there: applications, attempts, tokens, keys and the epoch.
-The login at that ZooKeeper is hadoop.zk.auth.`}
+The login at that ZooKeeper is that of hadoop.zk.*.`}
 	stateCommandOf(c, true, func(ctx context.Context, in *stoppedState, args []string) error {
 		if from != "" {
 			return importHadoop(ctx, c.OutOrStdout(), in, from)

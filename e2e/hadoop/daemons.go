@@ -5,14 +5,11 @@ package hadoop
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/creelrm/creel/e2e/process"
 )
@@ -333,48 +330,6 @@ func RouterPipelines() Conf {
 		"yarn.router.rmadmin.interceptor-class.pipeline":  base + "rmadmin.FederationRMAdminInterceptor",
 		"yarn.router.webapp.interceptor-class.pipeline":   base + "webapp.FederationInterceptorREST",
 	}
-}
-
-// StartZooKeeper starts a ZooKeeper server and returns its address.
-func StartZooKeeper(t testing.TB) (*Daemon, string) {
-	t.Helper()
-	dir := tempDir(t, "zookeeper")
-	address := process.FreeAddress(t, "127.0.0.1")
-	_, port, _ := strings.Cut(address, ":")
-	file := filepath.Join(dir, "zoo.cfg")
-	text := fmt.Sprintf(
-		"tickTime=2000\ndataDir=%s\nclientPortAddress=127.0.0.1\nclientPort=%s\nadmin.enableServer=false\nmaxClientCnxns=0\n",
-		filepath.Join(dir, "data"),
-		port,
-	)
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	d := &Daemon{ConfDir: filepath.Join(dir, "conf"), ready: "binding to port"}
-	Conf{}.Write(t, d.ConfDir)
-	d.command = process.Command{Name: "zookeeper", Dir: dir,
-		Args: jvm(t, ClassPath(t, V342, d.ConfDir), []string{"-Xmx128m"},
-			"org.apache.zookeeper.server.ZooKeeperServerMain", file)}
-	d.start(t)
-	d.WaitPort(t, address)
-	// It accepts connections before it serves them.
-	d.Await(t, "the service", func() bool { return strings.Contains(askZooKeeper(address, "srvr"), "Mode: ") })
-	return d, address
-}
-
-// askZooKeeper returns a ZooKeeper's answer to one of its commands of four letters, "" if there is none.
-func askZooKeeper(address, command string) string {
-	c, err := net.DialTimeout("tcp", address, time.Second)
-	if err != nil {
-		return ""
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := c.Write([]byte(command)); err != nil {
-		return ""
-	}
-	answer, _ := io.ReadAll(c) // the server ends the connection
-	return string(answer)
 }
 
 func or(v, standard int) int {

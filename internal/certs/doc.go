@@ -8,7 +8,8 @@
 //   - [Store] names the files, and reads them.
 //   - [Roots] reads the signers of a truststore.
 //   - [Server] has the certificate in force, for new connections, and the protocol versions and ciphers.
-//   - [Trust] has the signers of servers that a client accepts, and makes its connections.
+//   - [Trust] has the signers of servers that a client accepts, may have a certificate of the client, and makes its
+//     connections.
 //
 // # Promises
 //

@@ -16,7 +16,8 @@ import (
 // soon is the time before its end from which a certificate is reported.
 const soon = 30 * 24 * time.Hour
 
-// Server has the certificate of a server's new connections. One goroutine may call Check; connections read meanwhile.
+// Server has the certificate of new connections, of a server or of a client that shows one. One goroutine may call
+// Check; connections read meanwhile.
 type Server struct {
 	store   Store
 	current atomic.Pointer[tls.Certificate]
@@ -106,7 +107,7 @@ func (s *Server) Config(excluded []string) (*tls.Config, error) {
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS12,
 		CipherSuites: allowed,
-		NextProtos:   []string{"http/1.1"},
+		NextProtos:   []string{HTTP11},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return s.current.Load(), nil
 		},

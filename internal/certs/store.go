@@ -122,7 +122,7 @@ func fromJKS(b []byte, password, keyPassword string) (key, chain []byte, err err
 			continue
 		}
 		if found {
-			return nil, nil, errors.New("the keystore has several keys: keep the one of the web port")
+			return nil, nil, errors.New("the keystore has several keys: keep one of them")
 		}
 		found = true
 		entry, err := store.GetPrivateKeyEntry(alias, []byte(keyPassword))

@@ -19,14 +19,18 @@ const trustEvery = 10 * time.Second
 // handshakeTime bounds the handshake of a client, which waits for the server.
 const handshakeTime = 5 * time.Second
 
-// Trust has the signers of servers that a client accepts: those of a truststore, else the machine's. It is safe for
-// concurrent use.
+// HTTP11 is the protocol of web ports above TLS.
+const HTTP11 = "http/1.1"
+
+// Trust has the signers of servers that a client accepts: those of a truststore, else the machine's. It may have a
+// certificate of the client's own. It is safe for concurrent use.
 type Trust struct {
 	path, password string
 	log            *slog.Logger
 	roots          atomic.Pointer[x509.CertPool] // nil: the machine's
-	next           atomic.Int64                  // time of the next look at the file, Unix ns
-	looks          atomic.Bool                   // a caller looks at the file
+	own            *Server                       // the client's certificate; nil: none
+	next           atomic.Int64                  // time of the next look at the files, Unix ns
+	looks          atomic.Bool                   // a caller looks at the files
 	file           watched                       // of that caller
 }
 
@@ -41,6 +45,12 @@ func OpenTrust(path, password string, log *slog.Logger) (*Trust, error) {
 	return t, err
 }
 
+// Present makes the client show a certificate to servers that ask for one. Call it before the first connection.
+func (t *Trust) Present(store Store, now time.Time) (err error) {
+	t.own, err = Open(store, now)
+	return err
+}
+
 func (t *Trust) read() error {
 	signers, err := Roots(t.path, t.password)
 	if err != nil {
@@ -50,14 +60,20 @@ func (t *Trust) read() error {
 	return nil
 }
 
-// Check reads a changed truststore again. One that cannot be used changes nothing, and is logged once. One caller
-// looks at the file, others go on.
+// Check reads a changed truststore again, and the client's own certificate. One that cannot be used changes nothing,
+// and is logged once. One caller looks at the files, others go on.
 func (t *Trust) Check(now time.Time) {
-	if t.path == "" || now.UnixNano() < t.next.Load() || !t.looks.CompareAndSwap(false, true) {
+	if now.UnixNano() < t.next.Load() || !t.looks.CompareAndSwap(false, true) {
 		return
 	}
 	defer t.looks.Store(false)
 	t.next.Store(now.Add(trustEvery).UnixNano())
+	if t.own != nil {
+		t.own.Check(now, t.log)
+	}
+	if t.path == "" {
+		return
+	}
 	switch replaced, err := t.file.check(t.read); {
 	case err != nil:
 		t.log.Error("failed to read the truststore again; using the previous one", "error", err,
@@ -67,10 +83,23 @@ func (t *Trust) Check(now time.Time) {
 	}
 }
 
-// DialTLS makes a connection to host:port by dial, and proves that a trusted signer knows the server by this host. It
-// is the DialTLSContext of an http.Transport.
+// config is the TLS of a connection to a host, whose name the server's certificate must have.
+func (t *Trust) config(host string, protocols []string) *tls.Config {
+	t.Check(time.Now())
+	c := &tls.Config{ServerName: host, RootCAs: t.roots.Load(), MinVersion: tls.VersionTLS12, NextProtos: protocols}
+	if t.own != nil {
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return t.own.current.Load(), nil
+		}
+	}
+	return c
+}
+
+// DialTLS makes a connection to host:port by dial, and proves that a trusted signer knows the server by this host.
+// protocols are the names of the protocol above TLS, if the servers distinguish several. With HTTP11 it is the
+// DialTLSContext of an http.Transport.
 func (t *Trust) DialTLS(
-	dial func(ctx context.Context, network, address string) (net.Conn, error),
+	dial func(ctx context.Context, network, address string) (net.Conn, error), protocols ...string,
 ) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, _, err := net.SplitHostPort(address)
@@ -81,10 +110,7 @@ func (t *Trust) DialTLS(
 		if err != nil {
 			return nil, err
 		}
-		t.Check(time.Now())
-		conn := tls.Client(plain, &tls.Config{
-			ServerName: host, RootCAs: t.roots.Load(), MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
-		})
+		conn := tls.Client(plain, t.config(host, protocols))
 		ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 		defer cancel()
 		if err := conn.HandshakeContext(ctx); err != nil {

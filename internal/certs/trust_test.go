@@ -20,6 +20,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ func get(trust *Trust, server *httptest.Server) (string, error) {
 	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 	}
-	client := http.Client{Transport: &http.Transport{DialTLSContext: trust.DialTLS(dial), DisableKeepAlives: true}}
+	client := http.Client{Transport: &http.Transport{DialTLSContext: trust.DialTLS(dial, HTTP11), DisableKeepAlives: true}}
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
 	answer, err := client.Get("https://localhost:" + port)
 	if err != nil {
@@ -179,5 +180,52 @@ func TestTruststoreWithoutSignersIsRejected(t *testing.T) {
 	}
 	if _, err := OpenTrust("/nowhere/truststore", "", slog.Default()); err == nil {
 		t.Error("a missing truststore is no error")
+	}
+}
+
+// A server that asks for a certificate gets the client's present one, and rejects a client without one.
+func TestClientShowsItsCertificate(t *testing.T) {
+	serverCert, server := signed(t, "localhost")
+	first, second := newPair(t, 11, time.Now().Add(100*24*time.Hour)), newPair(t, 12, time.Now().Add(100*24*time.Hour))
+	var shown atomic.Int64
+	server.TLS.ClientAuth = tls.RequireAnyClientCert
+	server.TLS.VerifyPeerCertificate = func(raw [][]byte, _ [][]*x509.Certificate) error {
+		c, err := x509.ParseCertificate(raw[0])
+		if err == nil {
+			shown.Store(c.SerialNumber.Int64())
+		}
+		return err
+	}
+	truststore := write(t, "", truststores(t, serverCert)["pem"])
+	open := func() *Trust {
+		trust, err := OpenTrust(truststore, "", slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return trust
+	}
+	if got, err := get(open(), server); err == nil {
+		t.Errorf("without a certificate: %q", got)
+	}
+	path := write(t, "", first.pkcs12(t, "word"))
+	trust := open()
+	if err := trust.Present(Store{Keystore: path, Password: "guess"}, time.Now()); err == nil {
+		t.Error("a wrong password is no error")
+	}
+	if err := trust.Present(Store{Keystore: path, Password: "word"}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := get(trust, server); got != "served" || shown.Load() != 11 {
+		t.Errorf("certificate %d: %q, %v", shown.Load(), got, err)
+	}
+	write(t, path, append(second.pkcs12(t, "word"), 0)) // half-written
+	trust.Check(time.Now().Add(trustEvery))
+	if got, err := get(trust, server); got != "served" || shown.Load() != 11 {
+		t.Errorf("after a broken file, certificate %d: %q, %v", shown.Load(), got, err)
+	}
+	write(t, path, second.pkcs12(t, "word"))
+	trust.Check(time.Now().Add(3 * trustEvery))
+	if got, err := get(trust, server); got != "served" || shown.Load() != 12 {
+		t.Errorf("after another file, certificate %d: %q, %v", shown.Load(), got, err)
 	}
 }

@@ -68,8 +68,8 @@ func certificate(err error) string {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "its certificate has expired, or is not valid yet"
 	case errors.As(err, new(x509.UnknownAuthorityError)):
-		return "its certificate has no signer that this machine trusts (SSL_CERT_FILE adds signers; " +
-			"daemons read ssl.client.truststore.location of ssl-client.xml)"
+		return "its certificate has no signer that this machine trusts (SSL_CERT_FILE adds signers, " +
+			"and so do the truststores of a daemon's settings)"
 	}
 	return "its certificate is invalid: " + err.Error()
 }

@@ -334,15 +334,6 @@ var ignoredRows = []ignoredRow{
 
 	// Stores.
 	{
-		keys: []string{"yarn.resourcemanager.zk-client-ssl.enabled", "hadoop.zk.ssl.enabled"}, effect: Stops,
-		when: func(s *Settings, value string) bool {
-			return (keepsInZooKeeper(s) || strings.HasPrefix(s.String("creel.store.url"), "zk://")) && isTrue(s, value)
-		}, example: "true",
-		key: "yarn.resourcemanager.zk-client-ssl.enabled", with: withZooKeeper,
-		why: "creel does not connect to ZooKeeper over TLS: the state, and the store, have keys of the cluster",
-		try: "set false if the network to ZooKeeper is trusted, or creel.rm.state.url and creel.store.url to a Redis over TLS",
-	},
-	{
 		keys: []string{"yarn.resourcemanager.zk-state-store.root-node.acl"}, effect: Stops,
 		when:    func(s *Settings, _ string) bool { return keepsInZooKeeper(s) },
 		example: "sasl:rm:rwcda", with: withZooKeeper,
@@ -371,7 +362,7 @@ var ignoredRows = []ignoredRow{
 	},
 	{
 		keys: []string{
-			"hadoop.zk.**", "yarn.resourcemanager.zk-client-ssl.**", "yarn.resourcemanager.zk-state-store.**",
+			"hadoop.zk.**", "yarn.resourcemanager.zk-state-store.**",
 			"yarn.resourcemanager.zk-appid-node.**", "yarn.resourcemanager.zk-delegation-token-node.**",
 			"yarn.resourcemanager.ha.automatic-failover.embedded",
 			"yarn.resourcemanager.ha.curator-leader-elector.**",

@@ -105,7 +105,6 @@ func TestSafetySettingsStopOrWarn(t *testing.T) {
 		{RM, true, "yarn.resourcemanager.fs.state-store.uri", "hdfs://nn/rm", "yarn.resourcemanager.recovery.enabled=true"},
 
 		{RM, false, "yarn.resourcemanager.zk-state-store.root-node.acl", "sasl:rm:rwcda", ""},
-		{RM, false, "hadoop.zk.ssl.enabled", "true", ""},
 		{Router, false, "yarn.federation.state-store.sql.jdbc-class", "com.mysql.jdbc.Driver", ""},
 		{RM, false, "yarn.acl.reservation-enable", "true", ""},
 		{RM, true, "yarn.resourcemanager.webapp.ui-actions.enabled", "false", ""},

@@ -1325,7 +1325,7 @@ var rmSecurityKeys = []Setting{
 		Key:  "hadoop.zk.address",
 		Type: List,
 		Doc: "The ZooKeeper servers of the ResourceManager's state and, by yarn.federation.state-store.class, of the store: " +
-			"host:port with commas. Names are resolved at the start.",
+			"host:port with commas. Names are resolved at each connection.",
 	},
 	{
 		Key:     "hadoop.zk.timeout-ms",
@@ -1343,7 +1343,59 @@ var rmSecurityKeys = []Setting{
 	{
 		Key:  "hadoop.zk.auth",
 		Type: String,
-		Doc:  "The login at ZooKeeper, digest:USER:PASSWORD with commas, or @FILE. Kerberos and TLS are not supported there.",
+		Doc:  "The login at ZooKeeper, digest:USER:PASSWORD with commas, or @FILE.",
+	},
+	{
+		Key:     "hadoop.zk.ssl.enabled",
+		Type:    Bool,
+		Default: "false",
+		Doc: "Whether connections to ZooKeeper use TLS, of the ResourceManager's state, its elector and the store. The " +
+			"addresses then have the servers' secureClientPort, and a certificate must have the name of its server.",
+	},
+	{
+		Key:     "yarn.resourcemanager.zk-client-ssl.enabled",
+		Type:    Bool,
+		Default: "false",
+		Doc:     "true is hadoop.zk.ssl.enabled=true.",
+	},
+	{
+		Key:  "hadoop.zk.ssl.keystore.location",
+		Type: Path,
+		Doc: "The keystore (JKS or PKCS12) with the certificate that ZooKeeper's servers ask for; unset: none. A changed " +
+			"file is read again.",
+	},
+	{
+		Key:  "hadoop.zk.ssl.keystore.password",
+		Type: String,
+		Doc:  "The password of hadoop.zk.ssl.keystore.location, if hadoop.security.credential.provider.path has none.",
+	},
+	{
+		Key:  "hadoop.zk.ssl.truststore.location",
+		Type: Path,
+		Doc: "The truststore (JKS, PKCS12 or PEM) with the signers of ZooKeeper's servers; unset: the machine's signers. A " +
+			"changed file is read again.",
+	},
+	{
+		Key:  "hadoop.zk.ssl.truststore.password",
+		Type: String,
+		Doc:  "The password of hadoop.zk.ssl.truststore.location, if hadoop.security.credential.provider.path has none.",
+	},
+	{
+		Key:  "hadoop.zk.kerberos.principal",
+		Type: String,
+		Doc: "The principal that logs in at ZooKeeper, with hadoop.zk.kerberos.keytab; unset: no login by Kerberos. _HOST is " +
+			"the name of this machine.",
+	},
+	{
+		Key:  "hadoop.zk.kerberos.keytab",
+		Type: Path,
+		Doc:  "The keytab of hadoop.zk.kerberos.principal.",
+	},
+	{
+		Key:  "hadoop.zk.server.principal",
+		Type: String,
+		Doc: "The principal of ZooKeeper's servers: a name, or zookeeper/_HOST@REALM. _HOST is the name in the server's " +
+			"address. Unset: zookeeper, with that name, in the realm of hadoop.zk.kerberos.principal.",
 	},
 	{
 		Key:     "yarn.resourcemanager.work-preserving-recovery.enabled",

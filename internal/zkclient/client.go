@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package zkclient is a client of ZooKeeper whose calls end with their contexts. Its sessions have the timeout that the
-// server granted. It wraps github.com/go-zookeeper/zk; docs/adr/0046-state-in-zookeeper.md lists the parts that the
-// library lacks.
+// server granted. Its connections may use TLS, and log in by SASL. It wraps github.com/go-zookeeper/zk. The parts that
+// the library lacks are in docs/adr/0046-state-in-zookeeper.md and docs/adr/0055-tls-and-kerberos-to-zookeeper.md.
 package zkclient
 
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/creelrm/creel/internal/certs"
 )
 
 // Servers are a ZooKeeper and the rights in it. Addresses are required.
 type Servers struct {
-	Addresses []string      // host:port
+	Addresses []string      // host:port; a host name is resolved at each connection
 	Timeout   time.Duration // of a session; 10 s
 	Auth      []Auth
+	TLS       *certs.Trust // nil: connections are not encrypted
+	SASL      Login        // nil: no login by SASL
 	ACL       []zk.ACL     // of all nodes; nil: everybody has all rights
 	Log       *slog.Logger // nil: silent
 }
@@ -46,22 +47,16 @@ func (s Servers) WithDefaults() Servers {
 // Client is a session with ZooKeeper, which a later one follows when it expires. A call ends with its context. After an
 // error that is not Final, the call may have been carried out, or be carried out later.
 type Client struct {
-	conn    *zk.Conn
-	timeout atomic.Int64 // ms; of the session, by the server
+	conn *zk.Conn
+	path *dialer
 }
 
 // Connect makes a client, which connects in the background.
 func Connect(s Servers) (*Client, error) {
-	c := &Client{}
-	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
-		conn, err := net.DialTimeout(network, address, timeout)
-		if err != nil {
-			return nil, err
-		}
-		return &stream{Conn: conn, patience: s.Timeout, timeout: &c.timeout}, nil
-	}
+	c := &Client{path: &dialer{servers: s}}
 	conn, _, err := zk.Connect(s.Addresses, s.Timeout,
-		zk.WithDialer(dial), zk.WithLogger(logger{s.Log}), zk.WithLogInfo(false))
+		zk.WithDialer(c.path.dial), zk.WithHostProvider(&hosts{last: -1}),
+		zk.WithLogger(logger{s.Log}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("address of ZooKeeper: %w", err)
 	}
@@ -89,6 +84,34 @@ func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
+// call is await for a call to the servers. Without a connection its error has the reason.
+func call[T any](ctx context.Context, c *Client, f func() (T, error)) (T, error) {
+	v, err := await(ctx, f)
+	if err == nil || Final(err) && ctx.Err() == nil {
+		return v, err
+	}
+	if err.Error() == requiresLogin {
+		return v, ErrLoginRequired
+	}
+	if reason := c.path.failure.Load(); reason != nil {
+		err = &unconnected{err, *reason}
+	}
+	return v, err
+}
+
+// requiresLogin is the library's text for code -124 of ZooKeeper, which it does not know.
+const requiresLogin = "unknown error: -124"
+
+// ErrLoginRequired is the answer of servers that require a login by SASL.
+var ErrLoginRequired = errors.New("ZooKeeper requires a login by Kerberos")
+
+// unconnected is the error of a call that ended without a connection.
+type unconnected struct{ err, reason error }
+
+func (u *unconnected) Error() string { return "no connection to " + u.reason.Error() }
+
+func (u *unconnected) Unwrap() []error { return []error{u.err, u.reason} }
+
 // read is a node with its data or its children.
 type read struct {
 	data     []byte
@@ -99,7 +122,7 @@ type read struct {
 
 // Get reads a node.
 func (c *Client) Get(ctx context.Context, path string) ([]byte, *zk.Stat, error) {
-	n, err := await(ctx, func() (read, error) {
+	n, err := call(ctx, c, func() (read, error) {
 		data, stat, err := c.conn.Get(path)
 		return read{data: data, stat: stat}, err
 	})
@@ -108,7 +131,7 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, *zk.Stat, error)
 
 // Watch is Get with a channel that receives one event: the node changed, or the session ended.
 func (c *Client) Watch(ctx context.Context, path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
-	n, err := await(ctx, func() (read, error) {
+	n, err := call(ctx, c, func() (read, error) {
 		data, stat, changed, err := c.conn.GetW(path)
 		return read{data: data, stat: stat, changed: changed}, err
 	})
@@ -117,7 +140,7 @@ func (c *Client) Watch(ctx context.Context, path string) ([]byte, *zk.Stat, <-ch
 
 // Children lists the names of a node's children, in no order.
 func (c *Client) Children(ctx context.Context, path string) ([]string, *zk.Stat, error) {
-	n, err := await(ctx, func() (read, error) {
+	n, err := call(ctx, c, func() (read, error) {
 		children, stat, err := c.conn.Children(path)
 		return read{children: children, stat: stat}, err
 	})
@@ -126,30 +149,30 @@ func (c *Client) Children(ctx context.Context, path string) ([]string, *zk.Stat,
 
 // Multi carries out all operations or none. Its error is that of the first operation that cannot be carried out.
 func (c *Client) Multi(ctx context.Context, ops ...any) ([]zk.MultiResponse, error) {
-	return await(ctx, func() ([]zk.MultiResponse, error) { return c.conn.Multi(ops...) })
+	return call(ctx, c, func() ([]zk.MultiResponse, error) { return c.conn.Multi(ops...) })
 }
 
 // Sync makes the connected server as recent as the leader is now.
 func (c *Client) Sync(ctx context.Context, path string) error {
-	_, err := await(ctx, func() (string, error) { return c.conn.Sync(path) })
+	_, err := call(ctx, c, func() (string, error) { return c.conn.Sync(path) })
 	return err
 }
 
 // SetACL sets the rights at a node.
 func (c *Client) SetACL(ctx context.Context, path string, acl []zk.ACL) error {
-	_, err := await(ctx, func() (*zk.Stat, error) { return c.conn.SetACL(path, acl, -1) })
+	_, err := call(ctx, c, func() (*zk.Stat, error) { return c.conn.SetACL(path, acl, -1) })
 	return err
 }
 
 // AddAuth proves an identity, also in later sessions.
 func (c *Client) AddAuth(ctx context.Context, a Auth) error {
-	_, err := await(ctx, func() (bool, error) { return true, c.conn.AddAuth(a.Scheme, []byte(a.Secret)) })
+	_, err := call(ctx, c, func() (bool, error) { return true, c.conn.AddAuth(a.Scheme, []byte(a.Secret)) })
 	return err
 }
 
 // Session returns the id of the present session, and its timeout by the server; zero: none yet.
 func (c *Client) Session() (int64, time.Duration) {
-	return c.conn.SessionID(), time.Duration(c.timeout.Load()) * time.Millisecond
+	return c.conn.SessionID(), time.Duration(c.path.timeout.Load()) * time.Millisecond
 }
 
 // Close ends the session.
@@ -158,8 +181,8 @@ func (c *Client) Close() { c.conn.Close() }
 // finals are the errors that a repetition does not change.
 var finals = []error{
 	zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNodeExists, zk.ErrNotEmpty, zk.ErrNoChildrenForEphemerals,
-	zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrClosing, zk.ErrBadArguments, zk.ErrAPIError, zk.ErrInvalidPath,
-	context.Canceled, context.DeadlineExceeded,
+	zk.ErrInvalidACL, zk.ErrAuthFailed, ErrLoginRequired, zk.ErrClosing, zk.ErrBadArguments, zk.ErrAPIError,
+	zk.ErrInvalidPath, context.Canceled, context.DeadlineExceeded,
 }
 
 // Final reports whether an error is ZooKeeper's answer, or the end of the context or of the client.
@@ -170,38 +193,6 @@ func Final(err error) bool {
 		}
 	}
 	return false
-}
-
-// stream is a connection to a server. The library sets no end for some of its waits, and a very late one for others:
-// here each wait has one. It also does not report the timeout of the session, which the server's first message has.
-type stream struct {
-	net.Conn
-	patience time.Duration
-	timeout  *atomic.Int64
-	head     []byte // of the first message: its length, the protocol's version, the timeout in ms
-}
-
-func (s *stream) bounded(t time.Time) time.Time {
-	if latest := time.Now().Add(s.patience); t.IsZero() || t.After(latest) {
-		return latest
-	}
-	return t
-}
-
-func (s *stream) SetReadDeadline(t time.Time) error { return s.Conn.SetReadDeadline(s.bounded(t)) }
-
-func (s *stream) SetWriteDeadline(t time.Time) error { return s.Conn.SetWriteDeadline(s.bounded(t)) }
-
-func (s *stream) Read(b []byte) (int, error) {
-	n, err := s.Conn.Read(b)
-	const whole = 12
-	if missing := whole - len(s.head); missing > 0 {
-		s.head = append(s.head, b[:min(n, missing)]...)
-		if len(s.head) == whole {
-			s.timeout.Store(int64(binary.BigEndian.Uint32(s.head[8:])))
-		}
-	}
-	return n, err
 }
 
 // logger passes the library's messages on as details: callers report failures.

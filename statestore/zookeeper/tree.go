@@ -46,7 +46,7 @@ func (t *tree) translated(err error) error {
 			Kind: creel.ErrNotPermitted,
 			What: "ZooKeeper refuses a change below " + t.root,
 			Why:  err.Error(),
-			Try:  "set hadoop.zk.auth to an identity that has all rights there (hadoop.zk.acl)",
+			Try:  "set hadoop.zk.auth or hadoop.zk.kerberos.principal to an identity that has all rights there (hadoop.zk.acl)",
 		}
 	}
 	return err

@@ -25,7 +25,7 @@ func Check(s *settings.Settings, role settings.Role) error {
 		var store statestore.Store
 		if Member(s) {
 			if err := checkStore(s); err != nil {
-				return err
+				return errors.Join(mayStart(s, role), err)
 			}
 			store = memory.New(memory.NewState("check", ValidPolicy), time.Now) // never queried
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/creelrm/creel/internal/settings"
 )
 
-// secretFiles lists the files with secrets that a daemon reads: the cluster's secret, passwords of the store,
+// secretFiles lists the files with secrets that a daemon reads: the cluster's secret, passwords and keys of the store,
 // keystores and their password, keytabs, the secret of cookies, and configuration files with a password of the store.
 func secretFiles(s *settings.Settings) (paths []string) {
 	if file := s.String("creel.cluster.secret-file"); file != "" {
@@ -44,6 +44,11 @@ func secretFiles(s *settings.Settings) (paths []string) {
 	}
 	for _, key := range []string{pemKey, webKeystore} {
 		if file := s.String(key); httpsOnly(s) && file != "" {
+			paths = append(paths, file)
+		}
+	}
+	for _, key := range []string{zkKeytab, zkKeystore} {
+		if file := s.String(key); file != "" && !slices.Contains(paths, file) {
 			paths = append(paths, file)
 		}
 	}

@@ -77,6 +77,21 @@ func refusedIf(read func(s *settings.Settings) error) func(*settings.Settings) (
 	}
 }
 
+// incompleteLogin reports a problem of a key in the settings of a store in ZooKeeper.
+func incompleteLogin(key string) func(*settings.Settings) (bool, string) {
+	return func(s *settings.Settings) (bool, string) {
+		if !overZooKeeper(s) {
+			return false, ""
+		}
+		_, err := zooKeeperStore(s)
+		var p *settings.Problem
+		if errors.As(err, &p) && p.Key == key {
+			return true, p.Why
+		}
+		return false, ""
+	}
+}
+
 // incompleteKerberos reports what a secure daemon lacks.
 func incompleteKerberos(role settings.Role) func(*settings.Settings) (bool, string) {
 	return refusedIf(func(s *settings.Settings) error {
@@ -317,6 +332,20 @@ var refusals = []refusal{
 			}
 			return misplacedState(s)
 		},
+	},
+	{
+		key: zkTLS, roles: inFederation, example: "true",
+		with:    []string{"creel.store.url=zk://z1:2281", zkKeystore + "=/nowhere/keystore.jks"},
+		why:     "the settings of TLS to ZooKeeper are incomplete",
+		try:     byZooKeeperPage,
+		refused: incompleteLogin(zkTLS),
+	},
+	{
+		key: zkPrincipal, roles: inFederation, example: "rm/_HOST@EXAMPLE.ORG",
+		with:    []string{"creel.store.url=zk://z1:2181"},
+		why:     "the settings of the login by Kerberos at ZooKeeper are incomplete",
+		try:     byZooKeeperPage,
+		refused: incompleteLogin(zkPrincipal),
 	},
 	{
 		key: federationClass, roles: onWeb,

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"strings"
 
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/settings"
@@ -105,7 +104,10 @@ func WriteHadoop(ctx context.Context, s *settings.Settings, l state.Log, url str
 
 // hadoopAt connects to the ZooKeeper of a URL, and returns the parent path of the state in it.
 func hadoopAt(ctx context.Context, s *settings.Settings, url string) (n *zkstate.Session, parent string, err error) {
-	hosts, parent, err := zkURL(url)
+	addresses, parent, err := zkURL(url)
+	if err == nil && parent == "" {
+		err = errors.New("it has no path")
+	}
 	if err != nil {
 		return nil, "", &creel.Error{
 			Kind: creel.ErrInvalidRequest,
@@ -114,24 +116,12 @@ func hadoopAt(ctx context.Context, s *settings.Settings, url string) (n *zkstate
 			Try:  "name hadoop.zk.address and yarn.resourcemanager.zk-state-store.parent-path as zk://HOST:PORT,HOST:PORT/rmstore",
 		}
 	}
-	servers, err := zkLogin(s, slog.Default())
+	servers, err := zkLogin(s, addresses, slog.Default())
 	if err != nil {
-		return nil, "", &creel.Error{Kind: creel.ErrInvalidRequest, What: err.Error()}
+		return nil, "", err
 	}
-	servers.Addresses = hosts
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
 	n, err = zkstate.Connect(ctx, servers)
 	return n, parent, err
-}
-
-// zkURL reads zk://HOSTS/PATH.
-func zkURL(url string) (hosts []string, path string, err error) {
-	rest, isZK := strings.CutPrefix(url, "zk://")
-	list, path, found := strings.Cut(rest, "/")
-	if !isZK || !found {
-		return nil, "", fmt.Errorf("it does not have the form zk://HOSTS/PATH")
-	}
-	hosts, err = zkServers(strings.Split(list, ","))
-	return hosts, "/" + strings.Trim(path, "/"), err
 }

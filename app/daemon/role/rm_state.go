@@ -4,6 +4,7 @@ package role
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -56,9 +57,24 @@ func misplacedState(s *settings.Settings) (bool, string) {
 		return true, "creel.rm.data (--data) names a journal too"
 	}
 	if err != nil {
-		return true, err.Error()
+		return !overZooKeeper(s) || !ofLogin(err), reasonOf(err)
 	}
 	return false, ""
+}
+
+// ofLogin reports whether an error is one of the login at ZooKeeper, which the store's refusals report too.
+func ofLogin(err error) bool {
+	var p *settings.Problem
+	return errors.As(err, &p) && (p.Key == zkTLS || p.Key == zkPrincipal)
+}
+
+// reasonOf is an error's text; of a problem of a setting its key and reason.
+func reasonOf(err error) string {
+	var p *settings.Problem
+	if errors.As(err, &p) {
+		return p.Key + ": " + p.Why
+	}
+	return err.Error()
 }
 
 // stateName is the name of a ResourceManager's state among all in a place.

@@ -4,17 +4,12 @@ package role
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net"
-	"os"
 	"strings"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/subcluster/rm/hadoopstate"
@@ -25,9 +20,7 @@ import (
 )
 
 const (
-	storeClass = "yarn.resourcemanager.store.class"
-	zkAddress  = "hadoop.zk.address"
-
+	storeClass    = "yarn.resourcemanager.store.class"
 	hadoopRecords = "creel.rm.state.hadoop-records"
 )
 
@@ -46,12 +39,13 @@ type stateInZooKeeper struct {
 
 // zooKeeperState reads the settings of a state in ZooKeeper.
 func zooKeeperState(s *settings.Settings, name, holder string, log *slog.Logger) (sharedState, error) {
-	servers, err := zkLogin(s, log)
+	addresses, err := zkServers(s.List(zkAddress))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", zkAddress, err)
+	}
+	servers, err := zkLogin(s, addresses, log)
 	if err != nil {
 		return nil, err
-	}
-	if servers.Addresses, err = zkServers(s.List(zkAddress)); err != nil {
-		return nil, fmt.Errorf("%s: %w", zkAddress, err)
 	}
 	parent := s.String("yarn.resourcemanager.zk-state-store.parent-path")
 	base := s.String("yarn.resourcemanager.ha.automatic-failover.zk-base-path")
@@ -71,100 +65,6 @@ func zooKeeperState(s *settings.Settings, name, holder string, log *slog.Logger)
 		},
 		zkstate.ElectorConfig{Servers: servers, Base: base, Cluster: s.String("yarn.resourcemanager.cluster-id")},
 	}, nil
-}
-
-// zkLogin reads the settings of sessions in ZooKeeper, without its address.
-func zkLogin(s *settings.Settings, log *slog.Logger) (servers zkstate.Servers, err error) {
-	servers = zkstate.Servers{Timeout: s.Duration("hadoop.zk.timeout-ms"), Log: log}
-	if servers.Auth, err = zkAuth(s.String("hadoop.zk.auth")); err != nil {
-		return servers, fmt.Errorf("hadoop.zk.auth: %w", err)
-	}
-	if servers.ACL, err = zkACL(s.String("hadoop.zk.acl")); err != nil {
-		return servers, fmt.Errorf("hadoop.zk.acl: %w", err)
-	}
-	return servers, nil
-}
-
-// zkServers reads host:port pairs. Like Hadoop's, a host alone has ZooKeeper's usual port.
-func zkServers(list []string) (out []string, err error) {
-	for _, address := range list {
-		switch host, port, err := net.SplitHostPort(address); {
-		case address == "":
-		case err != nil && !strings.Contains(address, ":"):
-			out = append(out, net.JoinHostPort(address, "2181"))
-		case err != nil || host == "" || port == "" || strings.Contains(port, "/"):
-			return nil, fmt.Errorf("%q is not host:port", address)
-		default:
-			out = append(out, address)
-		}
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("no ZooKeeper server is named")
-	}
-	return out, nil
-}
-
-// zkFile returns the content of the file that a value names after @, or the value.
-func zkFile(value string) (string, error) {
-	path, isFile := strings.CutPrefix(strings.TrimSpace(value), "@")
-	if !isFile {
-		return value, nil
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("%s", fileReason(err))
-	}
-	return string(b), nil
-}
-
-// zkAuth reads proofs of identity: scheme:secret, separated by commas.
-func zkAuth(value string) (out []zkstate.Auth, err error) {
-	if value, err = zkFile(value); err != nil {
-		return nil, err
-	}
-	for part := range strings.SplitSeq(value, ",") {
-		if part = strings.TrimSpace(part); part == "" {
-			continue
-		}
-		scheme, secret, found := strings.Cut(part, ":")
-		if !found || scheme != "digest" || !strings.Contains(secret, ":") {
-			return nil, fmt.Errorf("each part must be digest:USER:PASSWORD, the only scheme that creel supports")
-		}
-		out = append(out, zkstate.Auth{Scheme: scheme, Secret: secret})
-	}
-	return out, nil
-}
-
-// zkACL reads rights: scheme:id:rights, separated by commas.
-func zkACL(value string) (out []zk.ACL, err error) {
-	if value, err = zkFile(value); err != nil {
-		return nil, err
-	}
-	for part := range strings.SplitSeq(value, ",") {
-		if part = strings.TrimSpace(part); part == "" {
-			continue
-		}
-		first, last := strings.Index(part, ":"), strings.LastIndex(part, ":")
-		if first == last {
-			return nil, fmt.Errorf("%q is not scheme:id:rights", part)
-		}
-		a := zk.ACL{Scheme: part[:first], ID: part[first+1 : last]}
-		if a.Scheme == "digest" {
-			_, hash, _ := strings.Cut(a.ID, ":")
-			if _, err := base64.StdEncoding.DecodeString(hash); err != nil || hash == "" {
-				return nil, fmt.Errorf("%q is not digest:USER:HASH:rights", part)
-			}
-		}
-		for _, right := range part[last+1:] {
-			i := strings.IndexRune("rwcda", right)
-			if i < 0 {
-				return nil, fmt.Errorf("%q is not a right of ZooKeeper, which are r, w, c, d and a", right)
-			}
-			a.Perms |= 1 << i
-		}
-		out = append(out, a)
-	}
-	return out, nil
 }
 
 func (stateInZooKeeper) place() string { return "ZooKeeper" }

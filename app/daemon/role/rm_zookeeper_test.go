@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/creelrm/creel/internal/gssapi"
 	"github.com/creelrm/creel/subcluster/rm/zkstate"
 )
 
@@ -69,19 +70,69 @@ func TestInvalidSettingsOfZooKeeperAreNamed(t *testing.T) {
 		zkAddress + "=":                                           "no ZooKeeper server",
 		zkAddress + "=a:2181/chroot":                              "not host:port",
 		zkAddress + "=:2181":                                      "not host:port",
-		"hadoop.zk.auth=sasl:rm:word":                             "the only scheme",
+		"hadoop.zk.auth=sasl:rm:word":                             "a login by Kerberos is hadoop.zk.kerberos.principal",
 		"hadoop.zk.auth=digest:rm":                                "digest:USER:PASSWORD",
 		"hadoop.zk.auth=@/nowhere":                                "hadoop.zk.auth",
 		"hadoop.zk.acl=world:rwcda":                               "not scheme:id:rights",
 		"hadoop.zk.acl=world:anyone:x":                            "not a right",
 		"hadoop.zk.acl=digest:rm:!:r":                             "digest:USER:HASH",
 		"creel.rm.data=/var/lib/creel":                            "names a journal too",
+		zkPrincipal + "=rm/h@EXAMPLE.ORG":                         "hadoop.zk.kerberos.keytab: it is not set",
+		zkKeytab + "=/nowhere/rm.keytab":                          "hadoop.zk.kerberos.principal is not set",
 		"hadoop.zk.timeout-ms=5s":                                 "",
 		"yarn.resourcemanager.zk-state-store.parent-path=rmstore": "not a path",
 	} {
 		wrong, why := misplacedState(minimal(t, append(slices.Clone(inZooKeeperDefines), change)...))
 		if wrong != (reason != "") || !strings.Contains(why, reason) {
 			t.Errorf("%s: %t %q, want %q", change, wrong, why, reason)
+		}
+	}
+}
+
+// Either of Hadoop's switches turns TLS on. Files that cannot be used stop the start.
+func TestTLSToZooKeeperIsRead(t *testing.T) {
+	signers, _, keystore := certificate(t, time.Now().Add(time.Hour))
+	for _, c := range []struct {
+		defines []string
+		tls     bool
+		want    string
+	}{
+		{nil, false, ""},
+		{[]string{zkTruststore + "=/nowhere/signers", zkKeystore + "=/nowhere/key"}, false, ""},
+		{[]string{zkTLS + "=true"}, true, ""},
+		{[]string{zkTLSOfRM + "=true", zkTruststore + "=" + signers}, true, ""},
+		{[]string{zkTLS + "=true", zkKeystore + "=" + keystore, zkKeystoreWord + "=changeit"}, true, ""},
+		{[]string{zkTLS + "=true", zkKeystore + "=" + keystore, zkKeystoreWord + "=guess"}, true, "the password is wrong"},
+		{[]string{zkTLS + "=true", zkTruststore + "=/nowhere/signers"}, true, zkTruststore + ": /nowhere/signers cannot be read"},
+		{[]string{zkTLS + "=true", zkKeystore + "=" + signers}, true, zkKeystore + ": " + signers},
+	} {
+		s := minimal(t, append([]string{"creel.store.url=zk://z1:2281"}, c.defines...)...)
+		conf, err := zooKeeperStore(s)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.defines, err, c.want)
+		}
+		if err == nil && (conf.Servers.TLS != nil) != c.tls {
+			t.Errorf("%v: TLS is %v", c.defines, conf.Servers.TLS)
+		}
+	}
+}
+
+// The principal of a server has its host name, or is that of the settings.
+func TestServersOfZooKeeperHavePrincipals(t *testing.T) {
+	for _, c := range []struct{ pattern, host, want string }{
+		{"zookeeper", "z1.example.org", "zookeeper/z1.example.org@CREEL.TEST"},
+		{"zk/_HOST@OTHER.TEST", "Z1", "zk/z1@OTHER.TEST"},
+		{"zookeeper/z1", "127.0.0.1", "zookeeper/z1@CREEL.TEST"},
+		{"zookeeper", "127.0.0.1", "needs the server's host name, not 127.0.0.1"},
+		{"a/b/c", "z1", "does not have the form"},
+	} {
+		pattern, err := gssapi.ParsePrincipal(c.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := serverOf(pattern, "CREEL.TEST", c.host)
+		if got := p.String(); err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s at %s is %s (%v)", c.pattern, c.host, got, err)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/creelrm/creel/internal/settings"
-	"github.com/creelrm/creel/internal/zkclient"
 	"github.com/creelrm/creel/statestore/mariadb"
 	"github.com/creelrm/creel/statestore/nodes"
 	"github.com/creelrm/creel/statestore/zookeeper"
@@ -18,7 +17,6 @@ import (
 const (
 	federationClass = "yarn.federation.state-store.class"
 	federationPath  = "yarn.federation.zk-state-store.parent-path"
-	zkScheme        = "zk://"
 )
 
 // overZooKeeper reports whether the state store is in ZooKeeper.
@@ -29,22 +27,16 @@ func overZooKeeper(s *settings.Settings) bool {
 // zooKeeperStore reads the settings of a state store in ZooKeeper: zk://HOST:PORT,HOST:PORT/PATH.
 func zooKeeperStore(s *settings.Settings) (conf zookeeper.Config, err error) {
 	const key = "creel.store.url"
-	hosts, path, _ := strings.Cut(strings.TrimPrefix(s.String(key), zkScheme), "/")
-	if strings.ContainsAny(hosts, "@?") {
-		return conf, s.Problem(key, "it has a login or parameters", "set hadoop.zk.auth instead")
-	}
-	servers := zkclient.Servers{Timeout: s.Duration("hadoop.zk.timeout-ms"), Log: slog.Default()}
-	if servers.Addresses, err = zkServers(strings.Split(hosts, ",")); err != nil {
+	addresses, path, err := zkURL(s.String(key))
+	if err != nil {
 		return conf, s.Problem(key, err.Error(), "write zk://HOST:PORT,HOST:PORT/PATH")
 	}
-	if servers.Auth, err = zkAuth(s.String("hadoop.zk.auth")); err != nil {
-		return conf, s.Problem("hadoop.zk.auth", err.Error(), "")
+	servers, err := zkLogin(s, addresses, slog.Default())
+	if err != nil {
+		return conf, err
 	}
-	if servers.ACL, err = zkACL(s.String("hadoop.zk.acl")); err != nil {
-		return conf, s.Problem("hadoop.zk.acl", err.Error(), "")
-	}
-	if path = strings.TrimSuffix(path, "/"); path == "" {
-		path = strings.Trim(s.String(federationPath), "/")
+	if strings.Trim(path, "/") == "" {
+		path = "/" + strings.Trim(s.String(federationPath), "/")
 	}
 	const split = "yarn.resourcemanager.zk-appid-node.split-index"
 	if v, ok := s.Lookup(split); ok && v.Text != "" && v.Text != "0" {
@@ -52,7 +44,7 @@ func zooKeeperStore(s *settings.Settings) (conf zookeeper.Config, err error) {
 			"set 0 at Hadoop's Routers too, or use a store on Redis")
 	}
 	return zookeeper.Config{
-		Servers: servers, Parent: "/" + path, Validate: ValidPolicy, Confirm: true,
+		Servers: servers, Parent: path, Validate: ValidPolicy, Confirm: true,
 		HadoopLease: hadoopLease(s),
 		HadoopHTTPS: httpsOnly(s), // as Hadoop's Routers believe
 	}, nil

@@ -88,7 +88,7 @@ func dialTLS(s *settings.Settings) (remote.DialTLS, error) {
 	if err != nil {
 		return nil, s.Problem(truststore, err.Error(), "")
 	}
-	return trust.DialTLS((&net.Dialer{Timeout: webConnectTime}).DialContext), nil
+	return trust.DialTLS((&net.Dialer{Timeout: webConnectTime}).DialContext, certs.HTTP11), nil
 }
 
 // webConnectTime bounds the connection to a web port.

@@ -86,6 +86,27 @@ var table = []mutation{
 		caughtBy: "internal/certs TestClientTrustsSignersOfTruststore",
 	},
 	{
+		name:     "connections to ZooKeeper ignore TLS",
+		file:     "internal/zkclient/dial.go",
+		old:      "if d.servers.TLS != nil {",
+		wrong:    "if d.servers.TLS != nil && !MUTANT {",
+		caughtBy: "internal/zkclient TestServerWithoutTLSIsNotUsedOverTLS",
+	},
+	{
+		name:     "requests to ZooKeeper precede the login",
+		file:     "internal/zkclient/stream.go",
+		old:      "s.login != nil && session != 0 {",
+		wrong:    "s.login != nil && session != 0 && !MUTANT {",
+		caughtBy: "internal/zkclient TestLoginPrecedesEveryRequest",
+	},
+	{
+		name:     "a login that ZooKeeper rejects counts",
+		file:     "internal/zkclient/stream.go",
+		old:      "; code != 0 {",
+		wrong:    "; code != 0 && !MUTANT {",
+		caughtBy: "internal/zkclient TestRejectedLoginEndsTheConnection",
+	},
+	{
 		name:     "TLS can be removed from a member's signed record",
 		file:     "subcluster/sign.go",
 		old:      "if a.HTTPS {",

@@ -89,7 +89,7 @@ func failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("resource manager's state in ZooKeeper: %w", err)
+	return fmt.Errorf("resource manager's state in ZooKeeper: %w", inWords(err))
 }
 
 // take fences the previous holder, and reads the state.

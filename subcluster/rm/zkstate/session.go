@@ -57,10 +57,16 @@ func named(path string, err error) error {
 		return nil
 	case errors.Is(err, zk.ErrNoNode):
 		err = fs.ErrNotExist
-	case errors.Is(err, zk.ErrNoAuth):
-		err = fmt.Errorf("the login of hadoop.zk.auth lacks the right (%w)", err)
 	}
-	return fmt.Errorf("%s: %w", path, err)
+	return fmt.Errorf("%s: %w", path, inWords(err))
+}
+
+// inWords explains ZooKeeper's refusal of a login without rights.
+func inWords(err error) error {
+	if errors.Is(err, zk.ErrNoAuth) {
+		return fmt.Errorf("the login (hadoop.zk.auth, hadoop.zk.kerberos.principal) lacks the right: %w", err)
+	}
+	return err
 }
 
 // Get returns the data of a node. changed is the transaction that last made or deleted a child of it.
