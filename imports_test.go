@@ -350,7 +350,9 @@ var rules = map[string]rule{
 	"statestore/nodes":     {imports: []string{".", "subcluster", "statestore", "statestore/memory", data}},
 	"statestore/zookeeper": {imports: []string{".", "statestore", "statestore/nodes", "internal/zkclient"}},
 	"statestore/mariadb":   {imports: []string{".", "statestore", "statestore/nodes", data}},
-	"statestore/redis":     {imports: []string{".", "subcluster", "statestore", "internal/network", "internal/workerpool"}},
+	"statestore/redis": {imports: []string{
+		".", "subcluster", "statestore", "internal/certs", "internal/network", "internal/workerpool",
+	}},
 	"amrmproxy/server": {
 		imports: []string{
 			".", "subcluster", "policies", "amrmproxy", "internal/pauseclock", "internal/hrpc", "internal/hrpc/telemetry",

@@ -26,6 +26,33 @@ var creelStoreKeys = []Setting{
 		Doc:  "A file with the password of the Sentinels, instead of sentinel_password in creel.store.url.",
 	},
 	{
+		Key:  "creel.redis.tls.truststore",
+		Type: Path,
+		Doc: "The signers of Redis' certificates (PEM, JKS or PKCS12), of the store and of creel.rm.state.url, if the URL " +
+			"asks for TLS; unset: the machine's. A changed file is read again, as are the files below.",
+	},
+	{
+		Key:  "creel.redis.tls.truststore-password",
+		Type: String,
+		Doc:  "The password of creel.redis.tls.truststore, if hadoop.security.credential.provider.path has none.",
+	},
+	{
+		Key:  "creel.redis.tls.certificate",
+		Type: Path,
+		Doc:  "A PEM file with the certificate that creel shows to Redis (tls-auth-clients), with creel.redis.tls.key.",
+	},
+	{Key: "creel.redis.tls.key", Type: Path, Doc: "A PEM file with the key of creel.redis.tls.certificate."},
+	{
+		Key:  "creel.redis.tls.keystore",
+		Type: Path,
+		Doc:  "A keystore (JKS or PKCS12) with that certificate and its key, instead of the PEM files.",
+	},
+	{
+		Key:  "creel.redis.tls.keystore-password",
+		Type: String,
+		Doc:  "The password of creel.redis.tls.keystore, if hadoop.security.credential.provider.path has none.",
+	},
+	{
 		Key:     "creel.store.prefix",
 		Type:    String,
 		Default: "creel",

@@ -7,12 +7,12 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/certs"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/statestore/redis"
 	"github.com/creelrm/creel/statestore/redis/redistest"
@@ -516,7 +517,7 @@ func TestUsersAndPermissions(t *testing.T) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cert, key, pool := selfSigned(t, dir)
+	cert, key := selfSigned(t, dir)
 	server := redistest.Start(t)
 	tlsPort := freePort(t)
 	server.Do(
@@ -534,10 +535,12 @@ func TestTLS(t *testing.T) {
 		fmt.Sprint(tlsPort),
 	)
 	url := fmt.Sprintf("rediss://127.0.0.1:%d", tlsPort)
-	s := open(t, redis.Config{URL: url, TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}})
+	trust, err := certs.OpenTrust(cert, "", slog.Default())
+	ok(t, err)
+	s := open(t, redis.Config{URL: url, TLS: trust})
 	claimed(t, s, 1, "sc-1", "sc-1")
 	untrusting := open(t, redis.Config{URL: url, MaxWait: time.Hour, Timeout: time.Minute})
-	_, _, err := untrusting.Claim(t.Context(), storetest.App(1), "sc-1", nil)
+	_, _, err = untrusting.Claim(t.Context(), storetest.App(1), "sc-1", nil)
 	unavailable(t, err, "certificate")
 }
 
@@ -548,7 +551,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-func selfSigned(t *testing.T, dir string) (cert, key string, pool *x509.CertPool) {
+func selfSigned(t *testing.T, dir string) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ok(t, err)
@@ -571,9 +574,7 @@ func selfSigned(t *testing.T, dir string) (cert, key string, pool *x509.CertPool
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	ok(t, os.WriteFile(cert, certPEM, 0o600))
 	ok(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: pk}), 0o600))
-	pool = x509.NewCertPool()
-	pool.AppendCertsFromPEM(certPEM)
-	return cert, key, pool
+	return cert, key
 }
 
 // The members' records were deleted and nothing else. Running routers keep their view; a heartbeat notices and its

@@ -5,7 +5,6 @@ package redis
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"errors"
 	"net"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/certs"
 	"github.com/creelrm/creel/internal/workerpool"
 	"github.com/creelrm/creel/statestore"
 	"github.com/creelrm/creel/subcluster"
@@ -58,6 +58,9 @@ type policySet struct {
 	problems          []string
 }
 
+// keepAlive is the interval of TCP's probes of an idle connection.
+const keepAlive = 5 * time.Minute
+
 // Open prepares a store. The first call connects; Open does not use the network.
 func Open(cfg Config) (*Store, error) {
 	t, err := cfg.parse()
@@ -72,29 +75,31 @@ func Open(cfg Config) (*Store, error) {
 	s.applications.homesOf = homesOf[creel.ApplicationID]{table{s: s, kind: "a", publish: true}, &appIDs}
 	s.reservations = homesOf[creel.ReservationID]{table{s: s, kind: "r"}, &reservationIDs}
 	s.fliers = workerpool.New(s.fly)
-	var conf *tls.Config
-	if t.tls || cfg.TLS != nil {
-		conf = &tls.Config{MinVersion: tls.VersionTLS12}
-		if cfg.TLS != nil {
-			conf = cfg.TLS.Clone()
+	dial := cfg.Dial
+	if t.tls {
+		if dial == nil {
+			dial = (&net.Dialer{Timeout: cfg.Timeout, KeepAlive: keepAlive}).DialContext
 		}
+		trust := cfg.TLS
+		if trust == nil {
+			if trust, err = certs.OpenTrust("", "", cfg.Log); err != nil {
+				return nil, err
+			}
+		}
+		dial = trust.DialTLS(dial)
 	}
 	// The store retries by itself (see do), because only it can decide which calls may be repeated and for how long.
 	// The pool is small because calls share pipelines.
 	const pool = 16
 	switch t.kind {
 	case "redis":
-		if conf != nil && conf.ServerName == "" {
-			conf.ServerName, _, _ = net.SplitHostPort(t.addrs[0])
-		}
 		s.client = goredis.NewClient(
 			&goredis.Options{
 				Addr:                  t.addrs[0],
 				DB:                    t.db,
 				Username:              t.user,
 				Password:              t.password,
-				TLSConfig:             conf,
-				Dialer:                cfg.Dial,
+				Dialer:                dial,
 				MaxRetries:            -1,
 				DialTimeout:           cfg.Timeout,
 				ReadTimeout:           cfg.readTimeout(),
@@ -118,8 +123,7 @@ func Open(cfg Config) (*Store, error) {
 				Password:              t.password,
 				SentinelUsername:      t.sentinelUser,
 				SentinelPassword:      t.sentinelPassword,
-				TLSConfig:             conf,
-				Dialer:                cfg.Dial,
+				Dialer:                dial,
 				MaxRetries:            -1,
 				DialTimeout:           cfg.Timeout,
 				ReadTimeout:           cfg.readTimeout(),
@@ -138,8 +142,7 @@ func Open(cfg Config) (*Store, error) {
 				Addrs:                 t.addrs,
 				Username:              t.user,
 				Password:              t.password,
-				TLSConfig:             conf,
-				Dialer:                cfg.Dial,
+				Dialer:                dial,
 				MaxRetries:            -1,
 				MaxRedirects:          3,
 				DialTimeout:           cfg.Timeout,

@@ -5,7 +5,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/certs"
 	"github.com/creelrm/creel/statestore"
 )
 
@@ -36,8 +36,8 @@ type Config struct {
 	// another Password are an error.
 	Password, SentinelPassword string
 
-	Prefix string      // of all keys and the channel; "creel". Letters, digits, . _ - :
-	TLS    *tls.Config // nil: the system's roots, if the URL asks for TLS
+	Prefix string       // of all keys and the channel; "creel". Letters, digits, . _ - :
+	TLS    *certs.Trust // of connections, if the URL asks for TLS; nil: the machine's signers, and no certificate
 
 	// Wait is the number of replicas that must acknowledge a change, 0 for none; WaitTimeout limits
 	// the wait, 1s by default. It prevents the loss at failover (see the package), and costs one
@@ -66,6 +66,12 @@ type Config struct {
 	Log      *slog.Logger        // receives the client library's messages, at debug level; nil: silent
 	// Dial replaces the dialer, for tests.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// OverTLS reports whether the URL asks for TLS.
+func (c Config) OverTLS() bool {
+	t, err := c.parse()
+	return err == nil && t.tls
 }
 
 // target is a parsed URL.

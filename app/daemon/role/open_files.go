@@ -47,7 +47,7 @@ func secretFiles(s *settings.Settings) (paths []string) {
 			paths = append(paths, file)
 		}
 	}
-	for _, key := range []string{zkKeytab, zkKeystore} {
+	for _, key := range []string{zkKeytab, zkKeystore, redisKey, redisKeystore} {
 		if file := s.String(key); file != "" && !slices.Contains(paths, file) {
 			paths = append(paths, file)
 		}

@@ -334,6 +334,13 @@ var refusals = []refusal{
 		},
 	},
 	{
+		key: redisCertificate, roles: inFederation, example: "/nowhere/tls.crt",
+		with:    []string{"creel.store.url=rediss://r:6379", redisKey + "=/nowhere/tls.key"},
+		why:     "the settings of TLS to Redis are incomplete",
+		try:     "name readable files, or rediss:// (tls=true) in the URL, by docs/operations/redis.md",
+		refused: incompleteRedisTLS,
+	},
+	{
 		key: zkTLS, roles: inFederation, example: "true",
 		with:    []string{"creel.store.url=zk://z1:2281", zkKeystore + "=/nowhere/keystore.jks"},
 		why:     "the settings of TLS to ZooKeeper are incomplete",

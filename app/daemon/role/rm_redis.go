@@ -37,6 +37,9 @@ func redisState(s *settings.Settings, name, holder string, log *slog.Logger) (sh
 		return nil, fmt.Errorf("it has a password, and hadoop.security.credential.clear-text-fallback=false forbids that")
 	}
 	var err error
+	if conf.TLS, err = redisTLS(s); err != nil {
+		return nil, err
+	}
 	conf.Password, err = storePassword(s, "creel.rm.state.password", "creel.rm.state.password-file")
 	return stateInRedis{redisstate.Config{Redis: conf, Name: name, Holder: holder, Log: log}}, err
 }

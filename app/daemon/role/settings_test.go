@@ -136,11 +136,19 @@ func readBy(t *testing.T) map[string]bool {
 	if _, err := outsideAuthorizer(load(outside...), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkStore(load(
-		"creel.store.url=zk://z1", zkTLS+"=true", zkKeystore+"="+keystore, zkKeystoreWord+"=changeit",
-		zkPrincipal+"=rm/rm1.test@REALM", zkKeytab+"="+writeKeytab(t, "rm", "rm1.test", 18, 32),
-	)); err != nil {
-		t.Fatal(err)
+	for _, defines := range [][]string{
+		{
+			"creel.store.url=zk://z1", zkTLS + "=true", zkKeystore + "=" + keystore, zkKeystoreWord + "=changeit",
+			zkPrincipal + "=rm/rm1.test@REALM", zkKeytab + "=" + writeKeytab(t, "rm", "rm1.test", 18, 32),
+		},
+		{
+			"creel.store.url=rediss://r:6379", redisTruststore + "=" + cert, redisKeystore + "=" + keystore,
+			redisKeystoreWord + "=changeit",
+		},
+	} {
+		if err := checkStore(load(defines...)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	tls := []string{httpPolicy + "=HTTPS_ONLY", webKeystore + "=" + keystore, webKeystoreWord + "=changeit"}
 	if _, err := RMSettings(load(append(tls, "creel.store.url=memory")...), nil); err != nil {

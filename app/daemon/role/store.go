@@ -124,8 +124,13 @@ func storeConfig(s *settings.Settings) (conf redis.Config, inMemory bool, err er
 	if err != nil {
 		return conf, false, err
 	}
+	trust, err := redisTLS(s)
+	if err != nil {
+		return conf, false, s.Problem(redisCertificate, err.Error(), "")
+	}
 	return redis.Config{
 		URL:         address,
+		TLS:         trust,
 		Password:    password,
 		Prefix:      s.String("creel.store.prefix"),
 		Timeout:     s.Duration("creel.store.timeout"),
