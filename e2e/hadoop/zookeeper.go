@@ -68,6 +68,59 @@ func launchZooKeeper(t testing.TB, name, dir, file, class string, flags []string
 	return d
 }
 
+// Quorum is three ZooKeeper servers with the same nodes.
+type Quorum struct {
+	Servers   []*Daemon
+	Addresses []string
+}
+
+// StartQuorum starts three ZooKeeper servers. They elect their leader in the background.
+func StartQuorum(t testing.TB) *Quorum {
+	t.Helper()
+	const size = 3
+	q, peers := &Quorum{}, ""
+	for i := range size {
+		q.Addresses = append(q.Addresses, process.FreeAddress(t, "127.0.0.1"))
+		_, election, _ := strings.Cut(process.FreeAddress(t, "127.0.0.1"), ":")
+		peers += fmt.Sprintf("server.%d=%s:%s\n", i+1, process.FreeAddress(t, "127.0.0.1"), election)
+	}
+	for i, address := range q.Addresses {
+		name := fmt.Sprint("zookeeper-", i+1)
+		dir := tempDir(t, name)
+		_, port, _ := strings.Cut(address, ":")
+		data := filepath.Join(dir, "data")
+		text := fmt.Sprintf("tickTime=1000\ninitLimit=20\nsyncLimit=4\ndataDir=%s\nclientPortAddress=127.0.0.1\n"+
+			"clientPort=%s\nadmin.enableServer=false\nmaxClientCnxns=0\n%s", data, port, peers)
+		file := filepath.Join(dir, "zoo.cfg")
+		err := os.Mkdir(data, 0o755)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(data, "myid"), fmt.Appendln(nil, i+1), 0o644)
+		}
+		if err == nil {
+			err = os.WriteFile(file, []byte(text), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Servers = append(q.Servers, launchZooKeeper(t, name, dir, file, "quorum.QuorumPeerMain", nil, address))
+	}
+	return q
+}
+
+// Leader waits until one of the servers leads, and returns its index.
+func (q *Quorum) Leader(t testing.TB) int {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < process.Guard; time.Sleep(20 * time.Millisecond) {
+		for i, address := range q.Addresses {
+			if !q.Servers[i].Ended() && strings.Contains(askZooKeeper(address, "srvr"), "Mode: leader") {
+				return i
+			}
+		}
+	}
+	t.Fatal("no ZooKeeper server leads")
+	return 0
+}
+
 // askZooKeeper returns a ZooKeeper's answer to one of its commands of four letters, "" if there is none.
 func askZooKeeper(address, command string) string {
 	c, err := net.DialTimeout("tcp", address, time.Second)

@@ -146,62 +146,95 @@ func TestStoreAnswersAsTheMemoryStateDoes(t *testing.T) {
 	must(t, last.Close())
 }
 
-// The server is killed, restarted, paused and cut off while two processes claim. Each application has one home, which
-// each process was told, and every acknowledged claim is there afterwards.
+// claimers are two processes with the same store.
+type claimers struct {
+	stores []*nodes.Store
+	first  int // the next application
+}
+
+// claim makes both processes claim the same applications during a fault. Each application has one home, which both
+// received, and every acknowledged claim is there afterwards.
+func (c *claimers) claim(t *testing.T, fault string, during func()) {
+	t.Helper()
+	const apps = 100
+	type answer struct {
+		app  int
+		home creel.SubclusterID
+		err  error
+	}
+	answers := make(chan answer, len(c.stores)*apps)
+	first := c.first
+	for n, s := range c.stores {
+		go func() {
+			for i := range apps {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				home, _, err := s.Claim(ctx, storetest.App(first+i), creel.SubclusterID(fmt.Sprint("sc-", n)), nil)
+				cancel()
+				answers <- answer{first + i, home, err}
+			}
+		}()
+	}
+	during()
+	homes := map[int]creel.SubclusterID{}
+	for range cap(answers) {
+		a := <-answers
+		must(t, a.err)
+		if is, told := homes[a.app]; told && is != a.home {
+			t.Fatalf("%s: application %d has the homes %s and %s", fault, a.app, is, a.home)
+		}
+		homes[a.app] = a.home
+	}
+	c.first += apps
+	for app, home := range homes {
+		if is, err := c.stores[0].Home(t.Context(), storetest.App(app)); err != nil || is != home {
+			t.Fatalf("%s: application %d lives at %q (%v), and %s was told", fault, app, is, err, home)
+		}
+	}
+}
+
+// The server is killed, restarted, paused and cut off while two processes claim.
 func TestFaultsOfTheServerLoseNoClaim(t *testing.T) {
 	server, address := hadoop.StartZooKeeper(t)
 	path := redistest.NewProxy(t, address)
 	direct, cut := storeConfig(address), storeConfig(path.Addr)
 	cut.Parent = direct.Parent
-	stores := []*nodes.Store{openStore(t, direct), openStore(t, cut)}
-	first := 0
-	claim := func(fault string, during func()) {
-		t.Helper()
-		const apps = 100
-		type answer struct {
-			app  int
-			home creel.SubclusterID
-			err  error
-		}
-		answers := make(chan answer, 2*apps)
-		for n, s := range stores {
-			go func() {
-				for i := range apps {
-					ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-					home, _, err := s.Claim(ctx, storetest.App(first+i), creel.SubclusterID(fmt.Sprint("sc-", n)), nil)
-					cancel()
-					answers <- answer{first + i, home, err}
-				}
-			}()
-		}
-		during()
-		homes := map[int]creel.SubclusterID{}
-		for range 2 * apps {
-			a := <-answers
-			must(t, a.err)
-			if is, told := homes[a.app]; told && is != a.home {
-				t.Fatalf("%s: application %d has the homes %s and %s", fault, a.app, is, a.home)
-			}
-			homes[a.app] = a.home
-		}
-		first += apps
-		for app, home := range homes {
-			if is, err := stores[0].Home(t.Context(), storetest.App(app)); err != nil || is != home {
-				t.Fatalf("%s: application %d lives at %q (%v), and %s was told", fault, app, is, err, home)
-			}
-		}
-	}
-	claim("killed", func() { server.KillAlone(); server.Restart(t) })
-	claim("paused", func() {
+	c := claimers{stores: []*nodes.Store{openStore(t, direct), openStore(t, cut)}}
+	c.claim(t, "killed", func() { server.KillAlone(); server.Restart(t) })
+	c.claim(t, "paused", func() {
 		server.Signal(syscall.SIGSTOP)
 		time.Sleep(6 * time.Second) // longer than a session
 		server.Signal(syscall.SIGCONT)
 	})
-	claim("cut off", func() { path.Cut(); path.Heal() })
-	claim("silent", func() {
+	c.claim(t, "cut off", func() { path.Cut(); path.Heal() })
+	c.claim(t, "silent", func() {
 		path.Silence()
 		time.Sleep(6 * time.Second) // the session expires
 		path.Cut()
 		path.Heal()
+	})
+}
+
+// Of three servers the leader is killed three times, and paused, while two processes claim. The other two go on.
+func TestKilledLeadersLoseNoClaim(t *testing.T) {
+	q := hadoop.StartQuorum(t)
+	conf := storeConfig("")
+	conf.Servers.Addresses = q.Addresses
+	c := claimers{stores: []*nodes.Store{openStore(t, conf), openStore(t, conf)}}
+	c.claim(t, "no fault", func() {})
+	for range 3 {
+		leader := q.Leader(t)
+		c.claim(t, "the leader is killed", func() {
+			q.Servers[leader].KillAlone()
+			began := time.Now()
+			next := q.Leader(t)
+			t.Logf("server %d leads %v after the death of %d", next+1, time.Since(began).Round(10*time.Millisecond), leader+1)
+		})
+		q.Servers[leader].Restart(t)
+	}
+	leader := q.Servers[q.Leader(t)]
+	c.claim(t, "the leader is paused", func() {
+		leader.Signal(syscall.SIGSTOP)
+		time.Sleep(6 * time.Second) // longer than a session
+		leader.Signal(syscall.SIGCONT)
 	})
 }
