@@ -170,6 +170,37 @@ func TestMixedPairTakesOverBothWays(t *testing.T) {
 	}
 }
 
+// Five times the lead goes from Hadoop's to creel's and back. A Spark job runs through both takeovers and a MapReduce job
+// through each one: no task is lost, and none runs again.
+func TestMixedPairLosesNoTask(t *testing.T) {
+	p := startMixedPair(t)
+	hadoop.StartNM(t, hadoop.NM{Name: "nm2", RM: p.at[1], Conf: p.conf})
+	ends := []struct {
+		name          string
+		hadoop, creel func()
+	}{
+		// A restart replaces the processes, so the methods are chosen at the call.
+		{"kill", func() { p.hadoop.KillAlone() }, func() { p.creel.Kill9() }},
+		{"stop", func() { p.hadoop.Stop() }, func() { p.creel.Stop() }},
+	}
+	for round := range 5 {
+		end := ends[round%len(ends)]
+		t.Logf("round %d: %s", round+1, end.name)
+		spark := startWaves(t, p.client, []string{"client", "cluster"}[round%2])
+		job := runPi(t, p.conf)
+		p.toCreel(end.hadoop)
+		endsWithoutLoss(t, job)
+		inFirstAttempt(t, p.client, job)
+
+		job = runPi(t, p.conf)
+		p.toHadoop(end.creel)
+		endsWithoutLoss(t, job)
+		spark.endsWithoutLoss(t)
+		inFirstAttempt(t, p.client, job)
+		inFirstAttempt(t, p.client, spark.Process)
+	}
+}
+
 // The standby of Hadoop's loses its session with ZooKeeper, connects again, and is cut off while it opens another
 // session, for longer than its elector by default tries. It takes over when it is connected again.
 func TestHadoopsStandbyOutlivesACutOfZooKeeper(t *testing.T) {

@@ -13,8 +13,9 @@ import (
 	"github.com/creelrm/creel/internal/yarnrpc"
 )
 
-// BenchmarkSubmissionsOverZooKeeper compares submissions until they are durable, of 64 clients at once, at creel's and
-// Hadoop's ResourceManager over one ZooKeeper.
+// BenchmarkSubmissionsOverZooKeeper compares submissions until they are durable, of 64 clients at once, over one
+// ZooKeeper: at creel's ResourceManager, without and with the records that Hadoop reads, and at Hadoop's. A second
+// ResourceManager of creel's without records is the control.
 func BenchmarkSubmissionsOverZooKeeper(b *testing.B) {
 	_, zk := hadoop.StartZooKeeper(b)
 	conf := overZooKeeper(zk).With(hadoop.Conf{
@@ -22,11 +23,20 @@ func BenchmarkSubmissionsOverZooKeeper(b *testing.B) {
 		"yarn.scheduler.capacity.maximum-applications":    "100000",
 		"yarn.resourcemanager.max-completed-applications": "100000",
 	})
-	mine := Start(b, Options{Name: "creel", Volatile: true, Conf: conf})
-	conf["yarn.resourcemanager.zk-state-store.parent-path"] = "/hadoop"
-	his := hadoop.StartRM(b, hadoop.RM{Name: "hadoop", HeapMB: 1024, Conf: conf})
-	b.Run("creel", func(b *testing.B) { submitAll(b, mine.Client) })
-	b.Run("hadoop", func(b *testing.B) { submitAll(b, his.Client) })
+	below := func(path string, more hadoop.Conf) hadoop.Conf {
+		return conf.With(more, hadoop.Conf{"yarn.resourcemanager.zk-state-store.parent-path": "/" + path})
+	}
+	ours := map[string]hadoop.Conf{
+		"creel": {}, "control": {}, "records": {"creel.rm.state.hadoop-records": "true"},
+	}
+	clients := map[string]string{}
+	for name, more := range ours {
+		clients[name] = Start(b, Options{Name: name, Volatile: true, Conf: below(name, more)}).Client
+	}
+	clients["hadoop"] = hadoop.StartRM(b, hadoop.RM{Name: "hadoop", HeapMB: 1024, Conf: below("hadoop", nil)}).Client
+	for _, name := range []string{"creel", "records", "control", "hadoop"} {
+		b.Run(name, func(b *testing.B) { submitAll(b, clients[name]) })
+	}
 }
 
 func submitAll(b *testing.B, address string) {
