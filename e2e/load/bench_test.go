@@ -229,12 +229,18 @@ func BenchmarkRM(b *testing.B) {
 	run("submit", answers, func(s side) []string { return with("submit", "--client", s.client, "--in-flight", "512") })
 }
 
-// many starts a ResourceManager with 10,000 applications. The AMs of a load hold 30 containers on each of n nodes,
-// which send heartbeats with them each second. The load continues until ctx ends, or for the given duration.
+// many starts a ResourceManager and fills it.
 func many(ctx context.Context, b *testing.B, n int, bounds ...string) (c *daemon, ended <-chan result) {
 	b.Helper()
-	const ams = 100
 	c = startRM(b, fixedPorts(b))
+	return c, fill(ctx, b, c, n, bounds...)
+}
+
+// fill submits 10,000 applications. The AMs of a load hold 30 containers on each of n nodes, which send heartbeats with
+// them each second. The load continues until ctx ends, or for the given duration.
+func fill(ctx context.Context, b *testing.B, c *daemon, n int, bounds ...string) (ended <-chan result) {
+	b.Helper()
+	const ams = 100
 	mustLoad(
 		b,
 		"submit",
@@ -273,7 +279,7 @@ func many(ctx context.Context, b *testing.B, n int, bounds ...string) (c *daemon
 			}, addressFlags(c.Addresses["client"], c.Addresses["scheduler"], c.Addresses["tracker"])...), bounds...)...)
 		out <- r
 	}()
-	return c, out
+	return out
 }
 
 // BenchmarkMany measures the size of a large cluster: 10,000 nodes, 300,000 containers and 10,000 applications; and
@@ -350,23 +356,14 @@ func BenchmarkTakeover(b *testing.B) {
 		m, ok := clusterMetrics(web)
 		return ok && m.ActiveNodes == nodes && m.ContainersAllocated > 30*nodes
 	})
-	var list struct {
-		Apps struct {
-			App []struct {
-				ID string `json:"id"`
-			} `json:"app"`
-		} `json:"apps"`
-	}
-	if !get(web+"apps?limit=1", &list) || len(list.Apps.App) != 1 {
-		b.Fatal("no application to ask for")
-	}
+	some := anApplication(b, web)
 	var report, node, all time.Duration
 	for range b.N {
 		c.Kill()
 		began := time.Now()
 		c.start(b)
 		var app any
-		c.Await(b, "a report", func() bool { return get(web+"apps/"+list.Apps.App[0].ID, &app) })
+		c.Await(b, "a report", func() bool { return get(web+"apps/"+some, &app) })
 		report += time.Since(began)
 		c.Await(b, "a node", func() bool { m, ok := clusterMetrics(web); return ok && m.ActiveNodes > 0 })
 		node += time.Since(began)
@@ -377,6 +374,22 @@ func BenchmarkTakeover(b *testing.B) {
 	for name, d := range map[string]time.Duration{"ms-to-report": report, "ms-to-first-node": node, "ms-to-all-containers": all} {
 		b.ReportMetric(float64(d.Milliseconds())/float64(b.N), name)
 	}
+}
+
+// anApplication returns the id of an application that a ResourceManager has.
+func anApplication(b *testing.B, web string) string {
+	b.Helper()
+	var list struct {
+		Apps struct {
+			App []struct {
+				ID string `json:"id"`
+			} `json:"app"`
+		} `json:"apps"`
+	}
+	if !get(web+"apps?limit=1", &list) || len(list.Apps.App) != 1 {
+		b.Fatal("no application to ask for")
+	}
+	return list.Apps.App[0].ID
 }
 
 type metrics struct {
