@@ -130,3 +130,11 @@ func StartOf(now time.Time, epoch int64, last time.Time) time.Time {
 	}
 	return time.UnixMilli(at)
 }
+
+// A Right is a question to Config.Rights: may a user submit to a queue, or administer it.
+type Right struct {
+	User       string
+	Queue      creel.QueuePath // the whole path
+	Administer bool
+	Listed     bool // the access lists allow it
+}

@@ -84,14 +84,6 @@ func (r Reader) MaySubmit(queue string, user string, groups []string) bool {
 	return r.decide(queue, &Right{User: user, Listed: listed})
 }
 
-// A Right is a question to Config.Rights: may a user submit to a queue, or administer it.
-type Right struct {
-	User       string
-	Queue      creel.QueuePath // the whole path
-	Administer bool
-	Listed     bool // the access lists allow it
-}
-
 // decide completes a question and answers it. A queue that does not exist has no rights.
 func (r Reader) decide(queue string, right *Right) bool {
 	q := r.m.sched.Tree().Find(queue)

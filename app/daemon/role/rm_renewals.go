@@ -50,9 +50,7 @@ type routerTokens struct{ tokens *tokens.Tokens }
 func withRouterTokens(of map[string]renewal.Server, c server.Config, m *Membership) map[string]renewal.Server {
 	all := map[string]renewal.Server{}
 	maps.Copy(all, of)
-	all[token.KindDelegation] = routerTokens{tokens.New(m.Store, m.Secret, token.Lifetimes{
-		KeyUpdate: c.TokenKeyAge, Renew: c.TokenRenew, Max: c.TokenMax,
-	}, rand.Reader)}
+	all[token.KindDelegation] = routerTokens{tokens.New(m.Store, m.Secret, c.Tokens, rand.Reader)}
 	return all
 }
 

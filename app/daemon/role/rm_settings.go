@@ -11,6 +11,7 @@ import (
 	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/impersonation"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/opportunistic"
 	"github.com/creelrm/creel/subcluster/rm/queues"
@@ -60,9 +61,7 @@ func rmSettings(s *settings.Settings) (server.Config, rmrpc.Config, error) {
 		KeyRoll:           s.Duration("yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"),
 		LaunchThreads:     s.Int("yarn.resourcemanager.amlauncher.thread-count"),
 		LaunchTime:        s.Duration("yarn.client.nodemanager-connect.max-wait-ms"),
-		TokenRenew:        s.Duration("yarn.resourcemanager.delegation.token.renew-interval"),
-		TokenMax:          s.Duration("yarn.resourcemanager.delegation.token.max-lifetime"),
-		TokenKeyAge:       s.Duration("yarn.resourcemanager.delegation.key.update-interval"),
+		Tokens:            tokenLifetimes(s),
 		Mailbox:           s.Int("creel.rm.inbox"),
 		HeartbeatMax:      s.Duration("creel.rm.heartbeat-interval-max"),
 		NodesResolve:      s.Bool("yarn.resourcemanager.resource-tracker.nm.ip-hostname-check"),
@@ -328,4 +327,13 @@ func labelSource(s *settings.Settings) rm.LabelSource {
 		return rm.LabelsByNode
 	}
 	return rm.LabelsByCall
+}
+
+// tokenLifetimes reads the lifetimes of delegation tokens.
+func tokenLifetimes(s *settings.Settings) token.Lifetimes {
+	return token.Lifetimes{
+		Renew:     s.Duration("yarn.resourcemanager.delegation.token.renew-interval"),
+		Max:       s.Duration("yarn.resourcemanager.delegation.token.max-lifetime"),
+		KeyUpdate: s.Duration("yarn.resourcemanager.delegation.key.update-interval"),
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/creelrm/creel/internal/groups"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/impersonation"
+	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/username"
 	"github.com/creelrm/creel/subcluster/rm"
 	"github.com/creelrm/creel/subcluster/rm/codec"
@@ -94,9 +95,7 @@ type Config struct {
 	LaunchThreads int           // yarn.resourcemanager.amlauncher.thread-count, 50
 	LaunchTime    time.Duration // time limit for the start of an AM, yarn.client.nodemanager-connect.max-wait-ms, 3 min
 
-	TokenRenew  time.Duration // yarn.resourcemanager.delegation.token.renew-interval, 24 h
-	TokenMax    time.Duration // yarn.resourcemanager.delegation.token.max-lifetime, 7 d
-	TokenKeyAge time.Duration // yarn.resourcemanager.delegation.key.update-interval, 24 h
+	Tokens token.Lifetimes // of delegation tokens
 
 	// Secure, if set, means that all callers log in by Kerberos or a token.
 	Secure *Secure
@@ -138,9 +137,9 @@ func (c Config) withDefaults() Config {
 	def(&c.HeartbeatMax, 10*time.Second)
 	def(&c.KeyRoll, 24*time.Hour)
 	def(&c.LaunchTime, 3*time.Minute)
-	def(&c.TokenRenew, 24*time.Hour)
-	def(&c.TokenMax, 7*24*time.Hour)
-	def(&c.TokenKeyAge, 24*time.Hour)
+	def(&c.Tokens.Renew, 24*time.Hour)
+	def(&c.Tokens.Max, 7*24*time.Hour)
+	def(&c.Tokens.KeyUpdate, 24*time.Hour)
 	c.HeartbeatsPerSecond = cmp.Or(c.HeartbeatsPerSecond, 100_000)
 	c.LaunchThreads = cmp.Or(c.LaunchThreads, 50)
 	c.Mailbox = cmp.Or(c.Mailbox, 65_536)
@@ -167,9 +166,9 @@ func (c Config) Validate() error {
 		c.HeartbeatInterval,
 		c.KeyRoll,
 		c.LaunchTime,
-		c.TokenRenew,
-		c.TokenMax,
-		c.TokenKeyAge,
+		c.Tokens.Renew,
+		c.Tokens.Max,
+		c.Tokens.KeyUpdate,
 	} {
 		if d < 0 {
 			return fmt.Errorf("resource manager: a duration is negative: %v", d)

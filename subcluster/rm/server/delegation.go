@@ -36,13 +36,9 @@ type tokenKeysValue struct {
 	Roll     time.Time
 }
 
-func lifetimes(cfg Config) token.Lifetimes {
-	return token.Lifetimes{KeyUpdate: cfg.TokenKeyAge, Renew: cfg.TokenRenew, Max: cfg.TokenMax}
-}
-
 func newDelegation(now time.Time, cfg Config) *delegation {
 	rnd := randomSource()
-	return &delegation{d: token.NewDelegations(lifetimes(cfg), now, rnd), rnd: rnd}
+	return &delegation{d: token.NewDelegations(cfg.Tokens, now, rnd), rnd: rnd}
 }
 
 // restore loads the state from the journal.
@@ -62,7 +58,7 @@ func (g *delegation) restore(cfg Config, keys []byte, records [][]byte) error {
 		}
 		s.Tokens = append(s.Tokens, r)
 	}
-	g.d = token.RestoreDelegations(lifetimes(cfg), s)
+	g.d = token.RestoreDelegations(cfg.Tokens, s)
 	return nil
 }
 

@@ -147,7 +147,7 @@ func Do[T any](ctx context.Context, s *Server, who Caller, o Op[T]) (T, error) {
 // again.
 func (s *Server) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)) error {
 	for round := 1; ; round++ {
-		open, err := s.query(ctx, f)
+		open, err := query(ctx, s, f)
 		if err != nil || len(open) == 0 || round == mostRounds {
 			return err
 		}
@@ -156,8 +156,8 @@ func (s *Server) Query(ctx context.Context, f func(m *rm.Machine, now time.Time)
 }
 
 // query is one run of Query. It returns the questions to the outside authoriser without an answer.
-func (s *Server) query(
-	ctx context.Context, f func(m *rm.Machine, now time.Time),
+func query(
+	ctx context.Context, s *Server, f func(m *rm.Machine, now time.Time),
 ) (open []authorizer.Question, err error) {
 	var taken atomic.Bool // by the owner, or by the caller that gives up
 	done := make(chan struct{})

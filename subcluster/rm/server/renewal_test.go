@@ -83,7 +83,7 @@ func TestOwnTokensLiveAsLongAsTheirApplication(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, err := New(Config{
-			ClusterID: "test", Machine: rm.Defaults(), TokenRenew: interval, TokenMax: time.Hour,
+			ClusterID: "test", Machine: rm.Defaults(), Tokens: token.Lifetimes{Renew: interval, Max: time.Hour},
 			Secure: &Secure{Names: names}, Renewals: map[string]renewal.Server{token.KindDelegation: routers},
 			Groups: groups.New(func(user string) []string { return []string{user} }, time.Minute),
 		})
