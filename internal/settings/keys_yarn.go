@@ -774,7 +774,8 @@ var rmAddressKeys = []Setting{
 	},
 	{
 		Key: "yarn.resourcemanager.ha.id", Type: String,
-		Doc: "The name of this ResourceManager within its pair. It is required: creel does not derive it from addresses.",
+		Doc: "The name of this ResourceManager within its pair. By default it is the name whose " +
+			"yarn.resourcemanager.address is of this host.",
 	},
 	{
 		Key: "yarn.resourcemanager.ha.automatic-failover.enabled", Type: Bool, Default: "true",

@@ -3,9 +3,13 @@
 package role
 
 import (
+	"context"
 	"fmt"
+	"net"
+	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/statestore"
@@ -25,12 +29,51 @@ type PairConfig struct {
 	Fresh func() (RMConfig, error)
 }
 
-// pairID returns the id of this ResourceManager in an HA pair, "" if it is alone.
+// pairID returns the id of this ResourceManager in an HA pair, "" if it is alone or if no setting decides it.
 func pairID(s *settings.Settings) string {
 	if !s.Bool(haEnabled) {
 		return ""
 	}
-	return s.String("yarn.resourcemanager.ha.id")
+	if id := s.String("yarn.resourcemanager.ha.id"); id != "" {
+		return id
+	}
+	if ids := idsOfThisHost(s); len(ids) == 1 {
+		return ids[0]
+	}
+	return ""
+}
+
+// idsOfThisHost returns the ids of a pair whose yarn.resourcemanager.address is one of this host's, as Hadoop's
+// ResourceManager compares them.
+func idsOfThisHost(s *settings.Settings) (ids []string) {
+	for _, id := range s.List("yarn.resourcemanager.ha.rm-ids") {
+		host, _, err := net.SplitHostPort(s.AddressOf("yarn.resourcemanager.address", id))
+		if err == nil && isThisHost(host) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// isThisHost reports whether a host name or IP address is that of a network interface of this host. It waits for a name
+// server for at most 2 s.
+func isThisHost(host string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return false
+	}
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(found, func(ip netip.Addr) bool {
+		return ip.IsLoopback() || slices.ContainsFunc(interfaces, func(a net.Addr) bool {
+			prefix, ok := a.(*net.IPNet)
+			return ok && prefix.IP.Equal(ip.Unmap().AsSlice())
+		})
+	})
 }
 
 // listenAt returns the address to listen on, which in a pair is that of this ResourceManager's id.
@@ -56,6 +99,10 @@ func incompletePair(s *settings.Settings) (bool, string) {
 		return false, ""
 	}
 	ids, id := s.List("yarn.resourcemanager.ha.rm-ids"), s.String("yarn.resourcemanager.ha.id")
+	local := []string(nil)
+	if id == "" {
+		local = idsOfThisHost(s)
+	}
 	switch {
 	case !isShared(s):
 		return true, "neither " + stateURL + " is set, nor " + storeClass + " with " +
@@ -66,7 +113,10 @@ func incompletePair(s *settings.Settings) (bool, string) {
 		return true, fmt.Sprintf("yarn.resourcemanager.ha.rm-ids names %d ResourceManagers", len(ids))
 	case strings.Contains(strings.Join(ids, ""), "."):
 		return true, "yarn.resourcemanager.ha.rm-ids has an id with a dot, and ids are parts of settings' names"
-	case !slices.Contains(ids, id):
+	case id == "" && len(local) != 1:
+		return true, fmt.Sprintf("yarn.resourcemanager.ha.id is not set, and the addresses of %d of the "+
+			"ResourceManagers are of this host", len(local))
+	case id != "" && !slices.Contains(ids, id):
 		return true, fmt.Sprintf("yarn.resourcemanager.ha.id is %q, which is not in yarn.resourcemanager.ha.rm-ids", id)
 	}
 	for _, key := range []string{

@@ -33,7 +33,7 @@ func TestIncompletePairNamesTheMissingKey(t *testing.T) {
 		"yarn.resourcemanager.ha.rm-ids=rm1,b": "yarn.resourcemanager.hostname.b",
 		"yarn.resourcemanager.ha.rm-ids=a.b,c": "a dot",
 		"yarn.resourcemanager.ha.id=rm3":       "rm3",
-		"yarn.resourcemanager.ha.id=":          "yarn.resourcemanager.ha.id",
+		"yarn.resourcemanager.ha.id=":          "of 2 of the", // both are loopback addresses
 		"creel.rm.state.url=":                  "creel.rm.state.url",
 	} {
 		defines := slices.Clone(pairDefines)
@@ -44,6 +44,22 @@ func TestIncompletePairNamesTheMissingKey(t *testing.T) {
 		if refused != (reason != "") || !strings.Contains(got, reason) {
 			t.Errorf("%s: %t %q", change, refused, got)
 		}
+	}
+}
+
+// Without yarn.resourcemanager.ha.id, the id is the one whose address is of this host. 198.51.100.1 is no host's.
+func TestPairFindsItsIDByAddress(t *testing.T) {
+	alone := append(slices.Clone(pairDefines), "yarn.resourcemanager.ha.id=", "yarn.resourcemanager.hostname.rm1=198.51.100.1")
+	s := minimal(t, append(slices.Clone(alone), "yarn.resourcemanager.hostname.rm2=localhost")...)
+	if refused, why := incompletePair(s); refused || pairID(s) != "rm2" {
+		t.Errorf("the id is %q, refused: %t %s", pairID(s), refused, why)
+	}
+	if at := listenAt(s, "yarn.resourcemanager.admin.address"); at != "localhost:8033" {
+		t.Errorf("it listens at %s", at)
+	}
+	s = minimal(t, append(alone, "yarn.resourcemanager.hostname.rm2=198.51.100.2")...)
+	if refused, why := incompletePair(s); !refused || !strings.Contains(why, "of 0 of the") {
+		t.Errorf("without an address of this host: %t %s", refused, why)
 	}
 }
 
