@@ -22,6 +22,7 @@ import (
 var pairDefines = []string{
 	"yarn.resourcemanager.ha.enabled=true", "yarn.resourcemanager.ha.rm-ids=rm1,rm2", "yarn.resourcemanager.ha.id=rm1",
 	"yarn.resourcemanager.hostname.rm1=127.0.0.1", "yarn.resourcemanager.hostname.rm2=127.0.0.2",
+	"yarn.resourcemanager.hostname.rm3=127.0.0.3",
 	"yarn.resourcemanager.cluster-id=c1", "creel.rm.state.url=redis://127.0.0.1:1",
 	"creel.store.url=memory",
 }
@@ -87,14 +88,14 @@ func TestPairListensAtItsOwnAddresses(t *testing.T) {
 	}
 }
 
-// Two of a pair in one process: the first becomes active, ends, and the second continues. The standby redirects clients
-// to the active one. As a member of a federation both are one.
+// Three of a "pair" in one process: the first becomes active, ends, and the second continues, then the third. A standby
+// redirects clients to the active one. As a member of a federation all are one.
 func TestPairTakesOver(t *testing.T) {
 	t.Run("http", func(t *testing.T) { pairTakesOver(t, "http") })
 	t.Run("https", func(t *testing.T) {
 		cert, key, _ := certificate(t, time.Now().Add(time.Hour))
 		pairTakesOver(t, "https", httpPolicy+"=HTTPS_ONLY", pemCertificate+"="+cert, pemKey+"="+key,
-			rmWebTLSAddress+".rm2=127.0.0.1:1")
+			rmWebTLSAddress+".rm2=127.0.0.1:1", rmWebTLSAddress+".rm3=127.0.0.1:1")
 	})
 }
 
@@ -103,7 +104,8 @@ func pairTakesOver(t *testing.T, scheme string, more ...string) {
 	store := statestore.Store(memory.New(memory.NewState("test", nil), time.Now))
 	const any = "127.0.0.1:0"
 	start := func(id string) (*RMPair, *daemon.Running) {
-		s := minimal(t, append(append(slices.Clone(pairDefines), "yarn.resourcemanager.ha.id="+id, "creel.rm.state.url="+redis.URL(),
+		s := minimal(t, append(append(slices.Clone(pairDefines), "yarn.resourcemanager.ha.id="+id,
+			"yarn.resourcemanager.ha.rm-ids=rm1,rm2,rm3", "creel.rm.state.url="+redis.URL(),
 			"creel.subcluster.id=sc-1"), more...)...)
 		conf := func() (RMConfig, error) {
 			c, err := RMSettings(s, store)
@@ -159,8 +161,9 @@ func pairTakesOver(t *testing.T, scheme string, more ...string) {
 	// registered waits until the member's record has the web address of one of the pair.
 	registered := func(p *RMPair) {
 		t.Helper()
+		end := time.Now().Add(15 * time.Second)
 		for at := ""; at != p.Address("web"); time.Sleep(time.Millisecond) {
-			if t.Context().Err() != nil {
+			if time.Now().After(end) {
 				t.Fatalf("the member is at %s, not at %s", at, p.Address("web"))
 			}
 			records, err := store.Records(t.Context())
@@ -201,7 +204,15 @@ func pairTakesOver(t *testing.T, scheme string, more ...string) {
 	if got := get(second, "/ws/v1/cluster/metrics"); got != 200 {
 		t.Errorf("after the takeover: %d", got)
 	}
+	// A third one takes over from the second, which the order excludes for a lease.
+	third, _ := start("rm3")
+	until(third, pair.Standby)
 	if err := second.Driver.StandBy(context.Background()); err != nil {
 		t.Fatal(err)
+	}
+	until(third, pair.Active)
+	registered(third)
+	if got, standby := get(third, "/ws/v1/cluster/metrics"), get(second, "/ws/v1/cluster/metrics"); got != 200 || standby != 307 {
+		t.Errorf("after the second takeover: %d at the active one and %d at the standby", got, standby)
 	}
 }
