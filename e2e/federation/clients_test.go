@@ -40,8 +40,7 @@ var goOn = hadoop.Conf{"yarn.router.interceptor.allow-partial-result.enable": "t
 // usual are the cases that cover most of a federation. Each of the others differs from one of these only in the
 // behaviour of the client or the ResourceManager, which e2e/rm tests without a router.
 var usual = []string{
-	"node_list", "node_status", "queue_status", "app_list", "rmadmin_refresh", "rest_get", "rest_client",
-	"dshell_8", "dshell_keep", "dshell_placement", "app_life", "app_admin", "signal", "logs", "uam", "uam_kill",
+	"node_list", "app_list", "rest_get", "rest_client", "dshell_keep", "app_life", "app_admin", "signal", "logs", "uam",
 	"mr_pi", "spark_cluster",
 }
 
@@ -51,7 +50,7 @@ var rows = []row{
 		without:    map[string]string{"dshell_placement": "placement-constraints.handler is disabled"},
 		usual: map[string][]string{
 			"clean":   usual,
-			"killed":  {"mr_sleep_red", "spark4_cluster"},
+			"killed":  {"mr_sleep_red"},
 			"drained": {"dshell_8"},
 		},
 	},

@@ -19,7 +19,7 @@ func TestSecureHadoopMemberRunsJobsAtEachProtection(t *testing.T) {
 		t.Run(p.String(), func(t *testing.T) {
 			var tls *webTLS
 			var more hadoop.Conf
-			if p == gssapi.Integrity { // web ports have TLS, whatever the protection of RPC is
+			if p == gssapi.Authentication { // web ports have TLS, whatever the protection of RPC is
 				tls, more = federationTLS(t)
 			}
 			f, state := startMembers(t, p.String(), 1, more), t.TempDir()
@@ -46,10 +46,11 @@ func TestSecureHadoopMemberRunsJobsAtEachProtection(t *testing.T) {
 				f.shell(t, client, queue)
 			}
 			client.Run(t, hadoop.SleepJob, "-Dmapreduce.job.queuename=other", "-m", "4", "-r", "0", "-mt", "100").OK(t)
-			list := client.Run(t, hadoop.ApplicationCLI, "application", "-list", "-appStates", "FINISHED").OK(t).Stdout
-			if n := strings.Count(list, "SUCCEEDED"); n != 3 {
-				t.Errorf("%d applications succeeded\n%s", n, list)
-			}
+			var list string
+			f.Routers[0].Await(t, "three applications that succeeded", func() bool {
+				list = client.Run(t, hadoop.ApplicationCLI, "application", "-list", "-appStates", "FINISHED").OK(t).Stdout
+				return strings.Count(list, "SUCCEEDED") == 3
+			})
 			me, homes := browser{f.router(), f.cache, ""}, map[string]int{}
 			for line := range strings.Lines(list) {
 				if id, _, _ := strings.Cut(strings.TrimSpace(line), "\t"); strings.HasPrefix(id, "application_") {
@@ -91,23 +92,23 @@ func federationTLS(t *testing.T) (*webTLS, hadoop.Conf) {
 // checkTLS calls the router by TLS, and through it both members: one is creel's, one Hadoop's.
 func (f *secured) checkTLS(t *testing.T, me browser) {
 	t.Helper()
-	members := me.call(t, "GET", "/api/v1/subclusters").body
-	if n := strings.Count(members, `"https":true`); n != 2 {
-		t.Errorf("%d members have TLS\n%s", n, members)
+	withTLS := func(path string, n int) {
+		t.Helper()
+		f.Routers[0].Await(t, fmt.Sprintf("%d with TLS at %s", n, path), func() bool {
+			return strings.Count(me.call(t, "GET", path).body, `"https":true`) >= n
+		})
 	}
-	apps := me.call(t, "GET", allApps)
-	apps.is(t, "the list of both members", "200", "finalStatus")
-	if strings.Contains(apps.headers, "X-Missing-SubClusters") {
-		t.Errorf("a member is missing\n%s", apps.headers)
-	}
+	withTLS("/api/v1/subclusters", 2)
+	f.Routers[0].Await(t, "the list of both members", func() bool {
+		apps := me.call(t, "GET", allApps)
+		apps.is(t, "the list of applications", "200", "finalStatus")
+		return !strings.Contains(apps.headers, "X-Missing-SubClusters")
+	})
 	id := me.submit(t, "")
 	submitted := me.call(t, "GET", allApps+"/"+id)
 	submitted.is(t, "an application by REST", "200", id)
 	me.kill(t, id, "").is(t, "its kill", "202", "")
-	daemons := me.call(t, "GET", "/api/v1/daemons").body
-	if n := strings.Count(daemons, `"https":true`); n < 3 {
-		t.Errorf("%d routers and proxies have TLS\n%s", n, daemons)
-	}
+	withTLS("/api/v1/daemons", 3)
 	trust := []string{"KRB5CCNAME=" + f.cache, "SSL_CERT_FILE=" + f.tls.certificate}
 	if all, code := me.c.creel(t, me.c.url(), trust, "subcluster", "list"); code != 0 || !strings.Contains(all, "sc-2") {
 		t.Errorf("creel subcluster list: %d\n%s", code, all)
