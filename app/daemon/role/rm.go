@@ -121,6 +121,9 @@ func RMSettings(s *settings.Settings, store statestore.Store) (RMConfig, error) 
 	}
 	if shared != nil {
 		c.RM.State = func() (state.Log, error) { return openShared(shared) }
+		c.REST.State = shared.place()
+	} else if s.String("creel.rm.data") != "" {
+		c.REST.State = "journal"
 	}
 	if s.Bool(haEnabled) {
 		c.Pair = pairConfig(s, shared, store)

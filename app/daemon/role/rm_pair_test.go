@@ -5,6 +5,7 @@ package role
 import (
 	"context"
 	"crypto/tls"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -195,6 +196,16 @@ func pairTakesOver(t *testing.T, scheme string, more ...string) {
 		if a, s := get(first, c.path), get(second, c.path); a != c.active || s != c.standby {
 			t.Errorf("%s: %d at the active one and %d at the standby", c.path, a, s)
 		}
+	}
+	for _, p := range []*RMPair{first, second} {
+		r, err := client.Get(scheme + "://" + p.Address("web") + "/ws/v1/cluster/info")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := io.ReadAll(r.Body); !strings.Contains(string(b), `"rmStateStoreName":"Redis"`) {
+			t.Errorf("the state is not in Redis: %s", b)
+		}
+		r.Body.Close()
 	}
 	if err := running.Stop(); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func (p *RMPair) standbySite(pages servlets.Config) http.Handler {
 	for _, path := range []string{"/conf", "/jmx", "/stacks", "/logLevel", "/logs", "/logs/*"} {
 		mux.Handle(path, own)
 	}
-	mux.Get("/ws/v1/cluster/info", rest.StandbyInfo(p.started))
+	mux.Get("/ws/v1/cluster/info", rest.StandbyInfo(p.started, p.conf.REST))
 	mux.NotFound(p.redirect)
 	mux.MethodNotAllowed(p.redirect)
 	return mux

@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
@@ -32,8 +33,8 @@ func (h *clusterAPI) info(w http.ResponseWriter, r *http.Request) {
 }
 
 // StandbyInfo serves the document of the standby of a pair about itself.
-func StandbyInfo(started time.Time) http.HandlerFunc {
-	h := &Handler{}
+func StandbyInfo(started time.Time, conf Config) http.HandlerFunc {
+	h := &Handler{conf: conf}
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Content-Type"] = contentType(r)
 		send(w, r, http.StatusOK, clusterInfo(h, r, started.UnixMilli(), "STANDBY"))
@@ -50,7 +51,7 @@ func clusterInfo(h *Handler, r *http.Request, started int64, haState string) []b
 		w.Int("startedOn", started)
 		w.Text("state", "STARTED")
 		w.Text("haState", haState)
-		w.Text("rmStateStoreName", "creel journal")
+		w.Text("rmStateStoreName", cmp.Or(h.conf.State, "memory"))
 		w.Text("resourceManagerVersion", version)
 		w.Text("resourceManagerBuildVersion", version+" by creel")
 		w.Text("resourceManagerVersionBuiltOn", "")

@@ -49,6 +49,8 @@ type Config struct {
 	// Resources are the resource types beyond memory and vcores.
 	Resources    []ResourceType
 	MaxContainer creel.Resource // largest container, for responses to new applications
+	// State names the place of the ResourceManager's state: "Redis". Empty: this process alone.
+	State string
 	// Pages are the servlets of every Hadoop daemon; the handler adds the fields of this ResourceManager.
 	Pages servlets.Config
 }
