@@ -184,6 +184,8 @@ var features = []feature{
 			"e2e/secure.TestSecureRouterShowsPagesOfAMs",
 			"e2e/secure.TestSecureHadoopMemberRunsJobsAtEachProtection",
 			"app/daemon/role.TestIncompleteSecureFederationStopsTheStart", "subcluster/login.TestUserOfACallBecomesDoAs"}},
+	{"operation", "`creel doctor --role ROLE` logs in as a daemon, reads the store, and calls each peer by RPC and REST", works, "",
+		[]string{"e2e/secure.TestDoctorTriesLoginsAndCalls", "app/daemon/role.TestExaminationNamesWhatFails"}},
 	{"ResourceManager", "groups of users by LDAP (`LdapGroupsMapping`), over TLS, with nested and posix groups", partial,
 		"one bind user; no `CompositeGroupsMapping` and no `RuleBasedLdapGroupsMapping`",
 		[]string{"e2e/ldap.TestQueueAdmitsGroupOfDirectory", "e2e/ldap.TestGroupsOfUsersInOpenLDAP", "e2e/ldap.TestDirectoryFailuresAreErrors",

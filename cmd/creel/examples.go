@@ -44,6 +44,7 @@ var exampleLines = map[string]string{
 	"app submit":     "creel app submit --name nightly --queue root.prod -- sleep 60",
 	"app why":        "creel app why application_1764353628120_0042",
 
+	"doctor":         "creel doctor --role router --conf /etc/hadoop/conf --store redis://store-1:6379",
 	"config check":   "creel config check --conf /etc/hadoop/conf --strict\ncreel config check --role router",
 	"config explain": "creel config explain yarn.resourcemanager.address",
 	"config print":   "creel config print --origin\ncreel config print --effective --conf /etc/hadoop/conf",

@@ -117,6 +117,7 @@ Exit codes of all commands:
 		storeCommand(),
 		adminCommand(),
 		configCommand(),
+		doctorCommand(),
 		contextCommand(),
 		referenceCommand(),
 		versionCommand(),

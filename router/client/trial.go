@@ -50,6 +50,15 @@ func TryKill(
 	}}, nil
 }
 
+// acceptNames is the remedy of a member whose web port does not believe a router.
+func acceptNames(m *remote.Member) string {
+	if m.ByTicket() {
+		return "let the member's web server log in routers by Kerberos: hadoop.http.authentication.type=kerberos, and " +
+			"org.apache.hadoop.security.AuthenticationFilterInitializer in hadoop.http.filter.initializers"
+	}
+	return "let the member's web server accept user.name (hadoop.http.authentication.type=simple)"
+}
+
 // TryKillByREST makes a kill by REST at a member in the name of a user, of an application that cannot exist, and
 // compares the clock in the answer with this process's. The error is of kind creel.ErrUnavailable: the member did not
 // answer.
@@ -76,7 +85,7 @@ func TryKillByREST(
 	if status == nil || status.Code != http.StatusNotFound {
 		found = append(found, router.Refusal{
 			Kind: "kill_by_rest", Text: "refuses kills by REST: " + words,
-			Try: "let the member's web server accept user.name (hadoop.http.authentication.type=simple)",
+			Try: acceptNames(m),
 		})
 	}
 	if theirs, err := http.ParseTime(answered.Get("Date")); err == nil {

@@ -256,6 +256,9 @@ func (m *Member) heard(now *subcluster.Status) {
 // documents.
 func (m *Member) ByAgent() bool { return m.byAgent }
 
+// ByTicket reports whether calls log in by Kerberos.
+func (m *Member) ByTicket() bool { return m.pool.login.Ticket != nil }
+
 // port is one port of a member, on one host or on the hosts of an HA pair.
 type port struct {
 	name  string

@@ -67,6 +67,7 @@ func warnOfUnusedPrincipals(s *settings.Settings) {
 
 // secureDaemon is the Kerberos login of a daemon.
 type secureDaemon struct {
+	self        gssapi.Principal
 	user        string // the short name of its principal
 	login       *kerberos.Login
 	kerberos    *hrpc.KerberosServer // of its RPC ports; nil for a daemon that has none for tickets
@@ -92,6 +93,7 @@ func secureSettings(s *settings.Settings, role settings.Role) (*secureDaemon, er
 	if err != nil {
 		return nil, err
 	}
+	c.self = self
 	keys, err := serviceKeys(s.String(of.keytab), self)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", of.keytab, err)

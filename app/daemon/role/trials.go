@@ -124,8 +124,8 @@ func (t *trials) forget(view *subcluster.View) {
 	}
 }
 
-// try makes one trial, and logs the findings that are new.
-func (t *trials) try(ctx context.Context, m *subcluster.Status, last trial) {
+// probe makes one trial of a member. The first silence after an answer is no finding.
+func (t *trials) probe(ctx context.Context, m *subcluster.Status, last trial) trial {
 	now, member := trial{of: m.Member, at: time.Now()}, t.pool.Member(m)
 	for _, probe := range []struct {
 		kind string
@@ -150,14 +150,20 @@ func (t *trials) try(ctx context.Context, m *subcluster.Status, last trial) {
 		}
 		now.found = append(now.found, found...)
 	}
-	if ctx.Err() != nil {
-		return
-	}
 	if why := remote.UnknownRelease(m.HadoopRelease()); why != "" {
 		now.found = append(now.found, router.Refusal{
 			Kind: "release", Text: fmt.Sprintf("runs Hadoop %s, %s", m.HadoopRelease(), why),
 			Try: "run a release of docs/reference/versions.md there",
 		})
+	}
+	return now
+}
+
+// try makes one trial, and logs the findings that are new.
+func (t *trials) try(ctx context.Context, m *subcluster.Status, last trial) {
+	now := t.probe(ctx, m, last)
+	if ctx.Err() != nil {
+		return
 	}
 	for _, r := range now.found {
 		if !slices.ContainsFunc(last.found, func(was router.Refusal) bool { return was.Kind == r.Kind }) {
