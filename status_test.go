@@ -93,7 +93,8 @@ var features = []feature{
 
 	{"state store", "shares Hadoop's store in ZooKeeper with Hadoop's Routers and ResourceManagers: members, homes, policies", partial,
 		"tokens are not shared; changes by Hadoop's programs are seen at the next poll; one change has at most 1 MB",
-		[]string{"e2e/federation.TestHadoopsRouterSharesTheStore", "e2e/zookeeper.TestStoreKeepsTheContract",
+		[]string{"e2e/federation.TestHadoopsRouterSharesTheStore", "e2e/federation.TestHadoopFederationMovesToCreel",
+			"e2e/zookeeper.TestStoreKeepsTheContract",
 			"e2e/zookeeper.TestStoreAnswersAsTheMemoryStateDoes", "e2e/zookeeper.TestFaultsOfTheServerLoseNoClaim"}},
 	{"state store", "shares Hadoop's store in SQL (MariaDB) with Hadoop's daemons: members, homes, policies", partial,
 		"not run beside Hadoop's Router; not tested on MySQL; no SQL Server; tokens are not shared; changes are seen by polls",

@@ -66,21 +66,10 @@ type mover struct {
 	conf      string // Hadoop's directory
 }
 
-// guide returns the line of docs/guide/migrate.md that begins with some words, for this test's servers and files.
+// guide returns a command of the guide, for this test's servers and files.
 func (m *mover) guide(words string) []string {
 	m.t.Helper()
-	text, err := os.ReadFile("../../docs/guide/migrate.md")
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	for line := range strings.Lines(strings.ReplaceAll(string(text), "\\\n", "")) {
-		if strings.HasPrefix(line, words) {
-			return strings.Fields(strings.NewReplacer("z1:2181,z2:2181,z3:2181", m.zooKeeper, "/etc/hadoop/conf", m.conf).
-				Replace(strings.TrimPrefix(line, "creel ")))
-		}
-	}
-	m.t.Fatalf("the guide has no line %q", words)
-	return nil
+	return Guide(m.t, words, m.zooKeeper, m.conf)
 }
 
 // run runs a line of the guide with one word replaced, and returns its output.
