@@ -153,7 +153,7 @@ func (c *conn) serve() (again bool) {
 		}()
 		for err != nil && errors.Is(err, os.ErrDeadlineExceeded) { // from a late deadline of the sweeper
 			c.nc.SetReadDeadline(time.Time{})
-			err = c.readCalls() // detects a close by the peer; rejects other calls as busy
+			err = c.readCalls() // detects a close by the peer; other calls get no answer
 		}
 	}
 	var f *fatal

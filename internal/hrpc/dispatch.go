@@ -109,8 +109,10 @@ func (c *conn) dispatch(callID int32, rest []byte, h *requestHeader) error {
 		return nil
 	}
 	if c.s.draining.Load() {
+		// As Hadoop's server, it does not answer: the connection closes after the calls that it serves. Hadoop's client
+		// then calls another one of an HA pair, or repeats the call. After a RetriableException it would call the same
+		// server again, and give up when that is gone: it allows one repetition that is no failover.
 		c.s.stats.busy.Add(1)
-		c.answer(callID, Busy("the server is stopping: try again later"))
 		return nil
 	}
 	body, _, err := delimited(rest)

@@ -247,6 +247,13 @@ var table = []mutation{
 		caughtBy: "app/daemon/role TestSecureRouterRejectsBareNames",
 	},
 	{
+		name:     "a server that ends answers a new call",
+		file:     "internal/hrpc/dispatch.go",
+		old:      "\t\tc.s.stats.busy.Add(1)\n\t\treturn nil\n\t}\n\tbody, _, err",
+		wrong:    "\t\tif MUTANT {\n\t\t\tc.answer(callID, Busy(\"stopping\"))\n\t\t}\n\t\tc.s.stats.busy.Add(1)\n\t\treturn nil\n\t}\n\tbody, _, err",
+		caughtBy: "internal/hrpc TestDrainAnswersCallsInFlightAlone",
+	},
+	{
 		name:     "a protected token is shown to a server without login",
 		file:     "internal/hrpc/clientauth.go",
 		old:      "case len(login.Credential.Protections) > 0:",
@@ -422,7 +429,7 @@ var table = []mutation{
 		name:     "a repeat is forwarded under claim 1",
 		file:     "router/submit.go",
 		old:      "		try.Verdict, try.Err = forward(ctx, at.home, at.number)\n		mayLeave",
-		wrong:    "		if MUTANT {\n			at.number = 1\n		}\n		try.Verdict, try.Err = forward(ctx, at.home, at.number)\n		mayLeave",
+		wrong:    "\t\tif MUTANT {\n			at.number = 1\n		}\n		try.Verdict, try.Err = forward(ctx, at.home, at.number)\n		mayLeave",
 		caughtBy: "router TestEachForwardCarriesItsClaimNumber",
 	},
 	{
@@ -576,7 +583,7 @@ var table = []mutation{
 		name:     "a change without an answer of Redis counts as durable",
 		file:     "subcluster/rm/redisstate/log.go",
 		old:      "		if silent.IsZero() {\n			silent = time.Now()\n			l.cfg",
-		wrong:    "		if MUTANT {\n			return nil\n		}\n		if silent.IsZero() {\n			silent = time.Now()\n			l.cfg",
+		wrong:    "\t\tif MUTANT {\n			return nil\n		}\n		if silent.IsZero() {\n			silent = time.Now()\n			l.cfg",
 		caughtBy: "app/sim/pairs TestPairKeepsPromisesThroughFaults",
 	},
 	{
@@ -730,7 +737,7 @@ var table = []mutation{
 		name:     "a home that Hadoop claimed again in SQL counts as the same",
 		file:     "statestore/mariadb/hadoop.go",
 		old:      "		return m, nodes.Stat{Created: at.UnixMicro(), Ctime: at, Mtime: at}",
-		wrong:    "		if MUTANT {\n			return m, nodes.Stat{Ctime: at, Mtime: at}\n		}\n		return m, nodes.Stat{Created: at.UnixMicro(), Ctime: at, Mtime: at}",
+		wrong:    "\t\tif MUTANT {\n			return m, nodes.Stat{Ctime: at, Mtime: at}\n		}\n		return m, nodes.Stat{Created: at.UnixMicro(), Ctime: at, Mtime: at}",
 		caughtBy: "e2e/mariadb TestHadoopsProceduresShareTheStore",
 	},
 	{
@@ -1071,14 +1078,14 @@ var table = []mutation{
 		name:     "a Redis that went back has an earlier holder supersede the later",
 		file:     "statestore/redis/leases.go",
 		old:      "		is, err := parseLease(l.Name, str(at(list, 1)))\n",
-		wrong:    "		if MUTANT {\n			return statestore.Lease{}, statestore.LostLease(l)\n		}\n		is, err := parseLease(l.Name, str(at(list, 1)))\n",
+		wrong:    "\t\tif MUTANT {\n			return statestore.Lease{}, statestore.LostLease(l)\n		}\n		is, err := parseLease(l.Name, str(at(list, 1)))\n",
 		caughtBy: "statestore/redis TestOneServerKeepsTheContract/a_store_goes_back",
 	},
 	{
 		name:     "shards of a Redis that went back lack the later holder's token",
 		file:     "statestore/redis/leases.go",
 		old:      "		return is, s.everyShard(ctx, fenceScript, \":\"+l.Name, l.Token)\n",
-		wrong:    "		if MUTANT {\n			return is, nil\n		}\n		return is, s.everyShard(ctx, fenceScript, \":\"+l.Name, l.Token)\n",
+		wrong:    "\t\tif MUTANT {\n			return is, nil\n		}\n		return is, s.everyShard(ctx, fenceScript, \":\"+l.Name, l.Token)\n",
 		caughtBy: "statestore/redis TestOneServerKeepsTheContract/a_store_goes_back",
 	},
 	{
@@ -1135,7 +1142,7 @@ var table = []mutation{
 		name:     "an AM that died is taken to have heard its last answer",
 		file:     "subcluster/rm/allocate_answer.go",
 		old:      "		t.done = append(slices.Clone(t.unacknowledged()), t.done...)\n		t.unconfirmed, t.acks = false, t.acks[:0]\n		return\n",
-		wrong:    "		if MUTANT {\n			l.acknowledged(t)\n			return\n		}\n		t.done = append(slices.Clone(t.unacknowledged()), t.done...)\n		t.unconfirmed, t.acks = false, t.acks[:0]\n		return\n",
+		wrong:    "\t\tif MUTANT {\n			l.acknowledged(t)\n			return\n		}\n		t.done = append(slices.Clone(t.unacknowledged()), t.done...)\n		t.unconfirmed, t.acks = false, t.acks[:0]\n		return\n",
 		caughtBy: "subcluster/rm TestNoEndOfAContainerIsLost",
 	},
 	{
@@ -1200,7 +1207,7 @@ var table = []mutation{
 		name:     "the old home releases what its next home did not answer for",
 		file:     "router/move.go",
 		old:      "		return MoveLater, err.Error() // the next round looks up its home\n",
-		wrong:    "		if MUTANT {\n			return r.release(ctx, m, number+9, err.Error())\n		}\n		return MoveLater, err.Error() // the next round looks up its home\n",
+		wrong:    "\t\tif MUTANT {\n			return r.release(ctx, m, number+9, err.Error())\n		}\n		return MoveLater, err.Error() // the next round looks up its home\n",
 		caughtBy: "router TestMoveContinuesAfterLostStoreAnswer",
 	},
 
@@ -1370,7 +1377,7 @@ var table = []mutation{
 		name:     "escrow on nodes of a label is asked by what the queue uses of the others",
 		file:     "subcluster/member/keeper_opportunistic.go",
 		old:      "		return m.QueueUse(of.Queue, of.Label)\n",
-		wrong:    "		if MUTANT {\n			of.Label = \"\"\n		}\n		return m.QueueUse(of.Queue, of.Label)\n",
+		wrong:    "\t\tif MUTANT {\n			of.Label = \"\"\n		}\n		return m.QueueUse(of.Queue, of.Label)\n",
 		caughtBy: "subcluster/member TestLabelMaximumHasItsOwnRecord",
 	},
 	{
@@ -1703,7 +1710,7 @@ var table = []mutation{
 		name:     "a home does not answer that an application ended there",
 		file:     "subcluster/rm/disown.go",
 		old:      "		return d.claims[id], nil\n",
-		wrong:    "		if MUTANT {\n			return claim, nil\n		}\n		return d.claims[id], nil\n",
+		wrong:    "\t\tif MUTANT {\n			return claim, nil\n		}\n		return d.claims[id], nil\n",
 		caughtBy: "subcluster/rm TestRepeatOfForgottenApplicationIsRejected",
 	},
 	{
@@ -2011,7 +2018,7 @@ var table = []mutation{
 		name:     "a user's record is given of before all members have asked",
 		file:     "policies/rebalancer/escrow/users.go",
 		old:      "		x.Adopt(now, r.Each.Source, members, nil, t)\n",
-		wrong:    "		if MUTANT {\n			members = nil\n		}\n		x.Adopt(now, r.Each.Source, members, nil, t)\n",
+		wrong:    "\t\tif MUTANT {\n			members = nil\n		}\n		x.Adopt(now, r.Each.Source, members, nil, t)\n",
 		caughtBy: "policies/rebalancer/escrow TestEveryOrderWithUsers/from nothing",
 	},
 	{
@@ -2690,7 +2697,7 @@ var table = []mutation{
 		name:     "a short queue gets asks besides those that are pending",
 		file:     "policies/split_queues.go",
 		old:      "		if rooms[i] = places - d.reach[i].Pending - d.newHere(i); i",
-		wrong:    "		if MUTANT {\n			places += d.reach[i].Pending\n		}\n		if rooms[i] = places - d.reach[i].Pending - d.newHere(i); i",
+		wrong:    "\t\tif MUTANT {\n			places += d.reach[i].Pending\n		}\n		if rooms[i] = places - d.reach[i].Pending - d.newHere(i); i",
 		caughtBy: "policies TestShortQueuesAreNotOverfilled",
 	},
 	{
@@ -2799,7 +2806,7 @@ var table = []mutation{
 		name:     "a placed container is passed to its AM with no token for the node",
 		file:     "amrmproxy/local.go",
 		old:      "		out.NmTokens = append(out.NmTokens,",
-		wrong:    "		if MUTANT {\n			out.NmTokens = nil\n		}\n		out.NmTokens = append(out.NmTokens,",
+		wrong:    "\t\tif MUTANT {\n			out.NmTokens = nil\n		}\n		out.NmTokens = append(out.NmTokens,",
 		caughtBy: "app/sim TestSeedsWithPlacingProxies",
 	},
 	{
@@ -3048,7 +3055,7 @@ var table = []mutation{
 		name:     "a client takes a weaker protection than it accepts",
 		file:     "internal/hrpc/digest.go",
 		old:      "		if !slices.Contains(c.qops, p) {\n			continue\n		}",
-		wrong:    "		if MUTANT {\n			return c.qops[0], nil\n		}\n		if !slices.Contains(c.qops, p) {\n			continue\n		}",
+		wrong:    "\t\tif MUTANT {\n			return c.qops[0], nil\n		}\n		if !slices.Contains(c.qops, p) {\n			continue\n		}",
 		caughtBy: "internal/hrpc TestEndsAgreeOnPermittedProtection",
 	},
 	{
