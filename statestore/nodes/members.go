@@ -71,19 +71,30 @@ func (t *txn) member(id creel.SubclusterID) (*memberShard, error) {
 	if err != nil {
 		return nil, statestore.Unreadable("a member", err)
 	}
-	if record != nil && !record.Deregistered {
-		return m, nil
-	}
 	foreign := t.store.hadoopMember(id, m.hadoop)
-	if foreign == nil || record != nil && foreign.Deregistered {
+	if foreign == nil || record != nil && !replaced(record, foreign, t.now) {
 		return m, nil
 	}
 	foreign.Draining = cmp.Or(string(m.drain.data), foreign.Draining)
 	m.foreign = foreign
-	if f["members"], err = json.Marshal([]subcluster.Record{*foreign}); err != nil {
+	member := *foreign
+	if record != nil { // a drain outlives a registration
+		member.Draining = cmp.Or(string(m.drain.data), record.Draining, foreign.Draining)
+	}
+	if f["members"], err = json.Marshal([]subcluster.Record{member}); err != nil {
 		return nil, err
 	}
 	return m, m.set(f)
+}
+
+// replaced reports whether Hadoop's ResourceManager took a member's name. It does not ask whether the name is free, as
+// creel's do. So creel's record counts while its lease holds. An agent's ResourceManager may register itself, too.
+func replaced(record, foreign *subcluster.Record, now time.Time) bool {
+	if foreign.Deregistered {
+		return false
+	}
+	return record.Deregistered || foreign.Epoch != record.Epoch &&
+		now.Sub(record.Heartbeat) > record.LeaseOrDefault() && foreign.Heartbeat.After(record.Heartbeat)
 }
 
 // hadoopMember reads a member that Hadoop's ResourceManager registered, nil if there is none.

@@ -233,6 +233,53 @@ func TestMembersOfHadoop(t *testing.T) {
 	}
 }
 
+// A member moves back to Hadoop's ResourceManager, which registers at once and does not ask for a free name.
+func TestHadoopReplacesSilentMember(t *testing.T) {
+	server, s, _ := both(t)
+	ctx := t.Context()
+	creels := subcluster.Member{ID: "sc-h", Epoch: 4, Addresses: subcluster.Addresses{Client: "creel:8032"}}
+	must(t, s.Register(ctx, creels))
+	must(t, s.Drain(ctx, "sc-h", "new disks"))
+	is := func(epoch int64, state subcluster.State) {
+		t.Helper()
+		if m := statusOf(t, s, "sc-h"); m == nil || m.Epoch != epoch || m.State != state {
+			t.Errorf("the member is %+v, want epoch %d, %v", m, epoch, state)
+		}
+	}
+	hadoops := func() {
+		t.Helper()
+		info := hadoopInfoOf(yarnpb.SubClusterStateProto_SC_RUNNING)
+		server.write(t, root+"/memberships/sc-h", encoded(t, info))
+	}
+	server.advance(time.Second)
+	hadoops()
+	is(4, subcluster.StateDraining) // its lease holds
+	must(t, s.Heartbeat(ctx, subcluster.Heartbeat{ID: "sc-h", Epoch: 4}))
+	is(4, subcluster.StateDraining)
+	server.advance(subcluster.DefaultLease + time.Second)
+	is(4, subcluster.StateSuspect) // its own heartbeat is the last of both
+	hadoops()
+	is(17, subcluster.StateDraining)
+	if err := s.Heartbeat(ctx, subcluster.Heartbeat{ID: "sc-h", Epoch: 4}); !errors.Is(err, creel.ErrStale) {
+		t.Errorf("the former member's heartbeat is answered %v", err)
+	}
+	if err := s.Register(ctx, creels); err == nil {
+		t.Error("the former member registers with its old epoch")
+	}
+	is(17, subcluster.StateDraining)
+	must(t, s.Drain(ctx, "sc-h", ""))
+	is(17, subcluster.StateActive)
+	if _, err := s.NextEpoch(ctx, "sc-h", 4, false); !errors.Is(err, creel.ErrConflict) {
+		t.Errorf("the name of a live member is given away: %v", err)
+	}
+	server.advance(16 * time.Minute)
+	epoch, err := s.NextEpoch(ctx, "sc-h", 4, false)
+	must(t, err)
+	creels.Epoch = epoch
+	must(t, s.Register(ctx, creels))
+	is(epoch, subcluster.StateActive)
+}
+
 func TestHadoopReadsCreelsMembers(t *testing.T) {
 	server, s, _ := both(t)
 	ctx := t.Context()
