@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/creelrm/creel"
+	"github.com/creelrm/creel/internal/certs"
 	"github.com/creelrm/creel/internal/kerberos"
 	"github.com/creelrm/creel/internal/kerberos/webauth"
 	"github.com/creelrm/creel/internal/network"
@@ -85,9 +87,24 @@ func (f *clientFlags) http() *http.Client {
 		if err != nil { // the library returns none
 			jar = nil
 		}
-		f.client = &http.Client{Jar: jar, Transport: webauth.New(http.DefaultTransport, userLogin)}
+		plain := http.DefaultTransport.(*http.Transport).Clone()
+		plain.TLSClientConfig = &tls.Config{GetClientCertificate: ownCertificate}
+		f.client = &http.Client{Jar: jar, Transport: webauth.New(plain, userLogin)}
 	}
 	return f.client
+}
+
+// ownCertificate is the certificate that a command shows to a server that asks for one; none if the environment has none.
+func ownCertificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	file, key := os.Getenv("CREEL_TLS_CERTIFICATE"), os.Getenv("CREEL_TLS_KEY")
+	if file == "" && key == "" {
+		return &tls.Certificate{}, nil
+	}
+	own, err := certs.Store{Certificate: file, Key: key}.Load(time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("CREEL_TLS_CERTIFICATE and CREEL_TLS_KEY: %w", err)
+	}
+	return own, nil
 }
 
 // userLogin is the login of the command's user, with MIT's variables.

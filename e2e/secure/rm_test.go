@@ -54,8 +54,8 @@ func (k *KDC) setenv(t *testing.T) {
 	t.Setenv("JDK_JAVA_OPTIONS", "-Djava.security.krb5.conf="+k.ConfigFile())
 }
 
-// startSecure starts a ResourceManager.
-func startSecure(t *testing.T, k *KDC, protection string, more hadoop.Conf) *cluster {
+// newCluster returns a cluster without a ResourceManager yet.
+func newCluster(t *testing.T, k *KDC, protection string) *cluster {
 	t.Helper()
 	k.setenv(t)
 	c := &cluster{KDC: k, user: hadoop.OSUser(t)}
@@ -70,14 +70,27 @@ func startSecure(t *testing.T, k *KDC, protection string, more hadoop.Conf) *clu
 		// Hadoop's native library is not here, without which secure nodes neither aggregate logs nor shuffle.
 		"yarn.log-aggregation-enable": "false",
 	}
-	a := hadoop.Addresses{
-		Client: atLocalhost(t), Scheduler: atLocalhost(t), Tracker: atLocalhost(t), Admin: atLocalhost(t), Web: atLocalhost(t),
-	}
-	c.Creel = rm.Start(t, rm.Options{Addresses: a, Conf: c.conf.With(hadoop.Conf{
-		"yarn.nodemanager.principal":  "nm/_HOST@" + k.Realm,
-		"yarn.resourcemanager.keytab": k.AddPrincipal(t, "yarn/localhost"),
+	return c
+}
+
+// startRM starts the cluster's ResourceManager, whose principal is yarn/HOST.
+func (c *cluster) startRM(t *testing.T, host string, o rm.Options) {
+	t.Helper()
+	o.Conf = c.conf.With(hadoop.Conf{
+		"yarn.nodemanager.principal":  "nm/_HOST@" + c.Realm,
+		"yarn.resourcemanager.keytab": c.AddPrincipal(t, "yarn/"+host),
 		"yarn.acl.enable":             "true", "yarn.admin.acl": c.user,
-	}, more)})
+	}, o.Conf)
+	c.Creel = rm.Start(t, o)
+}
+
+// startSecure starts a ResourceManager.
+func startSecure(t *testing.T, k *KDC, protection string, more hadoop.Conf) *cluster {
+	t.Helper()
+	c := newCluster(t, k, protection)
+	c.startRM(t, "localhost", rm.Options{Conf: more, Addresses: hadoop.Addresses{
+		Client: atLocalhost(t), Scheduler: atLocalhost(t), Tracker: atLocalhost(t), Admin: atLocalhost(t), Web: atLocalhost(t),
+	}})
 	return c
 }
 

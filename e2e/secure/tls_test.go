@@ -10,9 +10,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel/e2e/hadoop"
 	"github.com/creelrm/creel/e2e/process"
+	"github.com/creelrm/creel/e2e/rm"
 )
 
 // webTLS is the TLS of a web port.
@@ -221,5 +223,76 @@ func TestChangedKeystoreIsReadAgain(t *testing.T) {
 	})
 	if out, code := run(t, "", "curl", "--silent", "--show-error", "--cacert", c.secure.certificate, c.url()+"/livez"); code != 60 {
 		t.Errorf("the old certificate is in force: %d\n%s", code, out)
+	}
+}
+
+// newClientKeystore makes a client's keystore, and returns it with its certificate and key in PEM files.
+func newClientKeystore(t *testing.T) (keystore, certificate, key string) {
+	t.Helper()
+	keystore, certificate = newKeystore(t, "PKCS12")
+	key = filepath.Join(filepath.Dir(keystore), "key.pem")
+	if out, code := run(t, "", "openssl", "pkcs12", "-in", keystore, "-nocerts", "-nodes", "-passin", "pass:"+keystorePassword,
+		"-out", key); code != 0 {
+		t.Fatalf("openssl: %d\n%s", code, out)
+	}
+	return keystore, certificate, key
+}
+
+// In a federation whose web ports need certificates, the router shows its own to a member. Clients need one beside
+// their tickets: curl, creel's commands, and Hadoop's.
+func TestWebPortsNeedCertificates(t *testing.T) {
+	s, conf := federationTLS(t)
+	keystore, certificate, key := newClientKeystore(t)
+	_, strange, strangeKey := newClientKeystore(t)
+	conf = conf.With(hadoop.Conf{
+		"hadoop.ssl.require.client.cert": "true",
+		"ssl.server.truststore.location": newTruststore(t, certificate), "ssl.server.truststore.password": keystorePassword,
+		"ssl.client.keystore.location": keystore, "ssl.client.keystore.password": keystorePassword,
+	})
+	f := startMembers(t, "privacy", 1, conf)
+	member := &cluster{KDC: f.KDC, Creel: &rm.Creel{Addresses: f.Subclusters[0].Addresses}}
+	for name, at := range map[string]*cluster{"router": f.router(), "member": member} {
+		at.secure = &webTLS{address: at.Web, certificate: s.certificate}
+		me, none := browser{at, f.cache, filepath.Join(t.TempDir(), "cookies")}, browser{c: at}
+		own := []string{"--cert", certificate, "--key", key}
+		me.call(t, "GET", allApps).is(t, "a ticket alone at the "+name, "403", "needs a certificate of the client")
+		none.call(t, "GET", "/livez").is(t, "the health of the "+name, "200", "")
+		none.call(t, "GET", allApps, own...).is(t, "a certificate alone at the "+name, "401", "")
+		f.Routers[0].Await(t, "both at the "+name, func() bool {
+			r := me.call(t, "GET", allApps, own...)
+			return r.status == "200" && !strings.Contains(r.headers, "X-Missing-SubClusters")
+		})
+		if out, code := run(t, "", "curl", "--silent", "--show-error", "--cacert", s.certificate, "--cert", strange, "--key",
+			strangeKey, at.url()+allApps); code == 0 || !strings.Contains(out, "alert") {
+			t.Errorf("a certificate by another signer at the %s: %d\n%s", name, code, out)
+		}
+		ticket := []string{"KRB5CCNAME=" + f.cache, "SSL_CERT_FILE=" + s.certificate}
+		if all, code := at.creel(t, at.url(), ticket, "app", "list"); code == 0 || !strings.Contains(all, "needs a certificate of the client") {
+			t.Errorf("creel without a certificate at the %s: %d\n%s", name, code, all)
+		}
+		ticket = append(ticket, "CREEL_TLS_CERTIFICATE="+certificate, "CREEL_TLS_KEY="+key)
+		if all, code := at.creel(t, at.url(), ticket, "app", "list"); code != 0 {
+			t.Errorf("creel with a certificate at the %s: %d\n%s", name, code, all)
+		}
+	}
+	change := func(more hadoop.Conf) hadoop.Result {
+		return hadoop.Client{Timeout: time.Minute, Env: []string{"KRB5CCNAME=" + f.cache},
+			Conf: member.Addresses.Conf().With(f.conf, hadoop.Conf{
+				"yarn.http.policy": "HTTPS_ONLY", "yarn.resourcemanager.webapp.https.address": member.Web,
+				"ssl.client.truststore.location": newTruststore(t, s.certificate), "ssl.client.truststore.password": keystorePassword,
+				"ssl.client.truststore.type": "jks",
+			}, more)}.Setup(t).Run(t, hadoop.SchedConfCLI, "-global", "yarn.scheduler.capacity.maximum-applications=500")
+	}
+	const rejected = "needs a certificate of the client"
+	if r := change(nil); strings.Contains(r.All, "Configuration changed successfully.") {
+		t.Errorf("Hadoop's client without a certificate: %d\n%.4000s", r.Code, r.All)
+	}
+	with := change(hadoop.Conf{
+		"hadoop.ssl.require.client.cert": "true", "ssl.client.keystore.location": keystore, "ssl.client.keystore.type": "pkcs12",
+		"ssl.client.keystore.password": keystorePassword, "ssl.client.keystore.keypassword": keystorePassword,
+	})
+	// The member keeps no changed queues, which it says only to a caller that it serves.
+	if strings.Contains(with.All, rejected) || !strings.Contains(with.All, "only supported by mutable configuration store") {
+		t.Errorf("Hadoop's client with a certificate: %d\n%.4000s", with.Code, with.All)
 	}
 }

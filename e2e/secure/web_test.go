@@ -36,20 +36,26 @@ func startWeb(t *testing.T, more hadoop.Conf) *cluster {
 // startWebIn is startWeb in a realm.
 func startWebIn(t *testing.T, k *KDC, more hadoop.Conf) *cluster {
 	t.Helper()
+	return startSecure(t, k, "privacy", k.webLogin(t, "localhost").With(more))
+}
+
+// webLogin returns the settings of a ResourceManager's web port, whose principal is HTTP/HOST.
+func (k *KDC) webLogin(t *testing.T, host string) hadoop.Conf {
+	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte(webSecret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return startSecure(t, k, "privacy", hadoop.Conf{
+	return hadoop.Conf{
 		"hadoop.http.authentication.type":                           "kerberos",
 		"hadoop.http.authentication.signature.secret.file":          secret,
 		"yarn.resourcemanager.webapp.spnego-principal":              "HTTP/_HOST@" + k.Realm,
-		"yarn.resourcemanager.webapp.spnego-keytab-file":            k.AddPrincipal(t, "HTTP/localhost"),
+		"yarn.resourcemanager.webapp.spnego-keytab-file":            k.AddPrincipal(t, "HTTP/"+host),
 		"yarn.scheduler.capacity.root.acl_administer_queue":         " ",
 		"yarn.scheduler.capacity.root.default.acl_administer_queue": " ",
 		"yarn.scheduler.configuration.store.class":                  "fs",
 		"hadoop.http.authentication.kerberos.endpoint.whitelist":    "/metrics",
-	}.With(more))
+	}
 }
 
 // browser is curl with a ticket cache and a file of cookies; "" for neither.

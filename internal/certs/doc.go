@@ -9,7 +9,7 @@
 //   - [Roots] reads the signers of a truststore.
 //   - [Server] has the certificate in force, for new connections, and the protocol versions and ciphers.
 //   - [Trust] has the signers of servers that a client accepts, may have a certificate of the client, and makes its
-//     connections.
+//     connections. For a server it verifies the certificates of clients.
 //
 // # Promises
 //

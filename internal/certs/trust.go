@@ -23,7 +23,7 @@ const handshakeTime = 5 * time.Second
 const HTTP11 = "http/1.1"
 
 // Trust has the signers of servers that a client accepts: those of a truststore, else the machine's. It may have a
-// certificate of the client's own. It is safe for concurrent use.
+// certificate of the client's own. Of a server it has the signers of its clients. It is safe for concurrent use.
 type Trust struct {
 	path, password string
 	log            *slog.Logger
@@ -93,6 +93,25 @@ func (t *Trust) config(host string, protocols []string) *tls.Config {
 		}
 	}
 	return c
+}
+
+// VerifyClients makes a server ask its clients for certificates. The handshake of a client that shows one of another
+// signer fails. A client that shows none has no r.TLS.VerifiedChains.
+func (t *Trust) VerifyClients(c *tls.Config) {
+	c.ClientAuth = tls.VerifyClientCertIfGiven
+	base := c.Clone()
+	var last atomic.Pointer[tls.Config] // one for all connections, so that sessions resume
+	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		t.Check(time.Now())
+		signers := t.roots.Load()
+		if now := last.Load(); now != nil && now.ClientCAs == signers {
+			return now, nil
+		}
+		now := base.Clone()
+		now.ClientCAs = signers
+		last.Store(now)
+		return now, nil
+	}
 }
 
 // DialTLS makes a connection to host:port by dial, and proves that a trusted signer knows the server by this host.

@@ -229,3 +229,58 @@ func TestClientShowsItsCertificate(t *testing.T) {
 		t.Errorf("after another file, certificate %d: %q, %v", shown.Load(), got, err)
 	}
 }
+
+// A server verifies the certificates of clients by a truststore that may change.
+func TestServerVerifiesClients(t *testing.T) {
+	client, stranger := newPair(t, 1, time.Now().Add(time.Hour)), newPair(t, 2, time.Now().Add(time.Hour))
+	path := filepath.Join(t.TempDir(), "truststore")
+	write(t, path, truststores(t, client.cert)["jks"])
+	trust, err := OpenTrust(path, "changeit", slog.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := Open(Store{Keystore: write(t, "", newPair(t, 5, time.Now().Add(time.Hour)).pkcs12(t, "p")), Password: "p"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf, err := server.Config(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust.VerifyClients(conf)
+	verified := func(show *pair) (chains int, err error) {
+		t.Helper()
+		a, b := net.Pipe()
+		defer a.Close()
+		defer b.Close()
+		own := &tls.Config{InsecureSkipVerify: true}
+		if show != nil {
+			own.Certificates = []tls.Certificate{{Certificate: [][]byte{show.cert.Raw}, PrivateKey: show.key}}
+		}
+		go func() {
+			c := tls.Client(b, own)
+			_ = c.Handshake()
+			_, _ = c.Read(make([]byte, 1)) // what the server sends after it
+		}()
+		c := tls.Server(a, conf)
+		err = c.Handshake()
+		return len(c.ConnectionState().VerifiedChains), err
+	}
+	for name, x := range map[string]struct {
+		show   *pair
+		chains int
+		ok     bool
+	}{"none": {nil, 0, true}, "a client": {&client, 1, true}, "a stranger": {&stranger, 0, false}} {
+		if chains, err := verified(x.show); chains != x.chains || (err == nil) != x.ok {
+			t.Errorf("%s: %d chains, %v", name, chains, err)
+		}
+	}
+	write(t, path, truststores(t, stranger.cert)["jks"])
+	trust.Check(time.Now().Add(time.Minute))
+	if chains, err := verified(&stranger); chains != 1 || err != nil {
+		t.Errorf("after a change: %d chains, %v", chains, err)
+	}
+	if _, err := verified(&client); err == nil {
+		t.Error("after a change the former signer is trusted")
+	}
+}

@@ -212,11 +212,6 @@ var ignoredRows = []ignoredRow{
 		try: "remove it; set yarn.http.policy to HTTPS_ONLY",
 	},
 	{
-		keys: []string{"hadoop.ssl.require.client.cert"}, effect: Stops, roles: onWeb, when: isTrue, example: "true",
-		why: "creel's web ports ask clients for no certificate",
-		try: "set false, and have clients log in by ticket, or put a TLS proxy before the ports",
-	},
-	{
 		keys: []string{"hadoop.ssl.server.conf"}, effect: Warns, roles: onWeb, also: []string{"ssl-server.xml"},
 		example: "ssl-rm.xml", why: "creel reads ssl-server.xml of its configuration directory",
 	},

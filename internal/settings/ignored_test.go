@@ -116,7 +116,6 @@ func TestSafetySettingsStopOrWarn(t *testing.T) {
 		{RM, false, "yarn.resourcemanager.application-tag-based-placement.username.whitelist", "hive", ""},
 		{Router, true, "yarn.router.webapp.interceptor-class.pipeline", "com.example.Quota", ""},
 		{Proxy, true, "yarn.nodemanager.amrmproxy.interceptor-class.pipeline", "com.example.Quota", ""},
-		{RM, true, "hadoop.ssl.require.client.cert", "true", ""},
 		{RM, false, "hadoop.ssl.enabled.protocols", "TLSv1.3", ""},
 		{RM, false, "hadoop.http.authentication.signer.secret.provider", "zookeeper", ""},
 		{RM, false, "hadoop.http.authentication.kerberos.name.rules", "DEFAULT", ""},

@@ -533,6 +533,53 @@ var httpKeys = []Setting{
 		Doc:  "Ciphers of TLS 1.2 that the web port must not use. It uses none without forward secrecy and an AEAD.",
 	},
 	{
+		Key:     "hadoop.ssl.require.client.cert",
+		Type:    Bool,
+		Default: "false",
+		Doc: "Whether web ports with TLS serve only clients that show a certificate of a signer in " +
+			"ssl.server.truststore.location. /livez and /readyz need none. Routers and agents show that of " +
+			"ssl.client.keystore.location.",
+	},
+	{
+		Key:  "ssl.server.truststore.location",
+		Type: Path,
+		Doc: "The truststore (JKS, PKCS12 or PEM) with the signers of clients, for hadoop.ssl.require.client.cert. " +
+			"A changed file is read again.",
+	},
+	{
+		Key:  "ssl.server.truststore.password",
+		Type: String,
+		Doc:  "The password of ssl.server.truststore.location, if hadoop.security.credential.provider.path has none.",
+	},
+	{
+		Key:     "ssl.server.truststore.type",
+		Type:    String,
+		Default: "jks",
+		Doc:     "The type of ssl.server.truststore.location. The content decides.",
+	},
+	{
+		Key:  "ssl.client.keystore.location",
+		Type: Path,
+		Doc: "The keystore, JKS or PKCS12, with the certificate that a daemon shows at other daemons' web ports if " +
+			"hadoop.ssl.require.client.cert is true. A changed file is read again.",
+	},
+	{
+		Key:  "ssl.client.keystore.password",
+		Type: String,
+		Doc:  "The password of ssl.client.keystore.location, if hadoop.security.credential.provider.path has none.",
+	},
+	{
+		Key:  "ssl.client.keystore.keypassword",
+		Type: String,
+		Doc:  "The password of the key in ssl.client.keystore.location of type JKS; unset: that of the keystore.",
+	},
+	{
+		Key:     "ssl.client.keystore.type",
+		Type:    String,
+		Default: "jks",
+		Doc:     "The type of ssl.client.keystore.location. The content decides.",
+	},
+	{
 		Key:  "ssl.client.truststore.location",
 		Type: Path,
 		Doc: "The truststore (JKS, PKCS12 or PEM) with the signers of other daemons' web ports; unset: the machine's " +

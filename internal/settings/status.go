@@ -125,7 +125,9 @@ var notInForce = []inactiveRows{
 	}},
 	{WithoutEffect, "the script gets one host at a time", []string{"net.topology.script.number.args"}},
 
-	{WithoutEffect, "the content of a truststore decides", []string{"ssl.client.truststore.type"}},
+	{WithoutEffect, "the content of a store decides", []string{
+		"ssl.client.truststore.type", "ssl.client.keystore.type", "ssl.server.truststore.type",
+	}},
 
 	{NotYet, twoKeys, []string{
 		"yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs",

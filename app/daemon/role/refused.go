@@ -241,6 +241,13 @@ var refusals = []refusal{
 		},
 	},
 	{
+		key: ownKeystore, roles: []settings.Role{settings.Router, settings.Agent}, example: "/nowhere/keystore.p12",
+		with:    []string{httpPolicy + "=HTTPS_ONLY", needCertificate + "=true"},
+		why:     "calls to web ports that need a certificate of the client would fail",
+		try:     "name a keystore (JKS or PKCS12) with its password",
+		refused: nothingToShow,
+	},
+	{
 		key: httpPolicy, roles: onWeb, example: "HTTPS_ONLY",
 		why:     "the settings of TLS are incomplete",
 		try:     "set the missing keys, by docs/operations/tls.md",
@@ -257,6 +264,12 @@ var refusals = []refusal{
 		why:     "yarn.http.policy is not HTTPS_ONLY: answers would be unencrypted",
 		try:     "set yarn.http.policy to HTTPS_ONLY, or remove it",
 		refused: withoutTLS(pemKey),
+	},
+	{
+		key: needCertificate, roles: onWeb, example: "true",
+		why:     "yarn.http.policy is not HTTPS_ONLY: clients would be served without a certificate",
+		try:     "set yarn.http.policy to HTTPS_ONLY, or set false",
+		refused: func(s *settings.Settings) (bool, string) { return !httpsOnly(s) && s.Bool(needCertificate), "" },
 	},
 	{
 		key: truststore, roles: []settings.Role{settings.Router, settings.Agent}, example: "/nowhere/truststore.jks",

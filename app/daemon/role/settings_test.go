@@ -157,6 +157,7 @@ func readBy(t *testing.T) map[string]bool {
 	if _, err := RMSettings(load(append(append(tls, pairDefines...), "creel.rm.data=")...), nil); err != nil {
 		t.Fatal(err)
 	}
+	tls = append(tls, needCertificate+"=true", clientSigners+"="+cert, ownKeystore+"="+keystore, ownKeystoreWord+"=changeit")
 	if _, err := RouterSettings(load(tls...)); err != nil {
 		t.Fatal(err)
 	}

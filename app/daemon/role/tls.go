@@ -31,6 +31,12 @@ const (
 	routerTLSAddress = "yarn.router.webapp.https.address"
 	truststore       = "ssl.client.truststore.location"
 	truststoreWord   = "ssl.client.truststore.password"
+	needCertificate  = "hadoop.ssl.require.client.cert"
+	clientSigners    = "ssl.server.truststore.location"
+	clientSignerWord = "ssl.server.truststore.password"
+	ownKeystore      = "ssl.client.keystore.location"
+	ownKeystoreWord  = "ssl.client.keystore.password"
+	ownKeyWord       = "ssl.client.keystore.keypassword"
 	certificateCheck = 10 * time.Second // Hadoop's ssl.server.stores.reload.interval
 )
 
@@ -70,7 +76,28 @@ func readTLS(s *settings.Settings) (*certs.Server, *tls.Config, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", webWeakCiphers, err)
 	}
+	if !s.Bool(needCertificate) {
+		return certificate, config, nil
+	}
+	signers, err := signersOfClients(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	signers.VerifyClients(config)
 	return certificate, config, nil
+}
+
+// signersOfClients reads the signers of the clients that a web port serves.
+func signersOfClients(s *settings.Settings) (*certs.Trust, error) {
+	path := s.String(clientSigners)
+	if path == "" { // not the machine's: everyone has a certificate of theirs
+		return nil, fmt.Errorf("%s is true, and %s in ssl-server.xml is not set", needCertificate, clientSigners)
+	}
+	password, err := passwordOf(s, clientSignerWord)
+	if err != nil {
+		return nil, err
+	}
+	return certs.OpenTrust(path, password, slog.Default())
 }
 
 // trusted reads the signers that calls to web ports trust: those of Hadoop's truststore, else the machine's.
@@ -82,11 +109,32 @@ func trusted(s *settings.Settings, log *slog.Logger) (*certs.Trust, error) {
 	return certs.OpenTrust(s.String(truststore), password, log)
 }
 
+// present makes calls to web ports show the certificate of Hadoop's keystore of clients, if the cluster's ports need one.
+func present(s *settings.Settings, trust *certs.Trust) (err error) {
+	if !httpsOnly(s) || !s.Bool(needCertificate) {
+		return nil
+	}
+	own := certs.Store{Keystore: s.String(ownKeystore)}
+	if own.Keystore == "" {
+		return fmt.Errorf("%s is true, and it is not set in ssl-client.xml", needCertificate)
+	}
+	if own.Password, err = passwordOf(s, ownKeystoreWord); err != nil {
+		return err
+	}
+	if own.KeyPassword, err = passwordOf(s, ownKeyWord); err != nil {
+		return err
+	}
+	return trust.Present(own, time.Now())
+}
+
 // dialTLS makes the connections of calls to web ports with TLS.
 func dialTLS(s *settings.Settings) (remote.DialTLS, error) {
 	trust, err := trusted(s, slog.Default())
 	if err != nil {
 		return nil, s.Problem(truststore, err.Error(), "")
+	}
+	if err := present(s, trust); err != nil {
+		return nil, s.Problem(ownKeystore, err.Error(), "")
 	}
 	return trust.DialTLS((&net.Dialer{Timeout: webConnectTime}).DialContext, certs.HTTP11), nil
 }
@@ -142,6 +190,14 @@ func withoutTLS(key string) func(*settings.Settings) (bool, string) {
 // unreadableTrust reports a truststore that cannot be used.
 func unreadableTrust(s *settings.Settings) (bool, string) {
 	if _, err := trusted(s, slog.Default()); err != nil {
+		return true, err.Error()
+	}
+	return false, ""
+}
+
+// nothingToShow reports a certificate that calls to web ports need and cannot show.
+func nothingToShow(s *settings.Settings) (bool, string) {
+	if err := present(s, &certs.Trust{}); err != nil {
 		return true, err.Error()
 	}
 	return false, ""

@@ -148,6 +148,8 @@ func TestIncompleteTLSStopsTheStart(t *testing.T) {
 		{map[string]string{webKeystore: keystore, webKeystoreWord: "other"}, nil, "the password is wrong"},
 		{map[string]string{webKeystore: keystore, webKeystoreWord: "changeit", webKeystoreType: "bcfks"}, nil, "type bcfks are not supported"},
 		{map[string]string{webKeystore: keystore, webKeystoreWord: "changeit", webWeakCiphers: "TLS_AES_128_GCM_SHA256"}, nil, "cannot exclude"},
+		{nil, []string{both + cert, pemKey + "=" + key, needCertificate + "=true"}, clientSigners + " in ssl-server.xml is not set"},
+		{nil, []string{both + cert, pemKey + "=" + key, needCertificate + "=true", clientSigners + "=/nowhere/store"}, "/nowhere/store cannot be read"},
 	} {
 		s := withServerFile(t, c.file, c.defines...)
 		for _, role := range onWeb {
@@ -157,6 +159,31 @@ func TestIncompleteTLSStopsTheStart(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The switch of Hadoop's demands certificates of clients, and shows one to other daemons.
+func TestPortsMayNeedCertificates(t *testing.T) {
+	cert, key, keystore := certificate(t, time.Now().Add(time.Hour))
+	settingsOf := func(more ...string) *settings.Settings {
+		return withServerFile(t, nil, append(more, pemCertificate+"="+cert, pemKey+"="+key, clientSigners+"="+cert)...)
+	}
+	own := []string{needCertificate + "=true", ownKeystore + "=" + keystore, ownKeystoreWord + "=changeit"}
+	c, err := webSettings(settingsOf(own...), settings.Router)
+	if err != nil || !c.NeedCertificate || c.TLS.ClientAuth != tls.VerifyClientCertIfGiven {
+		t.Errorf("the port is %+v, %v", c, err)
+	}
+	if c, err := webSettings(settingsOf(), settings.Router); err != nil || c.NeedCertificate || c.TLS.ClientAuth != tls.NoClientCert {
+		t.Errorf("without the switch the port is %+v, %v", c, err)
+	}
+	for _, role := range []settings.Role{settings.Router, settings.Agent} {
+		err := Check(settingsOf(needCertificate+"=true"), role)
+		if !settings.IsProblem(err) || !strings.Contains(err.Error(), "it is not set in ssl-client.xml") {
+			t.Errorf("%s without a certificate to show: %v", role, err)
+		}
+	}
+	if _, err := dialTLS(settingsOf(append(own, ownKeystoreWord+"=guess")...)); err == nil {
+		t.Error("a keystore with another password is shown")
 	}
 }
 

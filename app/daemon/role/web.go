@@ -51,6 +51,7 @@ func webSettings(
 		if c.Certificate, c.TLS, err = readTLS(s); err != nil {
 			return c, s.Problem(httpPolicy, err.Error(), "")
 		}
+		c.NeedCertificate = s.Bool(needCertificate)
 		c.StrictTransport = s.Duration("creel.http.tls.hsts-max-age")
 	}
 	return c, nil

@@ -35,6 +35,19 @@ func strictTransport(next http.Handler, age time.Duration) http.Handler {
 	})
 }
 
+// withCertificate rejects clients that showed no certificate of a trusted signer, at all paths but those for health.
+func withCertificate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		health := r.URL.Path == "/livez" || r.URL.Path == "/readyz"
+		if !health && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
+			http.Error(w, "This web port needs a certificate of the client, by a signer in its ssl.server.truststore.location.",
+				http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // errorLog returns the log of an http.Server. Every stranger can cause failed handshakes, so their lines are limited.
 func (f *Figures) errorLog(at net.Addr) *log.Logger {
 	return log.New(&errorLines{at: at.String()}, "", 0)
@@ -54,7 +67,7 @@ func (e *errorLines) Write(line []byte) (int, error) {
 	}
 	if count, write := e.handshakes.Happened(time.Now()); write {
 		slog.Warn("web port: TLS handshakes failed", "address", e.at, "count", count, "last", text,
-			"try", "find the client; it may not trust the certificate, or lack TLS 1.2")
+			"try", "find the client; it may not trust the certificate, show one by another signer, or lack TLS 1.2")
 	}
 	return len(line), nil
 }

@@ -95,6 +95,31 @@ func TestStrictTransportCanBeOff(t *testing.T) {
 	}
 }
 
+// Without a certificate a client reads the health alone.
+func TestPortThatNeedsCertificates(t *testing.T) {
+	served := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	for path, want := range map[string]int{
+		"/livez": 204, "/readyz?verbose": 204, "/ws/v1/cluster/info": 403, "/livez/": 403, "/": 403,
+	} {
+		for name, state := range map[string]*tls.ConnectionState{
+			"no TLS": nil, "no certificate": {}, "an unverified one": {PeerCertificates: []*x509.Certificate{{}}},
+			"a verified one": {VerifiedChains: [][]*x509.Certificate{{{}}}},
+		} {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.TLS = state
+			w := httptest.NewRecorder()
+			withCertificate(served).ServeHTTP(w, r)
+			want := want
+			if name == "a verified one" {
+				want = http.StatusNoContent
+			}
+			if w.Code != want || w.Code == 403 && !strings.Contains(w.Body.String(), "ssl.server.truststore.location") {
+				t.Errorf("%s with %s: %d %s", path, name, w.Code, w.Body)
+			}
+		}
+	}
+}
+
 // A stranger's failed handshakes write one line.
 func TestFailedHandshakesAreOneLine(t *testing.T) {
 	var text bytes.Buffer

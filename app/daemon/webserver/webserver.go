@@ -36,6 +36,7 @@ type Config struct {
 	Figures           *Figures                        // of the port [separate ones]
 	TLS               *tls.Config                     // TLS alone is accepted [HTTP]
 	Certificate       *certs.Server                   // of TLS, for the caller to renew
+	NeedCertificate   bool                            // reject clients without one, with TLS that verifies it
 	StrictTransport   time.Duration                   // for which browsers shall use TLS only, with TLS [no demand]
 }
 
@@ -65,6 +66,9 @@ func Task(l net.Listener, handler http.Handler, c Config) func(context.Context) 
 	figures := c.Figures
 	if figures == nil {
 		figures = NewFigures()
+	}
+	if c.NeedCertificate {
+		identified = withCertificate(identified)
 	}
 	if c.TLS != nil {
 		identified = strictTransport(identified, c.StrictTransport)
