@@ -3,6 +3,7 @@
 package secure
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -40,7 +41,9 @@ func (k *KDC) login(t *testing.T, name, keytab string) *clients.Login {
 // runClients runs the usual cases on a cluster, then the others, which .ci/long names.
 func runClients(t *testing.T, c *clients.Cluster, usual ...string) {
 	t.Helper()
-	c.Without = withoutNative
+	without := maps.Clone(withoutNative)
+	maps.Copy(without, c.Without)
+	c.Without = without
 	var others []string
 	for _, k := range clients.Cases() {
 		if !slices.Contains(usual, k.Name) && c.Without[k.Name] == "" {
@@ -66,4 +69,42 @@ func TestClientCasesOnSecureResourceManager(t *testing.T) {
 		users.Nodes = append(users.Nodes, hadoop.StartNM(t, hadoop.NM{Name: name, RM: c.Addresses, Conf: c.conf}).ID)
 	}
 	runClients(t, users, "rest_get", "spark_client")
+}
+
+// The client cases by Kerberos through a router, over two members.
+func TestClientCasesOnSecureFederation(t *testing.T) {
+	f := startMembers(t, "privacy", 2, placing)
+	for i := range f.Subclusters {
+		f.startNode(t, i)
+	}
+	f.awaitNodes(t, f.client(t, f.cache))
+	runClients(t, &clients.Cluster{
+		Conf: f.clientConf(), Web: f.RouterAddresses[0].Web, Nodes: f.Nodes(), OneNode: true, Login: f.login(t, f.user, f.keytab),
+		Without: map[string]string{
+			"dshell_placement": "placement-constraints.handler is disabled",
+			"rest_client":      "its library sends no cookie to the address of a redirect",
+		},
+	})
+}
+
+// The client cases by Kerberos on Hadoop's ResourceManager, as a control.
+func TestClientCasesOnHadoopsSecureResourceManager(t *testing.T) {
+	k := StartKDC(t, Realm{})
+	c := newCluster(t, k, "privacy")
+	web := k.webLogin(t, "127.0.0.1")
+	theirs := hadoop.StartRM(t, hadoop.RM{Conf: c.conf.With(placing, web, hadoop.Conf{
+		"yarn.resourcemanager.keytab":                   k.AddPrincipal(t, "yarn/localhost"),
+		"yarn.resourcemanager.webapp.spnego-principal":  "HTTP/127.0.0.1@" + k.Realm,
+		"hadoop.http.authentication.kerberos.principal": "HTTP/127.0.0.1@" + k.Realm,
+		"hadoop.http.authentication.kerberos.keytab":    web["yarn.resourcemanager.webapp.spnego-keytab-file"],
+		"yarn.acl.enable":                               "true", "yarn.admin.acl": c.user,
+		"yarn.scheduler.configuration.store.class": "file",
+	})})
+	users := &clients.Cluster{
+		Conf: theirs.Addresses.Conf().With(c.conf), Web: theirs.Web, Login: k.login(t, c.user, c.userKeytab),
+	}
+	for _, name := range []string{"nm1", "nm2"} {
+		users.Nodes = append(users.Nodes, hadoop.StartNM(t, hadoop.NM{Name: name, RM: theirs.Addresses, Conf: c.conf}).ID)
+	}
+	runClients(t, users)
 }
