@@ -92,7 +92,7 @@ func TestClientCasesOnHadoopsSecureResourceManager(t *testing.T) {
 	k := StartKDC(t, Realm{})
 	c := newCluster(t, k, "privacy")
 	web := k.webLogin(t, "127.0.0.1")
-	theirs := hadoop.StartRM(t, hadoop.RM{Conf: c.conf.With(placing, web, hadoop.Conf{
+	theirs := hadoop.StartRM(t, hadoop.RM{Conf: c.conf.With(placing, web, hadoopsWebLogin(t), hadoop.Conf{
 		"yarn.resourcemanager.keytab":                   k.AddPrincipal(t, "yarn/localhost"),
 		"yarn.resourcemanager.webapp.spnego-principal":  "HTTP/127.0.0.1@" + k.Realm,
 		"hadoop.http.authentication.kerberos.principal": "HTTP/127.0.0.1@" + k.Realm,

@@ -4,6 +4,7 @@ package secure
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func TestSecureHadoopMemberRunsJobsAtEachProtection(t *testing.T) {
 			f.tls = tls
 			theirs := f.StartHadoopOf(t, hadoop.V342, 2, f.daemons.With(hadoop.Conf{
 				"yarn.resourcemanager.fs.state-store.uri": "file://" + state,
-			}))
+			}, hadoopsWebLogin(t)))
 			var keys hadoop.Conf
 			if p != gssapi.Authentication {
 				keys = hadoop.Conf{"creel.proxy.hadoop-key-files": "sc-2=" +
@@ -72,6 +73,20 @@ func TestSecureHadoopMemberRunsJobsAtEachProtection(t *testing.T) {
 	}
 }
 
+// hadoopsWebLogin are the settings that Hadoop's web ports need, beside creel's, for a login by ticket.
+func hadoopsWebLogin(t *testing.T) hadoop.Conf {
+	t.Helper()
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(webSecret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return hadoop.Conf{
+		"hadoop.http.filter.initializers":                  "org.apache.hadoop.security.AuthenticationFilterInitializer",
+		"hadoop.http.authentication.signature.secret.file": secret,
+		"hadoop.http.staticuser.user":                      "dr.who",
+	}
+}
+
 // federationTLS are the settings of TLS at all web ports of a federation, with Hadoop's keystore and truststore.
 func federationTLS(t *testing.T) (*webTLS, hadoop.Conf) {
 	t.Helper()
@@ -104,6 +119,9 @@ func (f *secured) checkTLS(t *testing.T, me browser) {
 		apps.is(t, "the list of applications", "200", "finalStatus")
 		return !strings.Contains(apps.headers, "X-Missing-SubClusters")
 	})
+	for range 6 { // the router draws a member for each
+		me.call(t, "POST", newOne).is(t, "an id", "200", "application-id")
+	}
 	id := me.submit(t, "")
 	submitted := me.call(t, "GET", allApps+"/"+id)
 	submitted.is(t, "an application by REST", "200", id)
