@@ -85,7 +85,10 @@ func startHadoopFederation(t *testing.T) *migration {
 func (m *migration) startHadoopMember(number int) *Subcluster {
 	m.t.Helper()
 	s := &Subcluster{ID: fmt.Sprintf("sc-%d", number), address: fmt.Sprintf("127.0.0.%d", number+1)}
+	const queues = "yarn.scheduler.capacity.root."
 	s.Hadoop = hadoop.StartRM(m.t, hadoop.RM{Name: "rm-" + s.ID, Conf: m.shared.With(hadoop.Conf{
+		queues + "queues": "default,other,team", queues + "default.capacity": "60", queues + "team.capacity": "10",
+		queues + "team.queues": "a", queues + "team.a.capacity": "100",
 		"yarn.resourcemanager.cluster-id":                                  s.ID,
 		"yarn.resourcemanager.epoch":                                       strconv.Itoa(number * 1000),
 		"yarn.resourcemanager.recovery.enabled":                            "true",
@@ -116,6 +119,17 @@ func (m *migration) awaitNodes(t *testing.T, p *process.Process, web string) {
 		_, err := Call(t, http.MethodGet, web, "/ws/v1/cluster/metrics", nil, &doc)
 		return err == nil && doc.ClusterMetrics.ActiveNodes == len(m.Subclusters)
 	})
+}
+
+// awaitMembers waits until the router that serves reports both members and their nodes.
+func (m *migration) awaitMembers(t *testing.T) {
+	t.Helper()
+	p := m.router.Process
+	if m.router.Ended() {
+		p = m.creels.Process
+		AwaitActive(t, m.web(), len(m.Subclusters))
+	}
+	m.awaitNodes(t, p, m.web())
 }
 
 // web is the address of the router that serves now.
@@ -228,14 +242,19 @@ func forMember(word string, s *Subcluster, path string) string {
 	return word
 }
 
-// toCreelsRouter starts creel's router, and stops Hadoop's.
-func (m *migration) toCreelsRouter(t *testing.T) {
+// startCreelsRouter starts creel's router beside Hadoop's.
+func (m *migration) startCreelsRouter(t *testing.T) {
 	a := m.RouterAddresses[1]
 	m.creels = start(m.t, "router", "router", m.router.Daemon.Conf.With(short, hadoop.Conf{
 		"yarn.router.clientrm.address": a.Client, "yarn.router.rmadmin.address": a.Admin, "yarn.router.webapp.address": a.Web,
 	}), m.guide("creel router --conf /etc/hadoop/conf")...)
 	AwaitActive(t, a.Web, len(m.Subclusters))
 	m.awaitNodes(t, m.creels.Process, a.Web)
+}
+
+// toCreelsRouter starts creel's router, and stops Hadoop's.
+func (m *migration) toCreelsRouter(t *testing.T) {
+	m.startCreelsRouter(t)
 	m.router.Stop()
 }
 
@@ -265,13 +284,39 @@ func (m *migration) toCreel(t *testing.T, s *Subcluster) {
 		args = append(args, forMember(word, s, "/creel"))
 	}
 	s.RM = start(m.t, "creel-"+s.ID, "rm", s.Hadoop.Daemon.Conf.With(short, hadoop.Conf{"creel.rm.proxy.hosts": "*"}), args...)
-	AwaitActive(t, m.web(), len(m.Subclusters))
-	m.awaitNodes(t, m.creels.Process, m.web())
+	m.awaitMembers(t)
 }
 
-// A federation of Hadoop's becomes creel's part by part, by the commands of the guide. At each step a job of each
-// member runs, submitted through the router before the step, with containers in both members. No job is lost, and each has its home and its end at every later step.
-func TestHadoopFederationMovesToCreel(t *testing.T) {
+// toHadoop replaces a member's ResourceManager by Hadoop's, at the same addresses.
+func (m *migration) toHadoop(t *testing.T, s *Subcluster) {
+	s.RM.Stop()
+	m.run(t, "creel rm export", s, "/rmback")
+	s.Hadoop.Daemon.Conf["yarn.resourcemanager.zk-state-store.parent-path"] = "/rmback-" + s.ID
+	s.Hadoop.Daemon.Conf.Write(t, s.Hadoop.ConfDir)
+	s.Hadoop.Restart(t)
+	m.awaitMembers(t)
+}
+
+// toHadoopsProxies replaces creel's proxy of each node by the AMRMProxy, a node at a time.
+func (m *migration) toHadoopsProxies(t *testing.T) {
+	for _, s := range m.Subclusters {
+		s.Node.Stop()
+		s.Proxy.Stop()
+		m.restartNode(t, s, "true")
+	}
+}
+
+// toHadoopsRouter starts Hadoop's Router, and stops creel's.
+func (m *migration) toHadoopsRouter(t *testing.T) {
+	m.router.Restart(t)
+	m.awaitNodes(t, m.router.Process, m.router.Web)
+	m.creels.Stop()
+}
+
+// A federation of Hadoop's becomes creel's part by part, by the commands of the guide, and Hadoop's again. At each step
+// a job of each member runs, submitted through the router before the step, with containers in both members. No job is
+// lost, and each has its home and its end at every later step.
+func TestHadoopFederationMovesToCreelAndBack(t *testing.T) {
 	m := startHadoopFederation(t)
 	first, second := m.Subclusters[0], m.Subclusters[1]
 	steps := []struct {
@@ -286,6 +331,11 @@ func TestHadoopFederationMovesToCreel(t *testing.T) {
 		{"first_resourcemanager_is_creels", func(t *testing.T) { m.toCreel(t, first) }, 40000, false},
 		{"second_resourcemanager_is_creels", func(t *testing.T) { m.toCreel(t, second) }, 40000, false},
 		{"creel_alone", func(*testing.T) {}, 1000, false},
+		{"second_resourcemanager_is_hadoops", func(t *testing.T) { m.toHadoop(t, second) }, 40000, false},
+		{"first_resourcemanager_is_hadoops", func(t *testing.T) { m.toHadoop(t, first) }, 40000, false},
+		{"hadoops_proxies", m.toHadoopsProxies, 5000, true},
+		{"hadoops_router", m.toHadoopsRouter, 30000, false},
+		{"hadoop_alone_again", func(*testing.T) {}, 1000, false},
 	}
 	for _, step := range steps {
 		if !t.Run(step.name, func(t *testing.T) {

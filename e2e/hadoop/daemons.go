@@ -306,6 +306,21 @@ func StartRouter(t testing.TB, o Router) *ResourceManager {
 	return &ResourceManager{Daemon: d, Addresses: a}
 }
 
+// StartPolicyGenerator starts Hadoop's global policy generator, and waits until its tasks are scheduled.
+func StartPolicyGenerator(t testing.TB, conf Conf) *Daemon {
+	t.Helper()
+	dir := tempDir(t, "gpg")
+	d := &Daemon{Conf: common(t, dir).With(Conf{"yarn.federation.gpg.webapp.address": process.FreeAddress(t, "127.0.0.1")}, conf),
+		ConfDir: filepath.Join(dir, "conf"), ready: "Scheduled policy-generator with interval"}
+	d.Conf.Write(t, d.ConfDir)
+	path := ClassPath(t, V342, d.ConfDir) + ":" + fetched(t, "gpg", "pom-gpg.xml", "Hadoop's policy generator") + "/*"
+	d.command = process.Command{Name: "gpg", Dir: dir, Args: jvm(t, path, append(strings.Fields(Quick), heap(0, 256), AddOpens),
+		"org.apache.hadoop.yarn.server.globalpolicygenerator.GlobalPolicyGenerator"),
+		Env: []string{"HADOOP_HOME=" + dir, "HADOOP_CONF_DIR=" + d.ConfDir}}
+	d.start(t)
+	return d
+}
+
 // Federation returns the properties that all daemons of one Hadoop federation share. They are its store and short
 // intervals, so that a new subcluster appears within seconds.
 func Federation(zookeeper string) Conf {

@@ -26,7 +26,7 @@ const (
 	V336 Version = "3.3.6" // clients and the ResourceManager
 )
 
-//go:embed pom.xml pom-336.xml pom-tez.xml java/*.java python/*.txt
+//go:embed pom.xml pom-336.xml pom-tez.xml pom-gpg.xml java/*.java python/*.txt
 var files embed.FS
 
 // Java returns the path of the java program; JAVA_HOME takes precedence over PATH.
@@ -95,7 +95,7 @@ func fetched(t testing.TB, name, pom, what string) string {
 	return Cached(t, name, text, func(dir string) error {
 		mvn := tool(t, "mvn")
 		tool(t, "javac")
-		t.Logf("fetching %s, about 100 MB, once", what)
+		t.Logf("fetching %s, once", what)
 		return withTemp(text, "pom.xml", func(pom string) error {
 			return run(
 				dir,
