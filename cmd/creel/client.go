@@ -94,7 +94,8 @@ func (f *clientFlags) http() *http.Client {
 	return f.client
 }
 
-// ownCertificate is the certificate that a command shows to a server that asks for one; none if the environment has none.
+// ownCertificate is the certificate that a command shows to a server that asks for one; none if the environment has
+// none.
 func ownCertificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	file, key := os.Getenv("CREEL_TLS_CERTIFICATE"), os.Getenv("CREEL_TLS_KEY")
 	if file == "" && key == "" {

@@ -310,13 +310,15 @@ func StartRouter(t testing.TB, o Router) *ResourceManager {
 func StartPolicyGenerator(t testing.TB, conf Conf) *Daemon {
 	t.Helper()
 	dir := tempDir(t, "gpg")
-	d := &Daemon{Conf: common(t, dir).With(Conf{"yarn.federation.gpg.webapp.address": process.FreeAddress(t, "127.0.0.1")}, conf),
-		ConfDir: filepath.Join(dir, "conf"), ready: "Scheduled policy-generator with interval"}
+	d := &Daemon{ConfDir: filepath.Join(dir, "conf"), ready: "Scheduled policy-generator with interval"}
+	d.Conf = common(t, dir).With(Conf{"yarn.federation.gpg.webapp.address": process.FreeAddress(t, "127.0.0.1")}, conf)
 	d.Conf.Write(t, d.ConfDir)
 	path := ClassPath(t, V342, d.ConfDir) + ":" + fetched(t, "gpg", "pom-gpg.xml", "Hadoop's policy generator") + "/*"
-	d.command = process.Command{Name: "gpg", Dir: dir, Args: jvm(t, path, append(strings.Fields(Quick), heap(0, 256), AddOpens),
-		"org.apache.hadoop.yarn.server.globalpolicygenerator.GlobalPolicyGenerator"),
-		Env: []string{"HADOOP_HOME=" + dir, "HADOOP_CONF_DIR=" + d.ConfDir}}
+	d.command = process.Command{
+		Name: "gpg", Dir: dir, Env: []string{"HADOOP_HOME=" + dir, "HADOOP_CONF_DIR=" + d.ConfDir},
+		Args: jvm(t, path, append(strings.Fields(Quick), heap(0, 256), AddOpens),
+			"org.apache.hadoop.yarn.server.globalpolicygenerator.GlobalPolicyGenerator"),
+	}
 	d.start(t)
 	return d
 }

@@ -109,7 +109,8 @@ func trusted(s *settings.Settings, log *slog.Logger) (*certs.Trust, error) {
 	return certs.OpenTrust(s.String(truststore), password, log)
 }
 
-// present makes calls to web ports show the certificate of Hadoop's keystore of clients, if the cluster's ports need one.
+// present makes calls to web ports show the certificate of Hadoop's keystore of clients, if the cluster's ports need
+// one.
 func present(s *settings.Settings, trust *certs.Trust) (err error) {
 	if !httpsOnly(s) || !s.Bool(needCertificate) {
 		return nil
