@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -373,9 +374,12 @@ func (s *Store) repeat(ctx context.Context, c *call) (any, error) {
 }
 
 // reasonAfter returns the error to report when a try ended with err, and the tries before it with last. A late answer
-// does not hide that replicas are missing: a daemon starts without them, but not without a server.
+// does not hide that replicas are missing: a daemon starts without them, but not without a server. Nor does it hide
+// that the server ended the TLS of a try, for example since it rejects the certificate.
 func reasonAfter(last, err error) error {
-	if errors.Is(last, ErrNoReplicas) && errors.Is(err, os.ErrDeadlineExceeded) {
+	var alert *net.OpError
+	rejected := errors.As(last, &alert) && alert.Op == "remote error"
+	if (errors.Is(last, ErrNoReplicas) || rejected) && errors.Is(err, os.ErrDeadlineExceeded) {
 		return last
 	}
 	return err
