@@ -183,7 +183,7 @@ var features = []feature{
 	{"federation", "Kerberos: clients, routers, members, AM-RM proxies and AMs log in; web ports by ticket; the routers' delegation tokens", partial,
 		"members that are HA pairs are not tested",
 		[]string{"e2e/secure.TestSecureFederationRunsJobsAtEachProtection", "e2e/secure.TestSecureRouterActsForItsCallersAlone",
-			"e2e/secure.TestSecureRouterShowsPagesOfAMs",
+			"e2e/secure.TestSecureRouterShowsPagesOfAMs", "e2e/secure.TestClientCasesOnSecureFederation",
 			"e2e/secure.TestSecureHadoopMemberRunsJobsAtEachProtection",
 			"app/daemon/role.TestIncompleteSecureFederationStopsTheStart", "subcluster/login.TestUserOfACallBecomesDoAs"}},
 	{"operation", "`creel doctor --role ROLE` logs in as a daemon, reads the store, and calls each peer by RPC and REST", works, "",
