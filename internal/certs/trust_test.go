@@ -12,6 +12,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/big"
@@ -282,5 +283,53 @@ func TestServerVerifiesClients(t *testing.T) {
 	}
 	if _, err := verified(&client); err == nil {
 		t.Error("after a change the former signer is trusted")
+	}
+}
+
+// A client whose signer was removed cannot resume a session of before.
+func TestRemovedSignerEndsSessions(t *testing.T) {
+	client := newPair(t, 1, time.Now().Add(time.Hour))
+	path := filepath.Join(t.TempDir(), "truststore")
+	write(t, path, truststores(t, client.cert)["jks"])
+	trust, err := OpenTrust(path, "changeit", slog.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := Open(Store{Keystore: write(t, "", newPair(t, 5, time.Now().Add(time.Hour)).pkcs12(t, "p")), Password: "p"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf, err := server.Config(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust.VerifyClients(conf)
+	port := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%d %v", len(r.TLS.VerifiedChains), r.TLS.DidResume)
+	}))
+	port.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	port.TLS = conf
+	port.StartTLS()
+	t.Cleanup(port.Close)
+	caller := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+		InsecureSkipVerify: true, ClientSessionCache: tls.NewLRUClientSessionCache(4),
+		Certificates: []tls.Certificate{{Certificate: [][]byte{client.cert.Raw}, PrivateKey: client.key}},
+	}}}
+	call := func() string {
+		answer, err := caller.Get(port.URL)
+		if err != nil {
+			return "refused"
+		}
+		defer answer.Body.Close()
+		b, _ := io.ReadAll(answer.Body)
+		return string(b)
+	}
+	if first, second := call(), call(); first != "1 false" || second != "1 true" {
+		t.Errorf("with its signer the client is served %q, then %q", first, second)
+	}
+	write(t, path, truststores(t, newPair(t, 2, time.Now().Add(time.Hour)).cert)["jks"])
+	trust.Check(time.Now().Add(time.Minute))
+	if got := call(); got != "refused" {
+		t.Errorf("without its signer the client is served %q", got)
 	}
 }
