@@ -4,7 +4,6 @@ package secure
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -76,13 +75,9 @@ func TestSecureHadoopMemberRunsJobsAtEachProtection(t *testing.T) {
 // hadoopsWebLogin are the settings that Hadoop's web ports need, beside creel's, for a login by ticket.
 func hadoopsWebLogin(t *testing.T) hadoop.Conf {
 	t.Helper()
-	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte(webSecret), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	return hadoop.Conf{
 		"hadoop.http.filter.initializers":                  "org.apache.hadoop.security.AuthenticationFilterInitializer",
-		"hadoop.http.authentication.signature.secret.file": secret,
+		"hadoop.http.authentication.signature.secret.file": webSecretFile(t),
 		"hadoop.http.staticuser.user":                      "dr.who",
 	}
 }

@@ -27,6 +27,16 @@ import (
 // webSecret is the secret that signs the cookies of the tests' ResourceManagers.
 const webSecret = "a secret of the tests"
 
+// webSecretFile returns the path of a file with the secret.
+func webSecretFile(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(webSecret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // startWeb starts a ResourceManager whose web clients log in by ticket. Only owners may kill applications.
 func startWeb(t *testing.T, more hadoop.Conf) *cluster {
 	t.Helper()
@@ -42,13 +52,9 @@ func startWebIn(t *testing.T, k *KDC, more hadoop.Conf) *cluster {
 // webLogin returns the settings of a ResourceManager's web port, whose principal is HTTP/HOST.
 func (k *KDC) webLogin(t *testing.T, host string) hadoop.Conf {
 	t.Helper()
-	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte(webSecret), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	return hadoop.Conf{
 		"hadoop.http.authentication.type":                           "kerberos",
-		"hadoop.http.authentication.signature.secret.file":          secret,
+		"hadoop.http.authentication.signature.secret.file":          webSecretFile(t),
 		"yarn.resourcemanager.webapp.spnego-principal":              "HTTP/_HOST@" + k.Realm,
 		"yarn.resourcemanager.webapp.spnego-keytab-file":            k.AddPrincipal(t, "HTTP/"+host),
 		"yarn.scheduler.capacity.root.acl_administer_queue":         " ",

@@ -89,24 +89,24 @@ func readTLS(s *settings.Settings) (*certs.Server, *tls.Config, error) {
 
 // signersOfClients reads the signers of the clients that a web port serves.
 func signersOfClients(s *settings.Settings) (*certs.Trust, error) {
-	path := s.String(clientSigners)
-	if path == "" { // not the machine's: everyone has a certificate of theirs
+	if s.String(clientSigners) == "" { // not the machine's: everyone has a certificate of theirs
 		return nil, fmt.Errorf("%s is true, and %s in ssl-server.xml is not set", needCertificate, clientSigners)
 	}
-	password, err := passwordOf(s, clientSignerWord)
-	if err != nil {
-		return nil, err
-	}
-	return certs.OpenTrust(path, password, slog.Default())
+	return trustIn(s, clientSigners, clientSignerWord, slog.Default())
 }
 
 // trusted reads the signers that calls to web ports trust: those of Hadoop's truststore, else the machine's.
 func trusted(s *settings.Settings, log *slog.Logger) (*certs.Trust, error) {
-	password, err := passwordOf(s, truststoreWord)
+	return trustIn(s, truststore, truststoreWord, log)
+}
+
+// trustIn reads the truststore that a setting names. word is the setting of its password.
+func trustIn(s *settings.Settings, store, word string, log *slog.Logger) (*certs.Trust, error) {
+	password, err := passwordOf(s, word)
 	if err != nil {
 		return nil, err
 	}
-	return certs.OpenTrust(s.String(truststore), password, log)
+	return certs.OpenTrust(s.String(store), password, log)
 }
 
 // present makes calls to web ports show the certificate of Hadoop's keystore of clients, if the cluster's ports need
