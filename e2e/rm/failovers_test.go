@@ -24,7 +24,7 @@ import (
 
 // submitters submit applications to a pair, one after the other each, until they are stopped.
 type submitters struct {
-	pair   *creelPair
+	at     [2]string // addresses
 	user   string
 	stop   chan struct{}
 	done   sync.WaitGroup
@@ -37,10 +37,10 @@ type submitters struct {
 	gap      time.Duration   // the longest time without one
 }
 
-func startSubmitters(t *testing.T, p *creelPair, n int) *submitters {
+func startSubmitters(t *testing.T, at [2]string, n int) *submitters {
 	t.Helper()
 	s := &submitters{
-		pair: p, user: hadoop.OSUser(t), stop: make(chan struct{}), acked: map[string]bool{}, last: time.Now(),
+		at: at, user: hadoop.OSUser(t), stop: make(chan struct{}), acked: map[string]bool{}, last: time.Now(),
 		client: hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf}),
 	}
 	t.Cleanup(func() { s.client.Close() })
@@ -63,7 +63,7 @@ func startSubmitters(t *testing.T, p *creelPair, n int) *submitters {
 func (s *submitters) submit(name string) {
 	var id *pb.ApplicationIdProto
 	for at := 0; ; at++ {
-		rm := s.pair.rms[at%2].Client
+		rm := s.at[at%2]
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		user := yarnrpc.NewApplicationClientProtocolClient(s.client, rm, hrpc.Login{User: s.user})
 		var err error
@@ -146,6 +146,9 @@ func (s *submitters) check(t *testing.T, active *stage) {
 	}
 }
 
+// lease is that of a pair over Redis. A session of ZooKeeper is shorter than two of it.
+const lease = 3 * time.Second
+
 // failover ends the lead of the active one.
 type failover struct {
 	name string
@@ -153,12 +156,65 @@ type failover struct {
 	do func(p *failingPair, active int) (took time.Duration, heal func())
 }
 
-// failingPair is a pair whose paths to its state can be cut.
+// failingPair is a pair whose paths can be cut.
 type failingPair struct {
 	*creelPair
 	t      *testing.T
-	paths  [2]*redistest.Proxy
+	paths  [2]*redistest.Proxy   // to the state
+	calls  [2][]*redistest.Proxy // of clients, AMs and nodes
+	at     [2]string             // addresses of clients
 	client hadoop.Client
+}
+
+// startFailingPair starts a pair over a state, with paths of its own for clients, AMs and nodes.
+func startFailingPair(t *testing.T, state string, shared func(path string) hadoop.Conf) *failingPair {
+	t.Helper()
+	p := &failingPair{t: t}
+	var own [2]hadoop.Conf
+	for i := range p.paths {
+		p.paths[i] = redistest.NewProxy(t, state)
+		own[i] = shared(p.paths[i].Addr)
+	}
+	p.creelPair = startPairOver(t, true, hadoop.Conf{ // no submission is refused or forgotten
+		"yarn.scheduler.capacity.maximum-applications":    "100000",
+		"yarn.resourcemanager.max-completed-applications": "100000",
+		"yarn.am.liveness-monitor.expiry-interval-ms":     "3600000",
+	}, own[:]...)
+	for i, rm := range p.rms {
+		through := func(address string) string {
+			path := redistest.NewProxy(t, address)
+			p.calls[i] = append(p.calls[i], path)
+			return path.Addr
+		}
+		at := hadoop.Addresses{
+			Client: through(rm.Client), Scheduler: through(rm.Scheduler), Tracker: through(rm.Tracker),
+			Admin: rm.Admin, Web: rm.Web,
+		}
+		for key, address := range at.Conf() {
+			p.conf[key+".rm"+strconv.Itoa(i+1)] = address
+		}
+		p.at[i] = at.Client
+	}
+	hadoop.StartNM(t, hadoop.NM{RM: p.rms[0].Addresses, Conf: p.conf})
+	p.client = hadoop.Client{Conf: p.conf}.Setup(t)
+	return p
+}
+
+// command makes the active one a standby by Hadoop's rmadmin, and returns the time until the other one leads.
+func (p *failingPair) command(active int) time.Duration {
+	p.t.Helper()
+	order := p.client
+	order.Stdin = strings.NewReader("Y\n")
+	id := "rm" + strconv.Itoa(active+1)
+	command := order.Start(p.t, hadoop.RMAdminCLI, "-transitionToStandby", "--forcemanual", id)
+	p.rms[active].Await(p.t, "the end of its lead", func() bool { return p.state(p.t, active) != "ACTIVE" })
+	began := time.Now()
+	p.await(p.t, 1-active)
+	took := time.Since(began)
+	if err := command.Exit(); err != nil {
+		p.t.Errorf("rmadmin: %v\n%s", err, command.Tail(20))
+	}
+	return took
 }
 
 var failovers = []failover{
@@ -175,28 +231,40 @@ var failovers = []failover{
 		return time.Since(began), func() { p.rms[active].Signal(syscall.SIGCONT) }
 	}},
 	{"cut", func(p *failingPair, active int) (time.Duration, func()) {
-		began := time.Now()
-		p.paths[active].Silence()
-		p.await(p.t, 1-active)
-		return time.Since(began), func() {
-			p.paths[active].Cut()
-			p.paths[active].Heal()
-		}
+		return p.cutFromState(active, (*redistest.Proxy).Silence)
+	}},
+	{"answers", func(p *failingPair, active int) (time.Duration, func()) { // its writes arrive
+		return p.cutFromState(active, (*redistest.Proxy).Mute)
 	}},
 	{"command", func(p *failingPair, active int) (time.Duration, func()) {
-		order := p.client
-		order.Stdin = strings.NewReader("Y\n")
-		id := "rm" + strconv.Itoa(active+1)
-		command := order.Start(p.t, hadoop.RMAdminCLI, "-transitionToStandby", "--forcemanual", id)
-		p.rms[active].Await(p.t, "the end of its lead", func() bool { return p.state(p.t, active) != "ACTIVE" })
-		began := time.Now()
-		p.await(p.t, 1-active)
-		took := time.Since(began)
-		if err := command.Exit(); err != nil {
-			p.t.Errorf("rmadmin: %v\n%s", err, command.Tail(20))
-		}
-		return took, func() {}
+		return p.command(active), func() {}
 	}},
+	// Its lead ends by command alone: it still reaches its state.
+	{"clients", func(p *failingPair, active int) (time.Duration, func()) {
+		for _, path := range p.calls[active] {
+			path.Cut()
+		}
+		time.Sleep(2 * lease)
+		if got := p.state(p.t, active); got != "ACTIVE" {
+			p.t.Errorf("cut from its clients alone it is %s", got)
+		}
+		return p.command(active), func() {
+			for _, path := range p.calls[active] {
+				path.Heal()
+			}
+		}
+	}},
+}
+
+// cutFromState cuts the active one's path to the state.
+func (p *failingPair) cutFromState(active int, cut func(*redistest.Proxy)) (took time.Duration, heal func()) {
+	began := time.Now()
+	cut(p.paths[active])
+	p.await(p.t, 1-active)
+	return time.Since(began), func() {
+		p.paths[active].Cut()
+		p.paths[active].Heal()
+	}
 }
 
 // knows waits until one of the pair knows the AM and both containers of a job in its first attempt.
@@ -222,21 +290,9 @@ func failOver(
 	t *testing.T, address string, times int, shared func(path string) hadoop.Conf,
 ) map[string][]time.Duration {
 	t.Helper()
-	p := &failingPair{t: t}
-	var own [2]hadoop.Conf
-	for i := range p.paths {
-		p.paths[i] = redistest.NewProxy(t, address)
-		own[i] = shared(p.paths[i].Addr)
-	}
-	p.creelPair = startPairOver(t, true, hadoop.Conf{ // no submission is refused or forgotten
-		"yarn.scheduler.capacity.maximum-applications":    "100000",
-		"yarn.resourcemanager.max-completed-applications": "100000",
-		"yarn.am.liveness-monitor.expiry-interval-ms":     "3600000",
-	}, own[:]...)
-	hadoop.StartNM(t, hadoop.NM{RM: p.rms[0].Addresses, Conf: p.conf})
-	p.client = hadoop.Client{Conf: p.conf}.Setup(t)
+	p := startFailingPair(t, address, shared)
 	jobs := []*shellRun{runShell(t, p.client), runShell(t, p.client)}
-	load := startSubmitters(t, p.creelPair, 3)
+	load := startSubmitters(t, p.at, 3)
 
 	took := map[string][]time.Duration{}
 	var gaps []time.Duration
@@ -296,7 +352,7 @@ func quantile(all []time.Duration, q float64) time.Duration {
 func TestPairOverRedisFailsOverUnderLoad(t *testing.T) {
 	redis := redistest.Start(t, "--appendonly", "yes")
 	failOver(t, redis.Addr, 20, func(path string) hadoop.Conf {
-		return hadoop.Conf{"creel.rm.state.url": "redis://" + path, "creel.rm.ha.lease": "3s"}
+		return hadoop.Conf{"creel.rm.state.url": "redis://" + path, "creel.rm.ha.lease": lease.String()}
 	})
 }
 

@@ -22,6 +22,7 @@ type Proxy struct {
 	cut    bool
 	delay  time.Duration
 	silent chan struct{} // if not nil, bytes wait until it is closed
+	mute   chan struct{} // the same for the server's bytes alone
 	conns  map[net.Conn]struct{}
 	closed bool
 }
@@ -59,6 +60,15 @@ func (p *Proxy) Silence() {
 	}
 }
 
+// Mute holds back the server's bytes. Those of clients arrive.
+func (p *Proxy) Mute() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mute == nil {
+		p.mute = make(chan struct{})
+	}
+}
+
 // Delay delays each chunk of bytes by d.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
@@ -71,9 +81,11 @@ func (p *Proxy) Heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut, p.delay = false, 0
-	if p.silent != nil {
-		close(p.silent)
-		p.silent = nil
+	for _, held := range []*chan struct{}{&p.silent, &p.mute} {
+		if *held != nil {
+			close(*held)
+			*held = nil
+		}
 	}
 }
 
@@ -138,27 +150,30 @@ func (p *Proxy) serve(c net.Conn) {
 	back := make(chan struct{})
 	go func() {
 		defer close(back)
-		p.pump(c, up)
+		p.pump(c, up, true)
 		_ = c.Close()
 	}()
-	p.pump(up, c)
+	p.pump(up, c, false)
 	_ = up.Close()
 	<-back
 }
 
-func (p *Proxy) pump(to io.Writer, from io.Reader) {
+func (p *Proxy) pump(to io.Writer, from io.Reader, answers bool) {
 	b := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(b)
 		if n > 0 {
 			p.mu.Lock()
-			delay, silent := p.delay, p.silent
+			delay, silent, mute := p.delay, p.silent, p.mute
 			p.mu.Unlock()
 			if delay > 0 {
 				time.Sleep(delay)
 			}
 			if silent != nil {
 				<-silent
+			}
+			if answers && mute != nil {
+				<-mute
 			}
 			if _, err := to.Write(b[:n]); err != nil {
 				return

@@ -3,8 +3,12 @@
 package redistest_test
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creelrm/creel/statestore/redis/redistest"
 	"go.uber.org/goleak"
@@ -66,5 +70,35 @@ func TestAProxyCutsAndHeals(t *testing.T) {
 	p.Heal()
 	if v := via.Do("GET", "k"); v != "v" {
 		t.Fatalf("got %v", v)
+	}
+}
+
+func TestMutedProxyDeliversRequestsAlone(t *testing.T) {
+	s := redistest.Start(t)
+	p := redistest.NewProxy(t, s.Addr)
+	p.Mute()
+	c, err := net.Dial("tcp", p.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "SET k v\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	for s.Do("GET", "k") != "v" {
+		time.Sleep(time.Millisecond)
+	}
+	if err := c.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Read(make([]byte, 8)); n > 0 || err == nil {
+		t.Fatalf("a muted path answered %d bytes, %v", n, err)
+	}
+	p.Heal()
+	if err := c.SetReadDeadline(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || line != "+OK\r\n" {
+		t.Fatalf("the answer is %q, %v", line, err)
 	}
 }
