@@ -135,7 +135,7 @@ type Options struct {
 	Routers     int         // default 2
 	NoNodes     bool        // leave out the NodeManagers
 	NoWait      bool        // do not wait for a router to see every member, which needs a login
-	Conf        hadoop.Conf // of all creel daemons, wins over the defaults
+	Conf        hadoop.Conf // of all creel daemons, wins over the defaults; its store, or else a Redis server, is used
 	Policy      string      // document for root; default the built-in policy
 }
 
@@ -163,8 +163,10 @@ func Start(t testing.TB, o Options) *Federation {
 	if o.Routers == 0 {
 		o.Routers = 2
 	}
-	f := &Federation{Logs: tempDir(t, "logs")}
-	_, f.Store = StartRedis(t)
+	f := &Federation{Logs: tempDir(t, "logs"), Store: o.Conf["creel.store.url"]}
+	if f.Store == "" {
+		_, f.Store = StartRedis(t)
+	}
 	hosts := []string{"127.0.0.1"}
 	for i := range o.Subclusters {
 		hosts = append(hosts, fmt.Sprintf("127.0.0.%d", i+2))

@@ -19,18 +19,16 @@ import (
 	"github.com/creelrm/creel/router/rest"
 )
 
-// pairFederation is a federation of one of creel's members and one whose ResourceManagers are Hadoop's HA pair.
+// pairFederation is a federation of one of creel's members and one with two ResourceManagers.
 type pairFederation struct {
 	*Federation
-	pair   *hadoop.Pair
 	theirs *Subcluster
 	web    string // of the router
 	client hadoop.Client
 }
 
-// startPaired starts a federation with an HA pair. The pair's state is in files, or in a ZooKeeper, where the pair
-// elects the active one. Applications in queue other have their home in the pair.
-func startPaired(t *testing.T, zookeeper string) *pairFederation {
+// newPaired returns a federation without members. Applications in queue other have their home in the pair.
+func newPaired(t *testing.T) *Federation {
 	t.Helper()
 	f := &Federation{Logs: tempDir(t, "logs")}
 	_, f.Store = StartRedis(t)
@@ -39,26 +37,40 @@ func startPaired(t *testing.T, zookeeper string) *pairFederation {
 			`":1}},"split":{"policy":"locality","weights":{"sc-1":1,"sc-pair":1},"headroomAlpha":0}}`, "--store", f.Store)
 	}
 	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"})
-	pair := hadoop.StartPair(t, hadoop.RM{Name: "pair", Conf: hadoop.Conf{
-		"yarn.resourcemanager.epoch":                  "2000",
-		"yarn.am.liveness-monitor.expiry-interval-ms": "900000",
-	}}, zookeeper)
+	return f
+}
+
+// join starts the other member, the pair's node and proxy, and a router.
+func (f *Federation) join(t *testing.T, pair *Subcluster, nodes hadoop.Conf) *pairFederation {
+	t.Helper()
 	ours := f.StartSubcluster(t, 1, nil)
 	ours.Node = f.StartNode(t, "nm-ours", ours.address, ours.Addresses)
-	theirs := &Subcluster{ID: "sc-pair", Addresses: pair.RMs[0].Addresses, address: "127.0.0.3"}
-	theirs.Node = hadoop.StartNM(t, hadoop.NM{
-		Name: "nm-pair", Host: theirs.address,
-		Conf: pair.Conf().With(hadoop.Conf{"yarn.nodemanager.remote-app-log-dir": f.Logs}),
+	pair.Node = hadoop.StartNM(t, hadoop.NM{
+		Name: "nm-pair", Host: pair.address,
+		Conf: nodes.With(hadoop.Conf{"yarn.nodemanager.remote-app-log-dir": f.Logs}),
 	})
-	theirs.Proxy = f.StartProxy(t, "proxy-pair", theirs.address, nil)
-	f.Subclusters = []*Subcluster{ours, theirs}
-	// The agent is given the pair's own configuration, as it stands in Hadoop's files.
-	start(t, "agent", "agent", f.common(t, pair.Conf()), "--subcluster", theirs.ID)
+	pair.Proxy = f.StartProxy(t, "proxy-pair", pair.address, nil)
+	f.Subclusters = []*Subcluster{ours, pair}
 	f.StartRouter(t, 1, nil)
 	f.Await(t, 2)
 	web := f.RouterAddresses[0].Web
 	AwaitActive(t, web, 2)
-	return &pairFederation{f, pair, theirs, web, hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)}
+	return &pairFederation{f, pair, web, hadoop.Client{Conf: f.ClientConf(0)}.Setup(t)}
+}
+
+// startPaired starts a federation with Hadoop's HA pair. The pair's state is in files, or in a ZooKeeper, where the pair
+// elects the active one.
+func startPaired(t *testing.T, zookeeper string) (*pairFederation, *hadoop.Pair) {
+	t.Helper()
+	f := newPaired(t)
+	pair := hadoop.StartPair(t, hadoop.RM{Name: "pair", Conf: hadoop.Conf{
+		"yarn.resourcemanager.epoch":                  "2000",
+		"yarn.am.liveness-monitor.expiry-interval-ms": "900000",
+	}}, zookeeper)
+	theirs := &Subcluster{ID: "sc-pair", Addresses: pair.RMs[0].Addresses, address: "127.0.0.3"}
+	// The agent is given the pair's own configuration, as it stands in Hadoop's files.
+	start(t, "agent", "agent", f.common(t, pair.Conf()), "--subcluster", theirs.ID)
+	return f.join(t, theirs, pair.Conf()), pair
 }
 
 // verbs makes one call of each kind through the router.
@@ -173,7 +185,7 @@ func (f *pairFederation) succeeded(t *testing.T, id string, p *process.Process) 
 // The active one becomes standby while applications run, then its successor is killed. Users, administrators, REST
 // clients and AMs that use the member through creel continue.
 func TestPairOfHadoop(t *testing.T) {
-	f := startPaired(t, "")
+	f, pair := startPaired(t, "")
 	t.Run("the_active_one_steps_down", func(t *testing.T) {
 		dir := t.TempDir()
 		_, shell := f.shell(t, 4, 128, "touch "+dir+"/$NM_HOST.$CONTAINER_ID; sleep 60")
@@ -184,8 +196,8 @@ func TestPairOfHadoop(t *testing.T) {
 			return err == nil && len(ran) == 4
 		})
 		f.verbs(t, id)
-		f.pair.Retire(t, 0)
-		f.pair.Activate(t, 1)
+		pair.Retire(t, 0)
+		pair.Activate(t, 1)
 		f.verbs(t, id)
 		f.succeeded(t, id, p)
 		if err := shell.Exit(); err != nil {
@@ -199,11 +211,11 @@ func TestPairOfHadoop(t *testing.T) {
 	t.Run("the_active_one_is_killed", func(t *testing.T) {
 		id, p := f.job(t, 8, 40000)
 		f.runs(t, id, p)
-		f.pair.RMs[1].Kill()
-		f.pair.Activate(t, 0)
+		pair.RMs[1].Kill()
+		pair.Activate(t, 0)
 		f.verbs(t, id)
 		f.succeeded(t, id, p)
-		f.pair.RMs[1].Restart(t)
+		pair.RMs[1].Restart(t)
 	})
 
 	// The first one is active again, the second one standby.
@@ -217,11 +229,29 @@ func TestPairOfHadoop(t *testing.T) {
 // The same with a pair that elects by ZooKeeper, without any notice to creel.
 func TestPairThatElects(t *testing.T) {
 	_, zookeeper := hadoop.StartZooKeeper(t)
-	f := startPaired(t, zookeeper)
+	f, pair := startPaired(t, zookeeper)
 	id, p := f.job(t, 8, 60000)
 	f.runs(t, id, p)
-	f.pair.RMs[f.pair.Active(t)].Kill()
-	f.pair.Active(t)
+	pair.RMs[pair.Active(t)].Kill()
+	pair.Active(t)
 	f.verbs(t, id)
 	f.succeeded(t, id, p)
+}
+
+// The pair is creel's. Its active ResourceManager is killed under a job that uses both members. The router and the
+// proxies find the other one, and list one member.
+func TestPairOfCreelIsOneMember(t *testing.T) {
+	f := newPaired(t)
+	pair := f.StartPair(t, "sc-pair", 2, nil)
+	p := f.join(t, pair.Subcluster, pair.Conf)
+	id, job := p.job(t, 8, 40000)
+	p.runs(t, id, job)
+	pair.RMs[0].Kill()
+	pair.AwaitLead(t, 1)
+	p.verbs(t, id)
+	pair.RMs[0].Restart(t)
+	p.succeeded(t, id, job)
+	if list := f.Creel(t, "subcluster", "list", "--server", "http://"+p.web); strings.Count(list, "sc-pair") != 1 {
+		t.Errorf("the members are\n%s", list)
+	}
 }

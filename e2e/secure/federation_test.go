@@ -85,21 +85,25 @@ func startMembersIn(t *testing.T, k *KDC, protection string, members int, more .
 		"yarn.scheduler.capacity.root.acl_administer_queue":         " ",
 		"yarn.scheduler.capacity.root.default.acl_administer_queue": " ",
 	}).With(more...)
-	f.Federation = federation.Start(t, federation.Options{
+	options := federation.Options{
 		Subclusters: members, Routers: 1, NoNodes: true, NoWait: true, Policy: halves, Conf: f.daemons,
-	})
+	}
+	if f.daemons["creel.store.url"] != "" {
+		options.Policy = "" // Hadoop's store has policies for queues below the root alone
+	}
+	f.Federation = federation.Start(t, options)
 	f.keytab = k.AddPrincipal(t, f.user)
 	f.cache = k.Login(t, f.user, f.keytab)
 	return f
 }
 
 // startNode starts the NodeManager of a member.
-func (f *secured) startNode(t *testing.T, member int) {
+func (f *secured) startNode(t *testing.T, member int, more ...hadoop.Conf) {
 	t.Helper()
 	s := f.Subclusters[member]
 	s.Node = hadoop.StartNM(t, hadoop.NM{
 		Name: "nm-" + s.ID, Host: fmt.Sprintf("127.0.0.%d", member+2), RM: s.Addresses,
-		Conf: f.conf.With(hadoop.Conf{
+		Conf: f.conf.With(more...).With(hadoop.Conf{
 			"yarn.nodemanager.admin-env":   f.java(),
 			"yarn.log-aggregation-enable":  "false", // without Hadoop's native library
 			"mapreduce.jobhistory.address": "",
@@ -108,8 +112,11 @@ func (f *secured) startNode(t *testing.T, member int) {
 }
 
 // clientConf returns the settings of the router's clients.
-func (f *secured) clientConf() hadoop.Conf {
-	return f.ClientConf(0).With(f.conf, hadoop.Conf{
+func (f *secured) clientConf() hadoop.Conf { return f.clientConfOf(0) }
+
+// clientConfOf returns the settings of clients of one of several routers.
+func (f *secured) clientConfOf(router int) hadoop.Conf {
+	return f.ClientConf(router).With(f.conf, hadoop.Conf{
 		"yarn.resourcemanager.principal": "router/localhost@" + f.Realm,
 		"mapreduce.jobhistory.address":   "", "yarn.log-aggregation-enable": "false",
 	})

@@ -119,3 +119,26 @@ func TestSecurePairTakesOver(t *testing.T) {
 	first.Restart(t)
 	first.awaitState(t, "STANDBY")
 }
+
+// A member of a federation is a pair. Its active ResourceManager is killed under a job that has containers at both
+// members. Router, proxies and node log in at the other one, and so do clients with a token.
+func TestSecureMemberIsAPair(t *testing.T) {
+	f := startMembers(t, "privacy", 1)
+	pair := f.StartPair(t, "sc-2", 2, f.daemons)
+	pair.Proxy = f.StartProxy(t, pair.ID, "127.0.0.3", f.daemons)
+	f.Subclusters = append(f.Subclusters, pair.Subcluster)
+	f.startNode(t, 0)
+	f.startNode(t, 1, pair.Conf)
+	client := f.client(t, f.cache)
+	f.awaitNodes(t, client)
+	job, at := f.startWaiting(t, client), f.RouterAddresses[0].Client
+	alice := f.tokenOf(t, "alice")
+	pair.RMs[0].Kill()
+	pair.AwaitLead(t, 1)
+	f.Routers[0].Await(t, "the list with the other ResourceManager", func() bool {
+		n, err := listByToken(t.Context(), at, alice)
+		return err == nil && n == 1
+	})
+	job.finish(t, f)
+	f.shell(t, client, "default")
+}
