@@ -9,6 +9,7 @@ import (
 
 	"github.com/creelrm/creel/e2e/clients"
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/internal/gssapi"
 )
 
 // withoutNative lists the client cases that need Hadoop's native library on nodes with Kerberos: there Hadoop reads the
@@ -77,9 +78,21 @@ func TestClientCasesOnSecureFederation(t *testing.T) {
 	for i := range f.Subclusters {
 		f.startNode(t, i)
 	}
+	f.runClients(t, false)
+}
+
+// The client cases by Kerberos through a router. One of its members is Hadoop's ResourceManager with its agent.
+func TestClientCasesOverSecureHadoopMember(t *testing.T) {
+	startMixed(t, gssapi.Privacy, placing).runClients(t, true)
+}
+
+// runClients runs the client cases through the router. Members of Hadoop's forget signals.
+func (f *secured) runClients(t *testing.T, forgets bool) {
+	t.Helper()
 	f.awaitNodes(t, f.client(t, f.cache))
 	runClients(t, &clients.Cluster{
-		Conf: f.clientConf(), Web: f.RouterAddresses[0].Web, Nodes: f.Nodes(), OneNode: true, Login: f.login(t, f.user, f.keytab),
+		Conf: f.clientConf(), Web: f.RouterAddresses[0].Web, Nodes: f.Nodes(), OneNode: true, Forgets: forgets,
+		Login: f.login(t, f.user, f.keytab),
 		Without: map[string]string{
 			"dshell_placement": "placement-constraints.handler is disabled",
 			"rest_client":      "its library sends no cookie to the address of a redirect",

@@ -22,24 +22,8 @@ func TestSecureHadoopMemberRunsJobsAtEachProtection(t *testing.T) {
 			if p == gssapi.Authentication { // web ports have TLS, whatever the protection of RPC is
 				tls, more = federationTLS(t)
 			}
-			f, state := startMembers(t, p.String(), 1, more), t.TempDir()
+			f := startMixed(t, p, more)
 			f.tls = tls
-			theirs := f.StartHadoopOf(t, hadoop.V342, 2, f.daemons.With(hadoop.Conf{
-				"yarn.resourcemanager.fs.state-store.uri": "file://" + state,
-			}, hadoopsWebLogin(t)))
-			var keys hadoop.Conf
-			if p != gssapi.Authentication {
-				keys = hadoop.Conf{"creel.proxy.hadoop-key-files": "sc-2=" +
-					filepath.Join(state, "FSRMStateRoot/AMRMTokenSecretManagerRoot/AMRMTokenSecretManagerNode")}
-			}
-			theirs.Proxy = f.StartProxy(t, theirs.ID, "127.0.0.3", f.daemons.With(keys))
-			f.Subclusters = append(f.Subclusters, theirs)
-			for queue, home := range map[string]string{"root.default": "sc-1", "root.other": "sc-2"} {
-				f.Creel(t, "policy", "set", queue, strings.Replace(halves, `{"sc-1":1,"sc-2":1}`,
-					fmt.Sprintf(`{%q:1}`, home), 1), "--store", f.Store, "--any-member")
-			}
-			f.startNode(t, 0)
-			f.startNode(t, 1)
 			client := f.client(t, f.cache)
 			f.awaitNodes(t, client)
 			for _, queue := range []string{"default", "other"} {
@@ -70,6 +54,30 @@ func TestSecureHadoopMemberRunsJobsAtEachProtection(t *testing.T) {
 			}
 		})
 	}
+}
+
+// startMixed starts a federation of one member of creel's and one of Hadoop's, each with a node. Applications in queue
+// default have their home in the first, those in queue other in the second.
+func startMixed(t *testing.T, p gssapi.Protection, more hadoop.Conf) *secured {
+	t.Helper()
+	f, state := startMembers(t, p.String(), 1, more), t.TempDir()
+	theirs := f.StartHadoopOf(t, hadoop.V342, 2, f.daemons.With(hadoop.Conf{
+		"yarn.resourcemanager.fs.state-store.uri": "file://" + state,
+	}, hadoopsWebLogin(t)))
+	var keys hadoop.Conf
+	if p != gssapi.Authentication {
+		keys = hadoop.Conf{"creel.proxy.hadoop-key-files": "sc-2=" +
+			filepath.Join(state, "FSRMStateRoot/AMRMTokenSecretManagerRoot/AMRMTokenSecretManagerNode")}
+	}
+	theirs.Proxy = f.StartProxy(t, theirs.ID, "127.0.0.3", f.daemons.With(keys))
+	f.Subclusters = append(f.Subclusters, theirs)
+	for queue, home := range map[string]string{"root.default": "sc-1", "root.other": "sc-2"} {
+		f.Creel(t, "policy", "set", queue, strings.Replace(halves, `{"sc-1":1,"sc-2":1}`,
+			fmt.Sprintf(`{%q:1}`, home), 1), "--store", f.Store, "--any-member")
+	}
+	f.startNode(t, 0)
+	f.startNode(t, 1)
+	return f
 }
 
 // hadoopsWebLogin are the settings that Hadoop's web ports need, beside creel's, for a login by ticket.
