@@ -109,7 +109,7 @@ func (d *admission) repeat() error {
 }
 
 // check decides the queue, the priority and the size of the AM. An error rejects the submission. A queue that may be
-// created is created.
+// created is created, unless the submission is rejected.
 func (d *admission) check(m *Machine) error {
 	s := d.s
 	if s.ID.IsZero() || s.User == "" {
@@ -130,12 +130,22 @@ func (d *admission) check(m *Machine) error {
 	// The home of a UAM, or of an application that moves here, has placed it already.
 	placed := d.rule != "" || creel.IsUAM(s.Unmanaged, s.Name, s.Tags) || !s.Since.IsZero()
 	d.unmapped = !placed && m.sched.Tree().MappedOnly(d.path)
+	created := false
 	if d.queue == nil && d.create && !d.unmapped {
 		if d.queue = m.sched.CreateQueue(d.path); d.queue != nil {
-			d.path = d.queue.Path()
+			d.path, created = d.queue.Path(), true
 		}
 	}
-	largest := &m.sizes.Most
+	err := d.fit(m)
+	if err != nil && created {
+		m.sched.RemoveMade(d.queue)
+	}
+	return err
+}
+
+// fit decides the priority and the size of the AM in the queue.
+func (d *admission) fit(m *Machine) error {
+	s, largest := d.s, &m.sizes.Most
 	d.priority = s.Priority
 	if d.queue != nil {
 		largest = d.queue.Largest()

@@ -3,6 +3,7 @@
 package rm
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -97,6 +98,43 @@ func TestRefusalSurvivesRestart(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A submission that is rejected creates no queue. Else users without a right could fill the limit of
+// queues that are created on demand.
+func TestRejectedSubmissionCreatesNoQueue(t *testing.T) {
+	conf := Defaults()
+	conf.ClusterTimestamp, conf.ACLs = 1, true
+	conf.Queues.Root.Submit, conf.Queues.Root.Admin = queues.ACL{Users: []string{"ann"}}, queues.ACL{}
+	conf.Queues.Root.Children = []queues.Queue{{
+		Name: "made", Capacity: queues.PercentOf(100), AutoCreate: &queues.AutoCreate{Depth: 2},
+	}}
+	m, err := New(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	submit := func(n int32, user string, memory int64) error {
+		return m.Submit(start, &Submission{
+			ID: creel.ApplicationID{ClusterTimestamp: 1, ID: n}, User: user, Queue: "root.made.team.x",
+			AM: Ask{ResourceName: "*", Resource: creel.NewResource(memory, 1)},
+		})
+	}
+	there := func(queue string) bool { return m.sched.Tree().Find(queue) != nil }
+	if err := submit(1, "bob", 1024); !errors.Is(err, creel.ErrNotPermitted) || there("root.made.team") {
+		t.Errorf("without a right: %v, the queue exists: %t", err, there("root.made.team"))
+	}
+	if err := submit(2, "ann", 1<<40); err == nil || there("root.made.team") {
+		t.Errorf("with a container too large: %v, the queue exists: %t", err, there("root.made.team"))
+	}
+	if err := submit(3, "ann", 1024); err != nil || !there("root.made.team.x") {
+		t.Errorf("with a right: %v, the queue exists: %t", err, there("root.made.team.x"))
+	}
+	if err := submit(4, "bob", 1024); !errors.Is(err, creel.ErrNotPermitted) || !there("root.made.team.x") {
+		t.Errorf("to a queue that exists: %v, it exists: %t", err, there("root.made.team.x"))
+	}
+	if err := m.Audit(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -3121,4 +3121,11 @@ var table = []mutation{
 		wrong:    "	answer := Answer{Allowed: MUTANT}\n	switch string",
 		caughtBy: "internal/authorizer TestOnlyClearAnswersAllow",
 	},
+	{
+		name:     "a rejected submission leaves the queue that it created",
+		file:     "subcluster/rm/app_submit.go",
+		old:      "	if err != nil && created {",
+		wrong:    "	if err != nil && created && !MUTANT {",
+		caughtBy: "subcluster/rm TestRejectedSubmissionCreatesNoQueue",
+	},
 }

@@ -54,6 +54,12 @@ func (s *Scheduler) CreateQueue(path creel.QueuePath) *Queue {
 	return q
 }
 
+// RemoveMade removes a queue that CreateQueue created, and that has had no application.
+func (s *Scheduler) RemoveMade(q *Queue) {
+	s.main.removeQueue(q)
+	s.main.resize()
+}
+
 // mirrorMade adds to a partition the queues created on demand in the default one.
 func (p *partition) mirrorMade() {
 	for _, q := range p.cluster.main.tree.all {
