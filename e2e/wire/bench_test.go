@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -51,13 +52,19 @@ func (echo) GetDelegationToken(
 }
 
 func echoServer(mode string) error {
-	service := yarnrpc.ApplicationClientProtocolService(echo{})
-	if mode == "inline" {
-		service = yarnrpc.Inline(service, "getDelegationToken")
+	cfg := hrpc.Config{ErrorOf: yarnrpc.ErrorOf}
+	if keytab, ok := strings.CutPrefix(mode, secureMode); ok {
+		if err := secureEcho(&cfg, keytab); err != nil {
+			return err
+		}
+	} else {
+		service := yarnrpc.ApplicationClientProtocolService(echo{})
+		if mode == "inline" {
+			service = yarnrpc.Inline(service, "getDelegationToken")
+		}
+		cfg.Services, cfg.Simple = []hrpc.Service{service}, true
 	}
-	server, err := hrpc.NewServer(
-		hrpc.Config{Services: []hrpc.Service{service}, ErrorOf: yarnrpc.ErrorOf, Simple: true},
-	)
+	server, err := hrpc.NewServer(cfg)
 	if err != nil {
 		return err
 	}
@@ -70,8 +77,9 @@ func echoServer(mode string) error {
 }
 
 // load is a shape of load: connections, calls in flight on each, and calls in
-// a turn, enough for the CPU clock of 10 ms.
-type load struct{ connections, deep, calls int }
+// a turn, enough for the CPU clock of 10 ms. answer is the size of an answer,
+// if it is no echo.
+type load struct{ connections, deep, calls, answer int }
 
 const payload = 200 // bytes echoed by each call
 
@@ -83,7 +91,7 @@ func (l load) turn(
 	peers []yarnrpc.ApplicationClientProtocolClient,
 ) (rate, perCPU float64) {
 	renewer := strings.Repeat("x", payload)
-	workers := l.connections * l.deep
+	workers, size := l.connections*l.deep, cmp.Or(l.answer, payload)
 	ctx := context.Background()
 	cpu, began := server.CPU(b), time.Now()
 	var wg sync.WaitGroup
@@ -92,8 +100,8 @@ func (l load) turn(
 			peer := peers[w%l.connections]
 			for range l.calls / workers {
 				r, err := peer.GetDelegationToken(ctx, &yarnpb.GetDelegationTokenRequestProto{Renewer: &renewer})
-				if err != nil || len(r.GetToken().GetIdentifier()) != payload {
-					b.Errorf("echo of %d bytes, %v", len(r.GetToken().GetIdentifier()), err)
+				if err != nil || len(r.GetToken().GetIdentifier()) != size {
+					b.Errorf("answer of %d bytes, %v", len(r.GetToken().GetIdentifier()), err)
 					return
 				}
 			}
@@ -102,6 +110,27 @@ func (l load) turn(
 	wg.Wait()
 	calls := float64(l.calls / workers * workers)
 	return calls / time.Since(began).Seconds(), calls / (server.CPU(b) - cpu).Seconds()
+}
+
+// startEcho starts this test binary as an echo server.
+func startEcho(b *testing.B, name, mode string) *process.Process {
+	b.Helper()
+	return process.Start(b, process.Command{
+		Name: name, Dir: b.TempDir(), Args: []string{os.Args[0]}, Env: []string{serverEnv + "=" + mode},
+	})
+}
+
+// addressOf waits for the line with a server's port.
+func addressOf(b *testing.B, p *process.Process) (address string) {
+	b.Helper()
+	p.WaitLine(b, "serving ")
+	p.Await(b, "its port", func() bool {
+		_, after, _ := strings.Cut(p.Output(), "serving ")
+		port, _, whole := strings.Cut(after, "\n")
+		address = "127.0.0.1:" + port
+		return whole
+	})
+	return address
 }
 
 // BenchmarkServerBesideHadoops compares our RPC server with Hadoop's, each a
@@ -113,27 +142,13 @@ func BenchmarkServerBesideHadoops(b *testing.B) {
 	theirs := jvm.Start(b, "RpcServer", "0", "10")
 	servers := map[string]*process.Process{"hadoop": theirs}
 	for _, mode := range []string{"inline", "goroutine"} {
-		servers[mode] = process.Start(
-			b,
-			process.Command{
-				Name: mode,
-				Dir:  b.TempDir(),
-				Args: []string{os.Args[0]},
-				Env:  []string{serverEnv + "=" + mode},
-			},
-		)
+		servers[mode] = startEcho(b, mode, mode)
 	}
 	address := map[string]string{}
 	for name, p := range servers {
-		p.WaitLine(b, "serving ")
-		p.Await(b, "its port", func() bool {
-			_, after, _ := strings.Cut(p.Output(), "serving ")
-			port, _, whole := strings.Cut(after, "\n")
-			address[name] = "127.0.0.1:" + port
-			return whole
-		})
+		address[name] = addressOf(b, p)
 	}
-	for _, l := range []load{{1, 1, 5_000}, {64, 1, 20_000}, {16, 32, 60_000}} {
+	for _, l := range []load{{1, 1, 5_000, 0}, {64, 1, 20_000, 0}, {16, 32, 60_000, 0}} {
 		b.Run(fmt.Sprintf("connections=%d/deep=%d", l.connections, l.deep), func(b *testing.B) {
 			client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf})
 			defer client.Close()
