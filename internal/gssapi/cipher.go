@@ -13,8 +13,9 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"sync"
 
-	krb "github.com/jcmturner/gokrb5/v8/crypto"
+	"github.com/jcmturner/gokrb5/v8/crypto/rfc3961"
 )
 
 // Key is a key of Kerberos.
@@ -93,17 +94,34 @@ func newCrypt(key Key, usage uint32) (*crypt, error) {
 func derive(key Key, s suite, usage uint32, kind byte, size int) ([]byte, error) {
 	label := append(binary.BigEndian.AppendUint32(nil, usage), kind)
 	if !s.sha2 {
-		e, err := krb.GetEtype(key.Type)
+		block, err := aes.NewCipher(key.Value)
 		if err != nil {
-			return nil, errKeyType
+			return nil, err
 		}
-		return e.DeriveKey(key.Value, label)
+		derived, previous := make([]byte, size), fold([5]byte(label))
+		for at := 0; at < size; at += aes.BlockSize {
+			block.Encrypt(derived[at:], previous)
+			previous = derived[at:]
+		}
+		return derived, nil
 	}
 	h := hmac.New(s.hash, key.Value)
 	h.Write([]byte{0, 0, 0, 1})
 	h.Write(append(label, 0))
 	h.Write(binary.BigEndian.AppendUint32(nil, uint32(size)*8))
 	return h.Sum(nil)[:size], nil
+}
+
+// folds has the folded labels by label. There are three for each usage, and a login needs fifteen of them.
+var folds sync.Map
+
+// fold returns the n-fold of a label for a block of AES by RFC 3961.
+func fold(label [5]byte) []byte {
+	folded, ok := folds.Load(label)
+	if !ok {
+		folded, _ = folds.LoadOrStore(label, rfc3961.Nfold(label[:], 8*aes.BlockSize))
+	}
+	return folded.([]byte)
 }
 
 // sum appends the checksum of the parts.

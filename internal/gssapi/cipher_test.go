@@ -4,6 +4,7 @@ package gssapi
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
@@ -91,6 +92,32 @@ func TestEncryptionMatchesLibrary(t *testing.T) {
 			}
 			if got, err := c.decrypt(ours); err != nil || !bytes.Equal(got, plain) {
 				t.Fatalf("type %d, %d bytes: %x, %v", kind, n, got, err)
+			}
+		}
+	}
+}
+
+func TestDerivedKeysMatchLibrary(t *testing.T) {
+	for kind, s := range suites {
+		library, err := krb.GetEtype(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for usage := range uint32(30) {
+			for _, label := range []byte{0xAA, 0x55, 0x99} {
+				size := s.macKey
+				if label == 0xAA {
+					size = s.size
+				}
+				key := keyOf(kind)
+				got, err := derive(key, s, usage, label, size)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := library.DeriveKey(key.Value, append(binary.BigEndian.AppendUint32(nil, usage), label))
+				if err != nil || !bytes.Equal(got, want) {
+					t.Fatalf("type %d, usage %d, label %x: %x, the library derives %x, %v", kind, usage, label, got, want, err)
+				}
 			}
 		}
 	}
