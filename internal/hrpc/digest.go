@@ -248,15 +248,15 @@ type answer struct {
 // parseResponse checks a response as far as possible without a password.
 func parseResponse(text, nonce string, offers []Protection) (a answer, err error) {
 	uri, nc, realm, qop, size, cipher := "", "", "", "", "", ""
+	fields := map[string]*string{
+		"username": &a.user, "realm": &realm, "nonce": &a.nonce, "cnonce": &a.cnonce, "nc": &nc,
+		"digest-uri": &uri, "response": &a.response, "qop": &qop, "maxbuf": &size, "cipher": &cipher,
+	}
 	err = directives(text, func(key, value string) error {
-		dst := map[string]*string{
-			"username": &a.user, "realm": &realm, "nonce": &a.nonce, "cnonce": &a.cnonce, "nc": &nc,
-			"digest-uri": &uri, "response": &a.response, "qop": &qop, "maxbuf": &size, "cipher": &cipher,
-		}[key]
-		if dst == nil {
-			return nil
+		if dst := fields[key]; dst != nil {
+			return once(dst, key, value)
 		}
-		return once(dst, key, value)
+		return nil
 	})
 	if a.qop = Protection(qop); qop == "" {
 		a.qop = Authentication
