@@ -30,14 +30,16 @@ func value(t *testing.T, db *sql.DB, query string) string {
 	return v
 }
 
-// hadoopClaims inserts a home as Hadoop's procedure does, and returns the home.
+// hadoopClaims calls Hadoop's procedure, as its Router does, and returns the home.
 func hadoopClaims(ctx context.Context, db *sql.DB, app creel.ApplicationID, home string) (is string, err error) {
-	_, err = db.ExecContext(ctx,
-		"INSERT IGNORE INTO applicationsHomeSubCluster (applicationId, homeSubCluster, createTime) VALUES (?, ?, NOW())",
-		app.String(), home)
-	if err == nil {
-		err = db.QueryRowContext(ctx, "SELECT homeSubCluster FROM applicationsHomeSubCluster WHERE applicationId = ?",
-			app.String()).Scan(&is)
+	c, err := db.Conn(ctx) // the results are variables of the connection
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	if _, err = c.ExecContext(ctx, "CALL sp_addApplicationHomeSubCluster(?, ?, NULL, @home, @rows)", app.String(),
+		home); err == nil {
+		err = c.QueryRowContext(ctx, "SELECT @home").Scan(&is)
 	}
 	return is, err
 }
@@ -50,15 +52,16 @@ func prepare(t *testing.T, s *nodes.Store) {
 	must(t, s.CheckSchema(ctx))
 }
 
-// The statements are those of Hadoop's procedures.
+// Hadoop's tables and procedures are there before creel's daemons.
 func TestHadoopsProceduresShareTheStore(t *testing.T) {
 	server := Start(t, relaxed)
 	t.Run("policies", func(t *testing.T) { hadoopsPolicies(t, server) })
 	for name, test := range map[string]func(t *testing.T, s *nodes.Store, db *sql.DB){
-		"homes": hadoopsHomes, "members": hadoopsMembers, "claims": claimsOfBoth,
+		"homes": hadoopsHomes, "members": hadoopsMembers, "claims": claimsOfBoth, "replacements": replacedProcedures,
 	} {
 		t.Run(name, func(t *testing.T) {
 			database, db := server.Database(t)
+			CreateHadoopStore(t, db)
 			s := openStore(t, configOf(server.Address, database))
 			prepare(t, s)
 			test(t, s, db)
@@ -76,7 +79,7 @@ func hadoopsHomes(t *testing.T, s *nodes.Store, db *sql.DB) {
 		t.Errorf("a claim after Hadoop's is answered %s, %d, %v", home, number, err)
 	}
 	must(t, s.Accept(ctx, app, "sc-1", 7))
-	Exec(t, db, "UPDATE applicationsHomeSubCluster SET homeSubCluster = 'sc-3', applicationContext = 'x'")
+	Exec(t, db, "CALL sp_updateApplicationHomeSubCluster('"+app.String()+"', 'sc-3', 'x', @rows)")
 	if home, _, err = s.Claim(ctx, app, "sc-2", nil); err != nil || home != "sc-3" {
 		t.Errorf("a claim after Hadoop's move is answered %s, %v", home, err)
 	}
@@ -88,7 +91,7 @@ func hadoopsHomes(t *testing.T, s *nodes.Store, db *sql.DB) {
 		t.Errorf("Hadoop's row is %s", is)
 	}
 	must(t, s.Accept(ctx, app, "sc-4", 9))
-	Exec(t, db, "DELETE FROM applicationsHomeSubCluster")
+	Exec(t, db, "CALL sp_deleteApplicationHomeSubCluster('"+app.String()+"', @rows)")
 	if home, err := s.Home(ctx, app); !errors.Is(err, creel.ErrApplicationNotFound) {
 		t.Errorf("the home that Hadoop deleted is %s, %v", home, err)
 	}
@@ -142,9 +145,8 @@ func memberOf(t *testing.T, s *nodes.Store, id creel.SubclusterID) *subcluster.S
 
 func hadoopsMembers(t *testing.T, s *nodes.Store, db *sql.DB) {
 	ctx := t.Context()
-	Exec(t, db, `INSERT INTO membership (subClusterId, amRMServiceAddress, clientRMServiceAddress, rmAdminServiceAddress,
-		rmWebServiceAddress, lastHeartBeat, state, lastStartTime, capability) VALUES ('sc-h', 'rm:8030', 'rm:8032',
-		'rm:8033', 'rm:8088', NOW(), 'SC_RUNNING', 17, '{"clusterMetrics":{"totalNodes":3}}')`)
+	Exec(t, db, `CALL sp_registerSubCluster('sc-h', 'rm:8030', 'rm:8032', 'rm:8033', 'rm:8088', 'SC_NEW', 17, '', @rows)`,
+		`CALL sp_subClusterHeartbeat('sc-h', 'SC_RUNNING', '{"clusterMetrics":{"totalNodes":3}}', @rows)`)
 	m := memberOf(t, s, "sc-h")
 	if m == nil || m.State != subcluster.StateActive || m.Epoch != 17 || m.Addresses.Client != "rm:8032" ||
 		m.Load.Metrics.TotalNodes != 3 {
@@ -175,9 +177,52 @@ func hadoopsMembers(t *testing.T, s *nodes.Store, db *sql.DB) {
 	}
 }
 
+// replacedProcedures are those of Hadoop's that fail on MariaDB. The page for operators has others.
+func replacedProcedures(t *testing.T, s *nodes.Store, db *sql.DB) {
+	ctx := t.Context()
+	for i, home := range []creel.SubclusterID{"sc-1", "sc-2", "sc-1"} {
+		_, _, err := s.Claim(ctx, storetest.App(i), home, nil)
+		must(t, err)
+	}
+	listed := func(most int, home string) (apps int) {
+		t.Helper()
+		rows, err := db.QueryContext(ctx, "CALL sp_getApplicationsHomeSubCluster(?, ?)", most, home)
+		must(t, err)
+		defer rows.Close()
+		for ; rows.Next(); apps++ {
+			var app, is string
+			var at []byte
+			must(t, rows.Scan(&app, &is, &at))
+			if home != "" && is != home {
+				t.Errorf("%s of %s is listed for %s", app, is, home)
+			}
+		}
+		must(t, rows.Err())
+		return apps
+	}
+	if all, some, first := listed(9, ""), listed(9, "sc-1"), listed(1, "sc-1"); all != 3 || some != 2 || first != 1 {
+		t.Errorf("applications listed: %d of all members, %d of sc-1, %d at most 1", all, some, first)
+	}
+	reserve := func(home string) string {
+		t.Helper()
+		c, err := db.Conn(ctx)
+		must(t, err)
+		defer c.Close()
+		_, err = c.ExecContext(ctx, "CALL sp_addReservationHomeSubCluster('reservation_1_1', ?, @home, @rows)", home)
+		must(t, err)
+		var is string
+		must(t, c.QueryRowContext(ctx, "SELECT CONCAT(@home, ' ', @rows)").Scan(&is))
+		return is
+	}
+	if first, second := reserve("sc-1"), reserve("sc-2"); first != "sc-1 1" || second != "sc-1 0" {
+		t.Errorf("reservations of Hadoop's Router: %q, then %q", first, second)
+	}
+}
+
 func hadoopsPolicies(t *testing.T, server *Server) {
 	ctx := t.Context()
 	database, db := server.Database(t)
+	CreateHadoopStore(t, db)
 	cfg, insert := configOf(server.Address, database), ""
 	cfg.Replacing = func(context.Context) { Exec(t, db, insert) } // the second statement of Hadoop's procedure
 	s := openStore(t, cfg)
@@ -191,16 +236,16 @@ func hadoopsPolicies(t *testing.T, server *Server) {
 		}
 		return r.Policies[0]
 	}
-	set := func(weight string) string {
-		return fmt.Sprintf(`INSERT INTO policies VALUES ('root.default', '%s', '{"routerPolicyWeights":`+
-			`{"entry":{"key":{"id":"sc-1"},"value":"%s"}},"headroomAlpha":"0.0"}')`, weighted, weight)
+	set := func(call, weight, end string) string {
+		return fmt.Sprintf(`%s ('root.default', '%s', '{"routerPolicyWeights":`+
+			`{"entry":{"key":{"id":"sc-1"},"value":"%s"}},"headroomAlpha":"0.0"}'%s)`, call, weighted, weight, end)
 	}
-	Exec(t, db, set("1.0"))
+	Exec(t, db, set("CALL sp_setPolicyConfiguration", "1.0", ", @rows"))
 	first := newest()
 	if first.Queue != "root.default" || !strings.Contains(string(first.Document), weighted) {
 		t.Errorf("Hadoop's policy is %+v", first)
 	}
-	insert = set("0.5")
+	insert = set("INSERT INTO policies VALUES", "0.5", "")
 	Exec(t, db, "DELETE FROM policies WHERE queue = 'root.default'")
 	second := newest()
 	if len(second.Document) == 0 || second.Version == first.Version {
