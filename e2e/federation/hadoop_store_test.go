@@ -5,11 +5,14 @@ package federation
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/mariadb"
 	"github.com/creelrm/creel/e2e/process"
 )
 
@@ -20,11 +23,40 @@ const weightedManager = "org.apache.hadoop.yarn.server.federation.policies.manag
 // policies that the other's tools wrote.
 func TestHadoopsRouterSharesTheStore(t *testing.T) {
 	_, zookeeper := hadoop.StartZooKeeper(t)
-	shared := hadoop.Federation(zookeeper)
-	f := &Federation{Logs: tempDir(t, "logs"), Store: "zk://" + zookeeper}
+	startSharing(t, "zk://"+zookeeper, hadoop.Federation(zookeeper), nil).run(t)
+}
+
+// The same over MariaDB, in Hadoop's tables.
+func TestHadoopsRouterSharesStoreInMariaDB(t *testing.T) {
+	server := mariadb.Start(t)
+	database, db := server.Database(t)
+	mariadb.CreateHadoopStore(t, db)
+	password := filepath.Join(tempDir(t, "password"), "store")
+	if err := os.WriteFile(password, []byte(mariadb.Password+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	startSharing(t, "mysql://"+mariadb.User+"@"+server.Address+"/"+database,
+		hadoop.FederationInMariaDB(server.Address, database, mariadb.User, mariadb.Password),
+		hadoop.Conf{"creel.store.password-file": password}).run(t)
+}
+
+// sharing is a federation in which Hadoop's Router and ResourceManager use the store of creel's daemons.
+type sharing struct {
+	*Federation
+	shared       hadoop.Conf             // of all of Hadoop's daemons
+	login        hadoop.Conf             // of creel's, at the store
+	ours, theirs *Subcluster             // with creel's ResourceManager, and with Hadoop's
+	own          hadoop.Addresses        // of creel's router
+	router       *hadoop.ResourceManager // Hadoop's
+	admin        hadoop.Client           // of Hadoop's Router
+}
+
+func startSharing(t *testing.T, store string, shared, login hadoop.Conf) *sharing {
+	t.Helper()
+	f := &Federation{Logs: tempDir(t, "logs"), Store: store}
 	f.proxyPort = commonPort(t, []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"})
-	interval := hadoop.Conf{"yarn.federation.state-store.heartbeat-interval-secs": "10"}
-	ours := f.StartSubcluster(t, 1, interval)
+	more := hadoop.Conf{"yarn.federation.state-store.heartbeat-interval-secs": "10"}.With(login)
+	s := &sharing{Federation: f, shared: shared, login: login, ours: f.StartSubcluster(t, 1, more)}
 	theirs := hadoop.StartRM(t, hadoop.RM{Name: "hadoop-rm", Conf: shared.With(hadoop.Conf{
 		"yarn.resourcemanager.cluster-id": "sc-hadoop", "yarn.resourcemanager.epoch": "2000",
 		"yarn.resourcemanager.recovery.enabled":   "true",
@@ -32,87 +64,100 @@ func TestHadoopsRouterSharesTheStore(t *testing.T) {
 		"yarn.resourcemanager.fs.state-store.uri": "file://" + tempDir(t, "rmstate"),
 	})})
 	theirs.WaitLine(t, "Successfully registered for federation subcluster")
-	other := &Subcluster{ID: "sc-hadoop", Addresses: theirs.Addresses, address: "127.0.0.3"}
-	other.Proxy = f.StartProxy(t, "sc-hadoop", other.address, interval)
-	f.Subclusters = []*Subcluster{ours, other}
+	s.theirs = &Subcluster{ID: "sc-hadoop", Addresses: theirs.Addresses, address: "127.0.0.3"}
+	s.theirs.Proxy = f.StartProxy(t, "sc-hadoop", s.theirs.address, more)
+	f.Subclusters = []*Subcluster{s.ours, s.theirs}
 	for _, s := range f.Subclusters {
 		s.Node = f.StartNode(t, "nm-"+s.ID, s.address, s.Addresses)
 	}
 	f.startRouterOfHadoopsConfiguration(t, shared)
-	own := f.RouterAddresses[0]
-	router := hadoop.StartRouter(t, hadoop.Router{Conf: shared.With(hadoop.RouterPipelines())})
-
-	t.Run("members_of_both", func(t *testing.T) {
-		AwaitActive(t, own.Web, 2)
-		f.Await(t, 2)
-		router.Await(t, "both members' nodes through Hadoop's Router", func() bool {
-			var m struct {
-				ClusterMetrics struct{ ActiveNodes int }
-			}
-			_, err := Call(t, http.MethodGet, router.Web, "/ws/v1/cluster/metrics", nil, &m)
-			return err == nil && m.ClusterMetrics.ActiveNodes == 2
-		})
-	})
-
-	admin := hadoop.Client{Conf: router.ClientConf().With(shared, hadoop.Conf{
-		"yarn.router.rmadmin.address": router.Admin, "yarn.federation.policy-manager": weightedManager,
+	s.own = f.RouterAddresses[0]
+	s.router = hadoop.StartRouter(t, hadoop.Router{Conf: shared.With(hadoop.RouterPipelines())})
+	s.admin = hadoop.Client{Conf: s.router.ClientConf().With(shared, hadoop.Conf{
+		"yarn.router.rmadmin.address": s.router.Admin, "yarn.federation.policy-manager": weightedManager,
 	})}
-	// home submits through creel's router until the policy leads to the home, and expects that both routers report it.
-	// Hadoop's Router fails at POST /ws/v1/cluster/apps/new-application.
-	home := func(t *testing.T, want *Subcluster) {
-		t.Helper()
-		id := ""
-		if process.Poll(nil, func() bool {
-			var err error
-			if id, err = NewApplication(t, own.Web); err == nil {
-				err = Submit(t, own.Web, id, "root.default")
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if f.Home(t, id) == want {
-				return true
-			}
-			KillApp(t, own.Web, id) // the router has not read the policy yet
-			return false
-		}) != nil {
-			t.Fatalf("no application's home is %s", want.ID)
+	return s
+}
+
+func (s *sharing) run(t *testing.T) {
+	t.Run("members_of_both", s.membersOfBoth)
+	t.Run("policy_of_hadoops_router", s.policyOfHadoopsRouter)
+	t.Run("policy_of_creel", s.policyOfCreel)
+}
+
+func (s *sharing) membersOfBoth(t *testing.T) {
+	AwaitActive(t, s.own.Web, 2)
+	s.Await(t, 2)
+	s.router.Await(t, "both members' nodes through Hadoop's Router", func() bool {
+		var m struct {
+			ClusterMetrics struct{ ActiveNodes int }
 		}
-		for _, router := range []string{own.Web, router.Web} {
-			AwaitState(t, router, id, "ACCEPTED")
-		}
-		for _, s := range f.Subclusters {
-			_, code, err := Report(t, s.Addresses.Web, id)
-			if found := code == http.StatusOK; found != (s == want) {
-				t.Errorf("%s of home %s is at %s: %v (%v)", id, want.ID, s.ID, found, err)
-			}
-		}
-		KillApp(t, own.Web, id)
-		AwaitState(t, router.Web, id, "KILLED")
+		_, err := Call(t, http.MethodGet, s.router.Web, "/ws/v1/cluster/metrics", nil, &m)
+		return err == nil && m.ClusterMetrics.ActiveNodes == 2
+	})
+}
+
+func (s *sharing) policyOfHadoopsRouter(t *testing.T) {
+	out := s.admin.Run(t, hadoop.RouterCLI, "-policy", "-s", "root.default;sc-hadoop:1;sc-hadoop:0.5,sc-1:0.5;0.0")
+	out.OK(t)
+	policy := func() string { return s.Creel(t, "policy", "list", "--server", s.own.Web) }
+	if process.Poll(nil, func() bool { return strings.Contains(policy(), "hadoop") }) != nil {
+		t.Fatalf("creel's router has no policy of Hadoop's:\n%s\n%s", policy(), out.All)
 	}
-	t.Run("policy_of_hadoops_router", func(t *testing.T) {
-		out := admin.Run(t, hadoop.RouterCLI, "-policy", "-s", "root.default;sc-hadoop:1;sc-hadoop:0.5,sc-1:0.5;0.0")
-		out.OK(t)
-		policy := func() string { return f.Creel(t, "policy", "list", "--server", own.Web) }
-		if process.Poll(nil, func() bool { return strings.Contains(policy(), "hadoop") }) != nil {
-			t.Fatalf("creel's router has no policy of Hadoop's:\n%s\n%s", policy(), out.All)
+	s.home(t, s.theirs)
+	s.jobAtHome(t, s.own, s.theirs)
+	s.jobAtHome(t, s.router.Addresses, s.theirs)
+}
+
+func (s *sharing) policyOfCreel(t *testing.T) {
+	document := fmt.Sprintf(`{"type":%q,"params":{"routerPolicyWeights":{"sc-1":1},"amrmPolicyWeights":{"sc-1":1},`+
+		`"headroomAlpha":"0.0"}}`, weightedManager)
+	set := []string{"policy", "set", "root.default", document, "--store", s.Store}
+	for key, value := range s.login {
+		set = append(set, "-D", key+"="+value)
+	}
+	s.Creel(t, set...)
+	s.router.Await(t, "creel's policy at Hadoop's Router", func() bool {
+		out := s.admin.Run(t, hadoop.RouterCLI, "-policy", "-l", "--pageSize", "20", "--currentPage", "1", "--queue", "root.default")
+		return strings.Contains(out.All, "sc-1:1.0") && !strings.Contains(out.All, "sc-hadoop:1.0")
+	})
+	s.home(t, s.ours)
+	s.jobAtHome(t, s.own, s.ours)
+	s.jobAtHome(t, s.router.Addresses, s.ours)
+}
+
+// home submits through creel's router until the policy leads to the home, and expects that both routers report it.
+// Hadoop's Router fails at POST /ws/v1/cluster/apps/new-application.
+func (s *sharing) home(t *testing.T, want *Subcluster) {
+	t.Helper()
+	id, own := "", s.own.Web
+	if process.Poll(nil, func() bool {
+		var err error
+		if id, err = NewApplication(t, own); err == nil {
+			err = Submit(t, own, id, "root.default")
 		}
-		home(t, other)
-		f.jobAtHome(t, own, other)
-		f.jobAtHome(t, router.Addresses, other)
-	})
-	t.Run("policy_of_creel", func(t *testing.T) {
-		document := fmt.Sprintf(`{"type":%q,"params":{"routerPolicyWeights":{"sc-1":1},"amrmPolicyWeights":{"sc-1":1},`+
-			`"headroomAlpha":"0.0"}}`, weightedManager)
-		f.Creel(t, "policy", "set", "root.default", document, "--store", f.Store)
-		router.Await(t, "creel's policy at Hadoop's Router", func() bool {
-			out := admin.Run(t, hadoop.RouterCLI, "-policy", "-l", "--pageSize", "20", "--currentPage", "1", "--queue", "root.default")
-			return strings.Contains(out.All, "sc-1:1.0") && !strings.Contains(out.All, "sc-hadoop:1.0")
-		})
-		home(t, ours)
-		f.jobAtHome(t, own, ours)
-		f.jobAtHome(t, router.Addresses, ours)
-	})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Home(t, id) == want {
+			return true
+		}
+		KillApp(t, own, id) // the router has not read the policy yet
+		return false
+	}) != nil {
+		t.Fatalf("no application's home is %s", want.ID)
+	}
+	for _, router := range []string{own, s.router.Web} {
+		AwaitState(t, router, id, "ACCEPTED")
+	}
+	for _, member := range s.Subclusters {
+		_, code, err := Report(t, member.Addresses.Web, id)
+		if found := code == http.StatusOK; found != (member == want) {
+			t.Errorf("%s of home %s is at %s: %v (%v)", id, want.ID, member.ID, found, err)
+		}
+	}
+	KillApp(t, own, id)
+	AwaitState(t, s.router.Web, id, "KILLED")
 }
 
 // startRouterOfHadoopsConfiguration starts a router whose configuration names the store by Hadoop's keys alone.

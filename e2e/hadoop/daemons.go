@@ -65,7 +65,11 @@ func launchOf(t testing.TB, v Version, name, dir string, conf Conf, flags []stri
 	if _, measured := t.(*testing.B); !measured {
 		flags = append(strings.Fields(Quick), flags...)
 	}
-	d.args = func(v Version) []string { return jvm(t, ClassPath(t, v, d.ConfDir), flags, class) }
+	path := ""
+	if conf[jdbcClass] != "" {
+		path = ":" + mariaDBDriver(t) + "/*"
+	}
+	d.args = func(v Version) []string { return jvm(t, ClassPath(t, v, d.ConfDir)+path, flags, class) }
 	conf.Write(t, d.ConfDir)
 	d.command = process.Command{
 		Name: name,
@@ -323,13 +327,31 @@ func StartPolicyGenerator(t testing.TB, conf Conf) *Daemon {
 	return d
 }
 
-// Federation returns the properties that all daemons of one Hadoop federation share. They are its store and short
-// intervals, so that a new subcluster appears within seconds.
+// stores is the package of Hadoop's federation stores.
+const stores = "org.apache.hadoop.yarn.server.federation.store.impl."
+
+// Federation returns the properties that all daemons of one Hadoop federation share: its store in ZooKeeper, and short
+// intervals.
 func Federation(zookeeper string) Conf {
+	return federation(stores + "ZookeeperFederationStateStore").With(Conf{"hadoop.zk.address": zookeeper})
+}
+
+const jdbcClass = "yarn.federation.state-store.sql.jdbc-class"
+
+// FederationInMariaDB is Federation with the store in a database of MariaDB.
+func FederationInMariaDB(address, database, user, password string) Conf {
+	const key = "yarn.federation.state-store.sql."
+	return federation(stores + "SQLFederationStateStore").With(Conf{
+		jdbcClass: "org.mariadb.jdbc.MariaDbDataSource", key + "url": "jdbc:mariadb://" + address + "/" + database,
+		key + "username": user, key + "password": password, key + "max-connections": "4",
+	})
+}
+
+// federation has short intervals, so that a new subcluster appears within seconds.
+func federation(store string) Conf {
 	return Conf{
 		"yarn.federation.enabled":                             "true",
-		"yarn.federation.state-store.class":                   "org.apache.hadoop.yarn.server.federation.store.impl.ZookeeperFederationStateStore",
-		"hadoop.zk.address":                                   zookeeper,
+		"yarn.federation.state-store.class":                   store,
 		"yarn.federation.cache-ttl.secs":                      "5",
 		"yarn.federation.state-store.heartbeat-interval-secs": "10",
 		"yarn.federation.state-store.heartbeat.initial-delay": "2s",

@@ -26,7 +26,7 @@ const (
 	V336 Version = "3.3.6" // clients and the ResourceManager
 )
 
-//go:embed pom.xml pom-336.xml pom-tez.xml pom-gpg.xml java/*.java python/*.txt
+//go:embed pom.xml pom-336.xml pom-tez.xml pom-gpg.xml pom-mariadb.xml java/*.java python/*.txt
 var files embed.FS
 
 // Java returns the path of the java program; JAVA_HOME takes precedence over PATH.
@@ -66,6 +66,12 @@ func Jars(t testing.TB, v Version) string {
 
 // TezJars returns the directory of Tez and its examples. They also need the jars of V342.
 func TezJars(t testing.TB) string { t.Helper(); return fetched(t, "tez", "pom-tez.xml", "Tez") }
+
+// mariaDBDriver returns the directory of MariaDB's JDBC driver.
+func mariaDBDriver(t testing.TB) string {
+	t.Helper()
+	return fetched(t, "mariadb", "pom-mariadb.xml", "MariaDB's JDBC driver")
+}
 
 // FlinkExamples returns the jar of Flink's streaming examples. Later releases of this Maven goal read the parent, which
 // some registries lack. So an old release fetches the jar alone, into a repository of its own.
