@@ -26,12 +26,13 @@ type migration struct {
 	*Federation
 	t         *testing.T
 	zooKeeper string
-	records   *zkstate.Session
-	shared    hadoop.Conf             // of all of Hadoop's daemons
-	router    *hadoop.ResourceManager // Hadoop's
-	creels    *Daemon                 // creel's router
-	client    hadoop.Client           // of both routers
-	homes     map[string]*Subcluster  // of each application that succeeded
+	records   *zkstate.Session                               // of Hadoop's store in ZooKeeper
+	record    func(t *testing.T, app string) (string, error) // the record of an application's home
+	shared    hadoop.Conf                                    // of all of Hadoop's daemons
+	router    *hadoop.ResourceManager                        // Hadoop's
+	creels    *Daemon                                        // creel's router
+	client    hadoop.Client                                  // of both routers
+	homes     map[string]*Subcluster                         // of each application that succeeded
 }
 
 // migrationQueues are the queues whose policies choose the first member and the second one as the home.
@@ -46,10 +47,28 @@ var short = hadoop.Conf{
 func startHadoopFederation(t *testing.T) *migration {
 	t.Helper()
 	_, zooKeeper := hadoop.StartZooKeeper(t)
+	session, err := zkstate.Connect(t.Context(), zkstate.Servers{Addresses: []string{zooKeeper}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(session.Close)
+	m := startHadoopFederationOver(t, zooKeeper, hadoop.Federation(zooKeeper))
+	m.records = session
+	m.record = func(t *testing.T, app string) (string, error) {
+		record, _, err := session.Get(t.Context(), "/federationstore/applications/"+app)
+		return string(record), err
+	}
+	return m
+}
+
+// startHadoopFederationOver is startHadoopFederation with a federation store. ResourceManagers keep their state in
+// ZooKeeper.
+func startHadoopFederationOver(t *testing.T, zooKeeper string, store hadoop.Conf) *migration {
+	t.Helper()
 	m := &migration{
 		Federation: &Federation{Logs: tempDir(t, "logs")}, t: t, zooKeeper: zooKeeper, homes: map[string]*Subcluster{},
-		shared: hadoop.Federation(zooKeeper).With(hadoop.Conf{
-			"yarn.federation.amrmproxy.hb.maximum.wait.ms": "500",
+		shared: store.With(hadoop.Conf{
+			"hadoop.zk.address": zooKeeper, "yarn.federation.amrmproxy.hb.maximum.wait.ms": "500",
 		}),
 	}
 	m.proxyPort = commonPort(t, []string{"127.0.0.2", "127.0.0.3"})
@@ -63,12 +82,6 @@ func startHadoopFederation(t *testing.T) *migration {
 	}
 	m.RouterAddresses = []hadoop.Addresses{m.router.Addresses, a}
 	m.client = hadoop.Client{Conf: m.routers()}.Setup(t)
-	session, err := zkstate.Connect(t.Context(), zkstate.Servers{Addresses: []string{zooKeeper}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(session.Close)
-	m.records = session
 	m.awaitNodes(t, m.router.Process, m.router.Web)
 	admin := hadoop.Client{Conf: m.router.ClientConf().With(m.shared, hadoop.Conf{
 		"yarn.router.rmadmin.address": m.router.Admin, "yarn.federation.policy-manager": weightedManager,
@@ -211,8 +224,8 @@ func (m *migration) end(t *testing.T, jobs []*movingJob, restarted bool) {
 		if err != nil || app.State != "FINISHED" || app.FinalStatus != "SUCCEEDED" {
 			t.Errorf("%s reports %s as %+v, %v", home.ID, id, app, err)
 		}
-		record, _, err := m.records.Get(t.Context(), "/federationstore/applications/"+id)
-		if err != nil || !strings.Contains(string(record), home.ID) || strings.Contains(string(record), m.Other(home).ID) {
+		record, err := m.record(t, id)
+		if err != nil || !strings.Contains(record, home.ID) || strings.Contains(record, m.Other(home).ID) {
 			t.Errorf("the home of %s is %s, its record is %q, %v", id, home.ID, record, err)
 		}
 	}

@@ -5,14 +5,11 @@ package federation
 import (
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/hadoop"
-	"github.com/creelrm/creel/e2e/mariadb"
 	"github.com/creelrm/creel/e2e/process"
 )
 
@@ -24,20 +21,6 @@ const weightedManager = "org.apache.hadoop.yarn.server.federation.policies.manag
 func TestHadoopsRouterSharesTheStore(t *testing.T) {
 	_, zookeeper := hadoop.StartZooKeeper(t)
 	startSharing(t, "zk://"+zookeeper, hadoop.Federation(zookeeper), nil).run(t)
-}
-
-// The same over MariaDB, in Hadoop's tables.
-func TestHadoopsRouterSharesStoreInMariaDB(t *testing.T) {
-	server := mariadb.Start(t)
-	database, db := server.Database(t)
-	mariadb.CreateHadoopStore(t, db)
-	password := filepath.Join(tempDir(t, "password"), "store")
-	if err := os.WriteFile(password, []byte(mariadb.Password+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	startSharing(t, "mysql://"+mariadb.User+"@"+server.Address+"/"+database,
-		hadoop.FederationInMariaDB(server.Address, database, mariadb.User, mariadb.Password),
-		hadoop.Conf{"creel.store.password-file": password}).run(t)
 }
 
 // sharing is a federation in which Hadoop's Router and ResourceManager use the store of creel's daemons.
@@ -109,9 +92,9 @@ func (s *sharing) policyOfHadoopsRouter(t *testing.T) {
 	s.jobAtHome(t, s.router.Addresses, s.theirs)
 }
 
-func (s *sharing) policyOfCreel(t *testing.T) {
-	document := fmt.Sprintf(`{"type":%q,"params":{"routerPolicyWeights":{"sc-1":1},"amrmPolicyWeights":{"sc-1":1},`+
-		`"headroomAlpha":"0.0"}}`, weightedManager)
+// setPolicy writes a policy past the routers, and waits until Hadoop's Router has the weight.
+func (s *sharing) setPolicy(t *testing.T, document, weight string) {
+	t.Helper()
 	set := []string{"policy", "set", "root.default", document, "--store", s.Store}
 	for key, value := range s.login {
 		set = append(set, "-D", key+"="+value)
@@ -119,8 +102,14 @@ func (s *sharing) policyOfCreel(t *testing.T) {
 	s.Creel(t, set...)
 	s.router.Await(t, "creel's policy at Hadoop's Router", func() bool {
 		out := s.admin.Run(t, hadoop.RouterCLI, "-policy", "-l", "--pageSize", "20", "--currentPage", "1", "--queue", "root.default")
-		return strings.Contains(out.All, "sc-1:1.0") && !strings.Contains(out.All, "sc-hadoop:1.0")
+		return strings.Contains(out.All, weight)
 	})
+}
+
+func (s *sharing) policyOfCreel(t *testing.T) {
+	document := fmt.Sprintf(`{"type":%q,"params":{"routerPolicyWeights":{"sc-1":1},"amrmPolicyWeights":{"sc-1":1},`+
+		`"headroomAlpha":"0.0"}}`, weightedManager)
+	s.setPolicy(t, document, "sc-1:1.0")
 	s.home(t, s.ours)
 	s.jobAtHome(t, s.own, s.ours)
 	s.jobAtHome(t, s.router.Addresses, s.ours)
