@@ -44,7 +44,11 @@ func (t *tree) Prepare(ctx context.Context) error {
 		return err
 	}
 	for table, columns := range tables {
-		switch engine, is := engines[strings.ToLower(table)]; {
+		engine, is := engines[table]
+		if !is { // a server with lower_case_table_names=1 has it so
+			engine, is = engines[strings.ToLower(table)]
+		}
+		switch {
 		case is && engine != "InnoDB":
 			return unusable("the table "+table+" has the engine "+engine+", which has no transactions",
 				"ALTER TABLE "+table+" ENGINE=InnoDB")
@@ -70,10 +74,11 @@ func unusable(why, try string) error {
 	return &creel.Error{Kind: creel.ErrNotPermitted, What: "MariaDB cannot hold the state store", Why: why, Try: try}
 }
 
-// engines are the engines of the database's tables, by their names in lower case.
+// engines are the engines of the database's tables. A view in lower case may stand beside applicationsHomeSubCluster,
+// for the procedure of Hadoop's that names its table so.
 func (t *tree) engines(ctx context.Context) (map[string]string, error) {
 	rows, err := t.db.QueryContext(ctx,
-		"SELECT LOWER(TABLE_NAME), COALESCE(ENGINE, 'none') FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()")
+		"SELECT TABLE_NAME, COALESCE(ENGINE, 'none') FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()")
 	if err != nil {
 		return nil, t.translated(err)
 	}
