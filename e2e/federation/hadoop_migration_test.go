@@ -65,6 +65,7 @@ func startHadoopFederation(t *testing.T) *migration {
 // ZooKeeper.
 func startHadoopFederationOver(t *testing.T, zooKeeper string, store hadoop.Conf) *migration {
 	t.Helper()
+	rm.Binary(t) // its build must not last longer than the first jobs
 	m := &migration{
 		Federation: &Federation{Logs: tempDir(t, "logs")}, t: t, zooKeeper: zooKeeper, homes: map[string]*Subcluster{},
 		shared: store.With(hadoop.Conf{
