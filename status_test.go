@@ -126,7 +126,7 @@ var features = []feature{
 			"e2e/rm.TestPairOverZooKeeperFailsOverUnderLoad", "e2e/federation.TestPairOfCreelIsOneMember",
 			"subcluster/rm/pair.TestTwoNeverLeadTogether"}},
 	{"ResourceManager", "HA pairs of a creel and a Hadoop ResourceManager over one ZooKeeper: each takes over running applications from the other", partial,
-		"no reservations, labels or attributes of the other one; no callers and real users",
+		"no reservations, labels or attributes of the other one",
 		[]string{"e2e/rm.TestMixedPairTakesOverBothWays", "subcluster/rm/zkstate.TestRecordsFollowTheLog",
 			"subcluster/rm/zkstate.TestRecordsOfHadoopsLeadAreTakenOver", "subcluster/rm/hadoopstate.TestAdoptedRecordsReplaceTheLog"}},
 	{"ResourceManager", "CapacityScheduler and FairScheduler, with Hadoop's shares, limits and placement rules", partial,

@@ -13,6 +13,8 @@ import (
 type Submission struct {
 	ID       creel.ApplicationID
 	User     string
+	RealUser string   // the user that acted for User, or ""
+	Caller   []byte   // the client's caller context, an encoded RPCCallerContextProto; nil: none
 	Groups   []string // primary first
 	Name     string
 	Type     string

@@ -7,6 +7,7 @@ import (
 	"math"
 	"unicode/utf16"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/creelrm/creel"
@@ -47,6 +48,22 @@ func shorten(text string, most int) string {
 		}
 	}
 	return text
+}
+
+// maxCaller is the greatest size of a caller context that is kept, in bytes. Hadoop's clients send at most 128.
+const maxCaller = 4096
+
+// CallerContext encodes a client's caller context as a RPCCallerContextProto. It is nil for none, and for one that is
+// too large to be kept.
+func CallerContext(text string, signature []byte) (b []byte) {
+	if text == "" || len(text)+len(signature) > maxCaller {
+		return nil
+	}
+	b = protowire.AppendString(protowire.AppendTag(b, 1, protowire.BytesType), text)
+	if len(signature) > 0 {
+		b = protowire.AppendBytes(protowire.AppendTag(b, 2, protowire.BytesType), signature)
+	}
+	return b
 }
 
 // Submission checks a submission message and returns it in the machine's form. Context has the message itself.

@@ -84,6 +84,7 @@ func (a *App) record() (r rm.AppRecord, err error) {
 	if r.Submission, err = codec.Submission(c, d.GetUser(), nil, codec.NoTagLimits); err != nil {
 		return r, err
 	}
+	r.Submission.RealUser, r.Submission.Caller = d.GetRealUser(), d.CallerContext
 	r.State = ended
 	r.Submitted, r.Started = codec.Time(d.GetSubmitTime()), codec.Time(d.GetLaunchTime())
 	r.Finished = codec.Time(d.GetFinishTime())
@@ -224,6 +225,10 @@ func appOf(r *rm.AppRecord, keys map[creel.AttemptID][]byte) App {
 		Diagnostics:                  &r.Diagnostics,
 		FinishTime:                   millis(r.Finished),
 		LaunchTime:                   millis(r.Started),
+		CallerContext:                r.Submission.Caller,
+	}
+	if r.Submission.RealUser != "" {
+		d.RealUser = &r.Submission.RealUser
 	}
 	for state, own := range appStates {
 		if own == r.State {

@@ -21,6 +21,7 @@ import (
 	"github.com/creelrm/creel/internal/propertytest"
 	"github.com/creelrm/creel/internal/token"
 	pb "github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/subcluster/rm/codec"
 )
 
 var began = time.UnixMilli(1_700_000_000_000)
@@ -59,6 +60,7 @@ func app(t testing.TB, n int32, ended pb.RMAppStateProto) App {
 	a := App{ID: appID(n), Data: &pb.ApplicationStateDataProto{
 		SubmitTime: new(began.UnixMilli() + 1), StartTime: new(began.UnixMilli() + 1), LaunchTime: new(began.UnixMilli() + 2),
 		ApplicationSubmissionContext: c, User: new("ann"), FinishTime: new(int64(0)), Diagnostics: new(""),
+		RealUser: new("oozie"), CallerContext: codec.CallerContext("CLI", []byte("signed")),
 	}}
 	k := &pb.ApplicationAttemptStateDataProto{
 		AttemptId: pb.FromAttemptID(attemptID(n)),
@@ -319,7 +321,7 @@ func TestPortableHasStatesTokensAndKeys(t *testing.T) {
 	}
 	running, ended := &p.Apps[0], &p.Apps[1]
 	if running.State.Ended() || running.Final != creel.FinalUndefined || running.Submission.User != "ann" ||
-		running.Submission.Priority != 3 || running.Queue != "default" {
+		running.Submission.Priority != 3 || running.Queue != "default" || running.Submission.RealUser != "oozie" {
 		t.Errorf("the running application is %+v", running)
 	}
 	if k := running.Attempts[0]; k.State.Ended() || k.AM != amOf(1) || k.Node.Host != "n1" {
@@ -340,6 +342,9 @@ func TestPortableHasStatesTokensAndKeys(t *testing.T) {
 	again, err := back.Portable()
 	if err != nil || !reflect.DeepEqual(again, p) {
 		t.Errorf("after a way back: %v\n%+v\nwant\n%+v", err, again, p)
+	}
+	if d := back.Apps[0].Data; d.GetRealUser() != "oozie" || !bytes.Equal(d.CallerContext, s.Apps[0].Data.CallerContext) {
+		t.Errorf("the callers are %q for ann, with %q", d.GetRealUser(), d.CallerContext)
 	}
 	if c := back.Apps[0].Data.ApplicationSubmissionContext; !bytes.Contains(c.ProtoReflect().GetUnknown(), unknown) {
 		t.Error("an unknown field is lost")

@@ -26,6 +26,7 @@ func callerOf(ctx context.Context) server.Caller {
 		Auth:     c.Identity.Method.String(),
 		Remote:   c.Remote,
 		Context:  c.CallerContext.Context,
+		Signed:   c.CallerContext.Signature,
 	}
 	if sc := telemetry.SpanContext(c.Trace); sc.IsValid() {
 		who.Trace = sc.TraceID().String()

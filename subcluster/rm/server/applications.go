@@ -67,6 +67,7 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, fro
 	if err == nil {
 		err = cmp.Or(units, s.checkGiven(sub.ID))
 	}
+	sub.RealUser, sub.Caller = who.RealUser, codec.CallerContext(who.Context, who.Signed)
 	sub.Claim, sub.After = from.Claim, pb.BeginsAfter(c)
 	sub.Since, sub.Left = from.Since, from.Left
 	if tokens := c.GetAmContainerSpec().GetTokens(); err == nil && len(tokens) > 0 {

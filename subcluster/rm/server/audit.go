@@ -22,6 +22,7 @@ type Caller struct {
 	Remote   netip.AddrPort
 	Request  string // the client's id for the request, or ""
 	Context  string // the client's caller context, or ""
+	Signed   []byte // the signature of Context, or nil
 	Trace    string // the request's trace, or ""
 	// Forwarded is the client's address as reported by the router at Remote, if any.
 	Forwarded netip.Addr

@@ -197,6 +197,8 @@ func putAttempt(list []rm.AttemptRecord, a rm.AttemptRecord) []rm.AttemptRecord 
 // that unknown fields survive.
 type appValue struct {
 	User        string         `json:"user"`
+	RealUser    string         `json:"realUser,omitempty"`
+	Caller      []byte         `json:"caller,omitempty"`
 	Groups      []string       `json:"groups,omitempty"`
 	Submitted   int64          `json:"submitted"`
 	Queue       string         `json:"queue"`
@@ -278,6 +280,8 @@ func (v attemptValue) record() rm.AttemptRecord {
 func encodeApp(r rm.AppRecord) ([]byte, error) {
 	v := appValue{
 		User:        r.Submission.User,
+		RealUser:    r.Submission.RealUser,
+		Caller:      r.Submission.Caller,
 		Groups:      r.Submission.Groups,
 		Submitted:   codec.Millis(r.Submitted),
 		Queue:       string(r.Queue),
@@ -333,6 +337,7 @@ func decodeApp(b []byte) (rm.AppRecord, error) {
 		return rm.AppRecord{}, err
 	}
 	s, err := codec.Submission(c, v.User, v.Groups, codec.NoTagLimits)
+	s.RealUser, s.Caller = v.RealUser, v.Caller
 	if err != nil {
 		return rm.AppRecord{}, err
 	}

@@ -3,10 +3,12 @@
 package turn_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -310,5 +312,35 @@ func TestApplicationUseIsJournaled(t *testing.T) {
 	is, _ := w.owner.Machine.App(id(1))
 	if !was.State.Ended() || was.ResourceSeconds[0].Value != 2*1024*10 || !slices.Equal(is.ResourceSeconds, was.ResourceSeconds) {
 		t.Errorf("%v used %v, and after a restart %v", was.State, was.ResourceSeconds, is.ResourceSeconds)
+	}
+}
+
+// A pair's other ResourceManager, and Hadoop's after it, know the user that submitted for another one.
+func TestCallerOfSubmissionIsJournaled(t *testing.T) {
+	c := &pb.ApplicationSubmissionContextProto{
+		ApplicationId: pb.FromApplicationID(id(1)), AmContainerSpec: &pb.ContainerLaunchContextProto{},
+		Resource: pb.FromResource(creel.NewResource(1024, 1)),
+	}
+	s, err := codec.Submission(c, "ann", nil, codec.NoTagLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.RealUser, s.Caller = "oozie", codec.CallerContext("CLI", []byte("signed"))
+	d := disk{tx: map[string][]byte{}}
+	if err := turn.PutApp(&d, &rm.AppRecord{Submission: s}); err != nil {
+		t.Fatal(err)
+	}
+	var records turn.Records
+	for key, value := range d.tx {
+		if known, err := records.Read(key, value); err != nil || !known {
+			t.Fatalf("%s: %t, %v", key, known, err)
+		}
+	}
+	is := records.Recovered().Apps[0].Submission
+	if is.RealUser != "oozie" || !bytes.Equal(is.Caller, s.Caller) {
+		t.Errorf("the record has %q with %q", is.RealUser, is.Caller)
+	}
+	if large := codec.CallerContext(strings.Repeat("x", 5000), nil); large != nil {
+		t.Errorf("a caller context of 5000 bytes is kept in %d", len(large))
 	}
 }
