@@ -229,7 +229,6 @@ var ignoredRows = []ignoredRow{
 			"yarn.web-proxy.keytab", "yarn.web-proxy.principal",
 			"yarn.*.webapp.spnego-keytab-file", "yarn.*.webapp.spnego-principal",
 			"hadoop.kerberos.**", "hadoop.security.kerberos.**",
-			"yarn.resourcemanager.proxy-user-privileges.**",
 		},
 		effect: Warns, example: "rm/_HOST@EXAMPLE.ORG", why: noKerberos,
 	},
@@ -410,9 +409,8 @@ var ignoredRows = []ignoredRow{
 	{
 		keys: []string{
 			"yarn.resourcemanager.delegation-token-renewer.**", "yarn.resourcemanager.delegation-token.**",
-			"yarn.resourcemanager.delayed.delegation-token.**",
 		},
-		effect: Lists, why: "creel renews tokens of HDFS (dfs.namenode.kerberos.principal) without these settings",
+		effect: Lists, why: "creel renews tokens without these settings",
 	},
 	{
 		keys:   []string{"yarn.router.interceptor.**"},

@@ -54,7 +54,8 @@ var hadoopKeys = []Setting{
 		Key:     "fs.defaultFS",
 		Type:    URL,
 		Default: "file:///",
-		Doc:     "The file system of Hadoop's clients and NodeManagers.",
+		Doc: "The file system of Hadoop's clients and NodeManagers. The ResourceManager obtains tokens of it with " +
+			"yarn.resourcemanager.proxy-user-privileges.enabled.",
 	},
 	{
 		Key:     "hadoop.tmp.dir",
@@ -384,6 +385,12 @@ var hadoopKeys = []Setting{
 		Type: String,
 		Doc: "The principal of HDFS's NameNodes, such as nn/_HOST@EXAMPLE.ORG. With Kerberos the ResourceManager renews the HDFS " +
 			"tokens of applications there, and cancels them at their end. Empty: it does not.",
+	},
+	{
+		Key:  "mapreduce.jobhistory.principal",
+		Type: String,
+		Doc: "The principal of MapReduce's history server, such as jhs/_HOST@EXAMPLE.ORG. With Kerberos the ResourceManager " +
+			"renews and cancels the history server's tokens of applications there. Empty: it does not.",
 	},
 	{Key: "dfs.ha.namenodes.*", Type: List, Doc: "The ids of a nameservice's NameNodes, for the renewal of its tokens."},
 	{Key: "dfs.namenode.rpc-address.*.*", Type: String, Doc: "The host:port of a nameservice's NameNode of an id."},
@@ -1321,6 +1328,21 @@ var rmSecurityKeys = []Setting{
 		Type:    Duration,
 		Default: "604800000",
 		Doc:     "The longest lifetime of a delegation token.",
+	},
+	{
+		Key:     "yarn.resourcemanager.delayed.delegation-token.removal-interval-ms",
+		Type:    Duration,
+		Default: "30000",
+		Doc: "How long the tokens of an ended application are valid while nodes aggregate its logs. Each node that still " +
+			"does extends it. Without yarn.log-aggregation-enable they are cancelled at once.",
+	},
+	{
+		Key:     "yarn.resourcemanager.proxy-user-privileges.enabled",
+		Type:    Bool,
+		Default: "false",
+		Doc: "Whether the ResourceManager obtains new HDFS tokens for applications whose tokens cannot be renewed any more, " +
+			"and for those without any of fs.defaultFS. NodeManagers get them with heartbeats. The NameNode must let the " +
+			"ResourceManager act for users: hadoop.proxyuser.* there.",
 	},
 	{
 		Key:     "yarn.resourcemanager.delegation.token.renew-interval",

@@ -37,7 +37,6 @@ const (
 // mistake. The test of package role detects both.
 var notInForce = []inactiveRows{
 	{WithoutEffect, client, []string{
-		"fs.defaultFS",
 		"ipc.maximum.response.length",
 		"ipc.client.connect.timeout",
 		"ipc.client.connect.max.retries",

@@ -342,3 +342,43 @@ func TestNameNodesOfNameserviceAreRead(t *testing.T) {
 		t.Errorf("%v: no NameNode is named", err)
 	}
 }
+
+func TestTokensAreObtainedOfDefaultFileSystem(t *testing.T) {
+	const nn = "dfs.namenode.kerberos.principal=nn/_HOST@REALM"
+	for fileSystem, want := range map[string]string{
+		"file:///": "", "s3a://bucket": "", "hdfs://n1.test:9000/": "n1.test:9000", "hdfs://n1.test": "n1.test:8020",
+		"hdfs://prod": "ha-hdfs:prod",
+	} {
+		s := kerberized(t, nn, proxyPrivileges+"=true", "dfs.ha.namenodes.prod=nn1", "dfs.namenode.rpc-address.prod.nn1=n1:1",
+			"fs.defaultFS="+fileSystem)
+		c, err := RMSettings(s, nil)
+		if err != nil || !c.RM.ObtainTokens || c.RM.DefaultToken.Service != want {
+			t.Errorf("%s: %+v, %v", fileSystem, c.RM.DefaultToken, err)
+		}
+	}
+	_, err := RMSettings(kerberized(t, proxyPrivileges+"=true"), nil)
+	if err == nil || !strings.Contains(err.Error(), "set dfs.namenode.kerberos.principal") {
+		t.Errorf("without NameNodes: %v", err)
+	}
+	if c, err := RMSettings(kerberized(t, nn, "fs.defaultFS=hdfs://n1.test"), nil); err != nil || c.RM.ObtainTokens {
+		t.Errorf("without the setting: %v", err)
+	}
+}
+
+func TestHistoryServersTokensNeedItsPrincipal(t *testing.T) {
+	c, err := RMSettings(kerberized(t, "mapreduce.jobhistory.principal=jhs/_HOST@REALM"), nil)
+	if err != nil || c.RM.Renewals[renewal.KindHistory] == nil || c.RM.Renewals[renewal.KindHDFS] != nil {
+		t.Errorf("%v, %v", c.RM.Renewals, err)
+	}
+}
+
+func TestTokensOutliveLogAggregationOnly(t *testing.T) {
+	c, err := RMSettings(kerberized(t), nil)
+	if err != nil || c.RM.KeepTokens != 0 {
+		t.Errorf("without aggregation: %v, %v", c.RM.KeepTokens, err)
+	}
+	if c, err = RMSettings(kerberized(t, "yarn.log-aggregation-enable=true"), nil); err != nil ||
+		c.RM.KeepTokens != 30*time.Second {
+		t.Errorf("with aggregation: %v, %v", c.RM.KeepTokens, err)
+	}
+}

@@ -221,6 +221,8 @@ func newRM(c RMConfig) (_ *RM, _ *rmParts, err error) {
 	r.Health.Counter("creel_rm_token_renewals_total", "Renewals of applications' tokens.", r.Server.Renewer.Renewed)
 	r.Health.Counter("creel_rm_token_renewal_failures_total", "Failed attempts to renew them.",
 		r.Server.Renewer.Failures.Load)
+	r.Health.Counter("creel_rm_tokens_obtained_total", "Tokens obtained for applications in place of ended ones.",
+		r.Server.Renewer.Obtained)
 	exportGroups(r.Health, c.RM.Groups)
 	exportOutside(r.Health, c.RM.Outside)
 	countPauses(r.Health, func() time.Duration { return time.Duration(m.Paused.Load()) })

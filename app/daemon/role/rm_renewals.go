@@ -5,7 +5,10 @@ package role
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"maps"
+	"net"
+	"net/url"
 	"strings"
 	"time"
 
@@ -19,27 +22,68 @@ import (
 	"github.com/creelrm/creel/subcluster/rm/server"
 )
 
-// nameNodePrincipal is the principal of HDFS's NameNodes.
-const nameNodePrincipal = "dfs.namenode.kerberos.principal"
+// nameNodePrincipal is the principal of HDFS's NameNodes, historyPrincipal that of MapReduce's history server.
+const (
+	nameNodePrincipal = "dfs.namenode.kerberos.principal"
+	historyPrincipal  = "mapreduce.jobhistory.principal"
+)
 
-// renewals returns the servers at which a secure ResourceManager renews applications' tokens of HDFS; none without the
-// NameNodes' principal.
-func renewals(s *settings.Settings, k *secureDaemon) (map[string]renewal.Server, error) {
-	of := nameNodes(s)
-	if s.String(nameNodePrincipal) == "" {
-		return nil, nil
-	}
-	service, err := principalOf(s, nameNodePrincipal, k.realm)
-	if err != nil {
-		return nil, err
-	}
-	as := login.Login{User: k.user, Ticket: &login.Ticket{Keytab: k.login, Service: service, Protections: k.offers}}
+// proxyPrivileges makes the ResourceManager obtain tokens for users.
+const proxyPrivileges = "yarn.resourcemanager.proxy-user-privileges.enabled"
+
+// renewals sets the servers at which a secure ResourceManager renews applications' tokens of HDFS and of the history
+// server; none without their principals.
+func renewals(s *settings.Settings, k *secureDaemon, c *server.Config) error {
 	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf, ConnectTime: 10 * time.Second})
-	return map[string]renewal.Server{renewal.KindHDFS: &renewal.HDFS{
-		Client:    client,
-		Login:     func(address string) hrpc.Login { return as.RPC(address, "") },
-		NameNodes: func(nameservice string) []string { return of[nameservice] },
-	}}, nil
+	servers := map[string]renewal.Server{}
+	of := nameNodes(s)
+	for principal, add := range map[string]func(login func(address, user string) hrpc.Login){
+		nameNodePrincipal: func(login func(address, user string) hrpc.Login) {
+			servers[renewal.KindHDFS] = renewal.NewHDFS(client, login,
+				func(nameservice string) []string { return of[nameservice] }, k.self.String())
+		},
+		historyPrincipal: func(login func(address, user string) hrpc.Login) {
+			servers[renewal.KindHistory] = renewal.History(client, login)
+		},
+	} {
+		if s.String(principal) == "" {
+			continue
+		}
+		service, err := principalOf(s, principal, k.realm)
+		if err != nil {
+			return err
+		}
+		as := login.Login{User: k.user, Ticket: &login.Ticket{Keytab: k.login, Service: service, Protections: k.offers}}
+		add(as.RPC)
+	}
+	if len(servers) > 0 {
+		c.Renewals = servers
+	}
+	c.DefaultToken = defaultToken(s.String("fs.defaultFS"), of)
+	if c.ObtainTokens = s.Bool(proxyPrivileges); c.ObtainTokens && servers[renewal.KindHDFS] == nil {
+		return fmt.Errorf("%s obtains tokens of HDFS: set %s", proxyPrivileges, nameNodePrincipal)
+	}
+	c.KeepTokens = s.Duration("yarn.resourcemanager.delayed.delegation-token.removal-interval-ms")
+	if !s.Bool("yarn.log-aggregation-enable") { // no node uploads
+		c.KeepTokens = 0
+	}
+	return nil
+}
+
+// defaultToken returns the kind and the service of the tokens of the default file system; zero if it is not HDFS.
+func defaultToken(fileSystem string, nameServices map[string][]string) token.Token {
+	at, err := url.Parse(fileSystem)
+	if err != nil || at.Scheme != "hdfs" || at.Host == "" {
+		return token.Token{}
+	}
+	t := token.Token{Kind: renewal.KindHDFS, Service: at.Host}
+	switch _, logical := nameServices[at.Host]; {
+	case logical:
+		t.Service = "ha-hdfs:" + at.Host
+	case at.Port() == "":
+		t.Service = net.JoinHostPort(at.Hostname(), "8020")
+	}
+	return t
 }
 
 // routerTokens renews the delegation tokens of a federation's routers. A member finds them in the store and needs no

@@ -131,8 +131,7 @@ func secureRM(s *settings.Settings, c *server.Config, ports *rmrpc.Config) error
 	ports.RPC.Kerberos, ports.RPC.Protections, ports.RPC.Names = k.kerberos, k.protections, k.names
 	ports.Node = nodes.authorize
 	c.Secure = &server.Secure{Protections: k.protections, Names: k.names}
-	c.Renewals, err = renewals(s, k)
-	return err
+	return renewals(s, k, c)
 }
 
 // machineConfig reads the scheduler's part of the settings.

@@ -276,3 +276,16 @@ func NodeHeartbeatResponse(
 	}
 	return r
 }
+
+// SystemCredentials adds the tokens of applications to the response to a heartbeat, if the node has others. Nodes use
+// them instead of those that the application's client submitted. known is the number of those that it has.
+func SystemCredentials(
+	r *pb.NodeHeartbeatResponseProto, known int64,
+	system func(known int64) (apps []*pb.SystemCredentialsForAppsProto, number int64),
+) {
+	apps, number := system(known)
+	r.SystemCredentialsForApps = apps
+	if number != 0 {
+		r.TokenSequenceNo = &number
+	}
+}

@@ -16,12 +16,9 @@ import (
 func TestErrorsOfNameNodesHaveNoJavaNames(t *testing.T) {
 	client := hrpc.NewClient(hrpc.ClientConfig{})
 	defer client.Close()
-	h := &HDFS{
-		Client: client, Login: func(string) hrpc.Login { return hrpc.Login{} },
-		NameNodes: func(string) []string { return nil },
-	}
+	h := NewHDFS(client, func(string, string) hrpc.Login { return hrpc.Login{} }, func(string) []string { return nil }, "rm")
 	answers := func(class string) error {
-		return h.call(t.Context(), tokenOf("a"), func(*hrpc.Peer) error {
+		return h.call(t.Context(), tokenOf("a").Service, "", func(*hrpc.Peer) error {
 			return &hrpc.RemoteError{Class: class, Message: class + ": yarn is not its renewer\n\tat org.apache.Server(1)"}
 		})
 	}

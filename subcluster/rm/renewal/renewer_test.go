@@ -43,7 +43,7 @@ func (s *server) Cancel(_ context.Context, t token.Token) error {
 func TestRenewerFollowsItsBook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{calls: make(chan string, 10), results: []error{errors.New("connection refused")}}
-		r := New(map[string]Server{KindHDFS: s}, slog.New(slog.DiscardHandler))
+		r := New(Config{Servers: map[string]Server{KindHDFS: s}, Log: slog.New(slog.DiscardHandler)})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { r.Run(ctx); close(ended) }()
@@ -53,7 +53,7 @@ func TestRenewerFollowsItsBook(t *testing.T) {
 			With("excluded", token.Token{Kind: KindHDFS, Service: "other", Identifier: identifier("")}).
 			With("kms", token.Token{Kind: "kms-dt", Service: "kms", Identifier: identifier("yarn")})
 		began := time.Now()
-		r.Hold(appOf(1), c.Append(nil), true)
+		r.Hold(appOf(1), "alice", c.Append(nil), true)
 		for _, want := range []time.Duration{0, 10 * time.Second, 100 * time.Second, 190 * time.Second} {
 			if call := <-s.calls; call != "renew nn" || time.Since(began) != want {
 				t.Errorf("%s after %v, want the renewal after %v", call, time.Since(began), want)
@@ -75,10 +75,10 @@ func TestRenewerFollowsItsBook(t *testing.T) {
 func TestRejectedTokenIsNotTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{calls: make(chan string, 10), results: []error{fmt.Errorf("%w: unknown", ErrRejected)}}
-		r := New(map[string]Server{KindHDFS: s}, slog.New(slog.DiscardHandler))
+		r := New(Config{Servers: map[string]Server{KindHDFS: s}, Log: slog.New(slog.DiscardHandler)})
 		ctx, stop := context.WithCancel(t.Context())
 		go r.Run(ctx)
-		r.Hold(appOf(1), token.Credentials{}.With("nn",
+		r.Hold(appOf(1), "alice", token.Credentials{}.With("nn",
 			token.Token{Kind: KindHDFS, Service: "nn", Identifier: identifier("yarn")}).Append(nil), false)
 		time.Sleep(time.Minute)
 		stop()

@@ -73,7 +73,9 @@ func (h *nodeHandler) heartbeat(ctx context.Context, b *heartbeat) error {
 		if err != nil {
 			reply(nil, err)
 		} else {
-			reply(codec.NodeHeartbeatResponse(a, keys, next, h.s.Mint), nil)
+			r := codec.NodeHeartbeatResponse(a, keys, next, h.s.Mint)
+			codec.SystemCredentials(r, b.GetTokenSequenceNo(), h.s.Renewer.System)
+			reply(r, nil)
 		}
 		h.heartbeats.put(b)
 	})

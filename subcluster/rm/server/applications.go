@@ -95,7 +95,7 @@ func (s *Server) Submit(who Caller, c *pb.ApplicationSubmissionContextProto, fro
 				s.secrets.forgetApp(sub.ID)
 				return Failed[struct{}](err)
 			}
-			s.Renewer.Hold(sub.ID, c.GetAmContainerSpec().GetTokens(), c.GetCancelTokensWhenComplete())
+			s.Renewer.Hold(sub.ID, sub.User, c.GetAmContainerSpec().GetTokens(), c.GetCancelTokensWhenComplete())
 			s.metrics.Submissions.Add(1)
 			s.traces.begin(sub.ID, c)
 			return func() (struct{}, error) {

@@ -158,6 +158,7 @@ func (s *Server) Heartbeat(
 			end()
 		}
 		taken(a.Action)
+		s.Renewer.KeepAlive(r.KeepAlive)
 		a.Cleanup, a.Apps, a.Forget = slices.Clone(a.Cleanup), slices.Clone(a.Apps), slices.Clone(a.Forget)
 		a.Update, a.Signals = slices.Clone(a.Update), slices.Clone(a.Signals)
 		return func() { answer(&a, next, nil) }

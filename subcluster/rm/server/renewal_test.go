@@ -39,13 +39,15 @@ func TestOnlyEndOfApplicationCancelsItsTokens(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			calls := &cancelled{}
 			s := &Server{secrets: newSecrets(time.Now(), Config{Machine: rm.Defaults(), KeyRoll: 24 * time.Hour})}
-			s.Renewer = renewal.New(map[string]renewal.Server{renewal.KindHDFS: calls}, slog.New(slog.DiscardHandler))
+			s.Renewer = renewal.New(renewal.Config{
+				Servers: map[string]renewal.Server{renewal.KindHDFS: calls}, Log: slog.New(slog.DiscardHandler),
+			})
 			ctx, stop := context.WithCancel(t.Context())
 			go s.Renewer.Run(ctx)
 			// The identifier has a version, an owner and a renewer.
 			of := token.AppendText(token.AppendText([]byte{0}, "alice"), "yarn")
 			held := token.Token{Kind: renewal.KindHDFS, Service: "nn:8020", Identifier: of}
-			s.Renewer.Hold(id, token.Credentials{}.With("nn", held).Append(nil), true)
+			s.Renewer.Hold(id, "alice", token.Credentials{}.With("nn", held).Append(nil), true)
 			synctest.Wait()
 			if s.Renewer.Renewed() != 1 {
 				t.Error("the token was not renewed")
@@ -102,7 +104,7 @@ func TestOwnTokensLiveAsLongAsTheirApplication(t *testing.T) {
 		foreign := token.Delegation{Owner: "alice", Renewer: "router", Sequence: 77}
 		other := token.NewMac(token.Key{ID: 9, Secret: []byte("of the routers")}).Delegation(foreign)
 		app := creel.ApplicationID{ClusterTimestamp: 1, ID: 1}
-		s.Renewer.Hold(app, token.Credentials{}.With("rm", own.Token).With("router", other).Append(nil), true)
+		s.Renewer.Hold(app, "alice", token.Credentials{}.With("rm", own.Token).With("router", other).Append(nil), true)
 		for range 5 {
 			time.Sleep(interval)
 			if who, err := TokenLogin(s, own.Token.URLString()); err != nil || who.User != "alice" {

@@ -139,7 +139,10 @@ func New(cfg Config) (*Server, error) {
 		s.nodes.setHosts(hosts)
 	}
 	s.launcher = newLauncher(s)
-	s.Renewer = renewal.New(renewalServers(s, cfg), cfg.Logger)
+	s.Renewer = renewal.New(renewal.Config{
+		Servers: renewalServers(s, cfg), Obtains: cfg.ObtainTokens, Default: cfg.DefaultToken, Keep: cfg.KeepTokens,
+		Log: cfg.Logger,
+	})
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -211,7 +214,7 @@ func (s *Server) open() error {
 			if !r.Apps[i].State.Ended() {
 				sub := &r.Apps[i].Submission
 				c := codec.ContextOf(sub.Context)
-				s.Renewer.Hold(sub.ID, c.GetAmContainerSpec().GetTokens(), c.GetCancelTokensWhenComplete())
+				s.Renewer.Hold(sub.ID, sub.User, c.GetAmContainerSpec().GetTokens(), c.GetCancelTokensWhenComplete())
 			}
 		}
 		s.traces.resume(s.owner.Machine)
