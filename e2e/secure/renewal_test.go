@@ -114,3 +114,27 @@ func TestJobOutlivesMaximumOfItsToken(t *testing.T) {
 		return len(permittedCalls(nn, "cancelDelegationToken", "ugi=yarn/localhost@"+k.Realm)) >= 1
 	})
 }
+
+// A job of a secure cluster with a history server holds a token of it. The ResourceManager renews it there, and cancels
+// it at the job's end.
+func TestTokenOfHistoryServerLivesAsLongAsItsJob(t *testing.T) {
+	k := StartKDC(t, Realm{})
+	names := hadoop.Conf{"mapreduce.jobhistory.principal": "jhs/localhost@" + k.Realm}
+	c := startSecure(t, k, "privacy", names)
+	c.startNode(t)
+	history, clients := hadoop.StartHistory(t, "localhost", c.conf.With(names, hadoop.Conf{
+		"mapreduce.jobhistory.keytab":                       k.AddPrincipal(t, "jhs/localhost"),
+		"mapreduce.cluster.delegation.token.renew-interval": "10000",
+	}))
+	job := c.client(t, c.user, c.userKeytab, names.With(clients)).Start(t, hadoop.SleepJob,
+		"-m", "1", "-r", "0", "-mt", "25000")
+	times := func(what string) int { return strings.Count(history.Lines("MR_DELEGATION_TOKEN"), what) }
+	history.Await(t, "two renewals", func() bool { return times("Token renewal for identifier") >= 2 })
+	if n := times("Token cancellation requested"); n != 0 {
+		t.Errorf("the token was cancelled %d times while its job ran", n)
+	}
+	if err := job.Exit(); err != nil {
+		t.Fatalf("%v\n%s", err, job.Tail(60))
+	}
+	history.Await(t, "the end of the token", func() bool { return times("Token cancellation requested") == 1 })
+}

@@ -193,8 +193,8 @@ var table = []mutation{
 	{
 		name:     "a token is renewed after it has ended",
 		file:     "subcluster/rm/renewal/book.go",
-		old:      "expires.Sub(now)*9/10, time.Second)",
-		wrong:    "map[bool]time.Duration{true: 2, false: 1}[MUTANT]*expires.Sub(now)*9/10, time.Second)",
+		old:      "now.Add(max(left*9/10, time.Second))",
+		wrong:    "now.Add(max(map[bool]time.Duration{true: 2, false: 1}[MUTANT]*left*9/10, time.Second))",
 		caughtBy: "subcluster/rm/renewal TestTokenIsRenewedBeforeItEnds",
 	},
 	{
@@ -207,15 +207,15 @@ var table = []mutation{
 	{
 		name:     "a token is cancelled that another job holds",
 		file:     "subcluster/rm/renewal/book.go",
-		old:      "if h.holders--; h.holders > 0 {",
-		wrong:    "if h.holders--; h.holders > 0 && !MUTANT {",
+		old:      "		if len(h.holders) > 0 {",
+		wrong:    "		if len(h.holders) > 0 && !MUTANT {",
 		caughtBy: "subcluster/rm/renewal TestTokenIsCancelledAfterItsLastHolder",
 	},
 	{
 		name:     "a job's token is cancelled although another wants it kept",
 		file:     "subcluster/rm/renewal/book.go",
-		old:      "h.keep = h.keep || !cancel",
-		wrong:    "h.keep = !MUTANT && (h.keep || !cancel)",
+		old:      "h.keep = h.keep || !a.Cancel",
+		wrong:    "h.keep = !MUTANT && (h.keep || !a.Cancel)",
 		caughtBy: "subcluster/rm/renewal TestTokenIsCancelledAfterItsLastHolder",
 	},
 	{
@@ -224,6 +224,34 @@ var table = []mutation{
 		old:      "if errors.Is(err, ErrRejected) {",
 		wrong:    "if !MUTANT && errors.Is(err, ErrRejected) {",
 		caughtBy: "subcluster/rm/renewal TestRejectedTokenIsNotTriedAgain",
+	},
+	{
+		name:     "a token is renewed until its maximum lifetime has ended",
+		file:     "subcluster/rm/renewal/book.go",
+		old:      "if (last || near) && b.obtains(t.Kind) {",
+		wrong:    "if (last || near) && !MUTANT && b.obtains(t.Kind) {",
+		caughtBy: "subcluster/rm/renewal TestTokenAtItsMaximumIsReplaced",
+	},
+	{
+		name:     "a user's token replaces that of another user",
+		file:     "subcluster/rm/renewal/book.go",
+		old:      "if a.User != job.User {",
+		wrong:    "if !MUTANT && a.User != job.User {",
+		caughtBy: "subcluster/rm/renewal TestEachUserGetsTokenOfItsOwn",
+	},
+	{
+		name:     "a token is cancelled while nodes upload logs by it",
+		file:     "subcluster/rm/renewal/book.go",
+		old:      "case delay <= 0:",
+		wrong:    "case MUTANT || delay <= 0:",
+		caughtBy: "subcluster/rm/renewal TestTokensOutliveTheirApplicationForItsLogs",
+	},
+	{
+		name:     "a node with older tokens gets none",
+		file:     "subcluster/rm/renewal/renewer.go",
+		old:      "case s.Number == known:",
+		wrong:    "case s.Number == known || MUTANT && known != 0:",
+		caughtBy: "subcluster/rm/renewal TestNodesGetTokensThatTheyLack",
 	},
 	{
 		name:     "a login is relayed whose packets must be protected",

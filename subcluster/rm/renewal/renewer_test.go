@@ -72,6 +72,58 @@ func TestRenewerFollowsItsBook(t *testing.T) {
 	})
 }
 
+// issuer is a server that obtains tokens, too.
+type issuer struct{ server }
+
+func (s *issuer) Obtain(_ context.Context, like token.Token, user string) (token.Token, error) {
+	s.calls <- "obtain " + like.Service + " for " + user
+	like.Identifier = token.AppendText(identifier("yarn"), time.Now().String())
+	return like, nil
+}
+
+func TestNodesGetTokensThatTheyLack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &issuer{server{calls: make(chan string, 10), results: []error{fmt.Errorf("%w: ended", ErrRejected)}}}
+		r := New(Config{
+			Servers: map[string]Server{KindHDFS: s}, Obtains: true, Keep: 30 * time.Second, Log: slog.New(slog.DiscardHandler),
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		go r.Run(ctx)
+		if apps, number := r.System(0); len(apps) != 0 || number != 0 {
+			t.Errorf("%v, %d before there is any", apps, number)
+		}
+		r.Hold(appOf(1), "alice", token.Credentials{Secrets: []token.Secret{{Alias: "secret", Value: []byte("s")}}}.
+			With("of hdfs", token.Token{Kind: KindHDFS, Service: "nn", Identifier: identifier("yarn")}).Append(nil), true)
+		synctest.Wait()
+		<-s.calls // renew
+		if call := <-s.calls; call != "obtain nn for alice" || r.Obtained() != 1 {
+			t.Errorf("%s, %d obtained", call, r.Obtained())
+		}
+		apps, number := r.System(0)
+		if len(apps) != 1 || number == 0 {
+			t.Fatalf("%v, %d", apps, number)
+		}
+		c, err := token.ParseCredentials(apps[0].GetCredentialsForApp())
+		if err != nil || len(c.Tokens) != 1 || c.Tokens[0].Alias != "of hdfs" || len(c.Secrets) != 0 ||
+			string(c.Tokens[0].Token.Identifier) == string(identifier("yarn")) {
+			t.Errorf("%+v, %v", c, err)
+		}
+		if again, same := r.System(number); len(again) != 0 || same != number {
+			t.Errorf("%v, %d for a node that has them", again, same)
+		}
+		if again, same := r.System(number - 1); len(again) != 1 || same != number {
+			t.Errorf("%v, %d for a node with older ones", again, same)
+		}
+		r.Release(appOf(1))
+		time.Sleep(time.Minute)
+		if apps, same := r.System(0); len(apps) != 0 || same != number {
+			t.Errorf("%v, %d after the end of the application", apps, same)
+		}
+		stop()
+		synctest.Wait()
+	})
+}
+
 func TestRejectedTokenIsNotTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{calls: make(chan string, 10), results: []error{fmt.Errorf("%w: unknown", ErrRejected)}}
