@@ -278,11 +278,15 @@ func NodeHeartbeatResponse(
 }
 
 // SystemCredentials adds the tokens of applications to the response to a heartbeat, if the node has others. Nodes use
-// them instead of those that the application's client submitted. known is the number of those that it has.
+// them instead of those that the application's client submitted. known is the number of those that it has. A node that
+// must register again reads the number of such a response, and not the tokens.
 func SystemCredentials(
 	r *pb.NodeHeartbeatResponseProto, known int64,
 	system func(known int64) (apps []*pb.SystemCredentialsForAppsProto, number int64),
 ) {
+	if r.GetNodeAction() != pb.NodeActionProto_NORMAL {
+		return
+	}
 	apps, number := system(known)
 	r.SystemCredentialsForApps = apps
 	if number != 0 {
