@@ -263,8 +263,8 @@ func (r *Renewer) renew(ctx context.Context, job Job) {
 		last := r.book.Renewed(time.Now(), t, expires)
 		r.mu.Unlock()
 		if last {
-			r.c.Log.Warn("a token of applications has reached its maximum lifetime", "kind", t.Kind, "service", t.Service,
-				"ends", expires)
+			r.c.Log.Warn("a token of applications has reached its maximum lifetime",
+				"kind", t.Kind, "service", t.Service, "ends", expires)
 		}
 		r.kick()
 		return
