@@ -29,6 +29,6 @@ func StartHistory(t testing.TB, host string, conf Conf) (*Daemon, Conf) {
 	d := launch(t, "history", dir, common(t, dir).With(Conf{
 		"mapreduce.jobhistory.admin.address":  at(),
 		"mapreduce.jobhistory.webapp.address": at(),
-	}, clients, conf), []string{heap(0, 256), AddOpens}, historyServer, "HistoryClientService bound to")
+	}, conf, clients), []string{heap(0, 256), AddOpens}, historyServer, "Instantiated HistoryClientService")
 	return d, clients
 }

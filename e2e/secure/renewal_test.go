@@ -4,10 +4,14 @@ package secure
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/internal/hrpc"
+	"github.com/creelrm/creel/internal/token"
 )
 
 // startSecureNameNode starts a NameNode whose tokens last ten seconds without a renewal.
@@ -126,8 +130,15 @@ func TestTokenOfHistoryServerLivesAsLongAsItsJob(t *testing.T) {
 		"mapreduce.jobhistory.keytab":                       k.AddPrincipal(t, "jhs/localhost"),
 		"mapreduce.cluster.delegation.token.renew-interval": "10000",
 	}))
+	calls := hrpc.NewClient(hrpc.ClientConfig{})
+	t.Cleanup(func() { calls.Close() })
+	// Hadoop's client requests a token of the history server for a job that has one of the ResourceManager.
+	file, held := filepath.Join(t.TempDir(), "tokens"), c.fetch(t, c.byTicket(t, calls, c.user, c.userKeytab))
+	if err := os.WriteFile(file, token.Credentials{}.With("rm", held).Append(nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	job := c.client(t, c.user, c.userKeytab, names.With(clients)).Start(t, hadoop.SleepJob,
-		"-m", "1", "-r", "0", "-mt", "25000")
+		"-Dmapreduce.job.credentials.binary="+file, "-m", "1", "-r", "0", "-mt", "25000")
 	times := func(what string) int { return strings.Count(history.Lines("MR_DELEGATION_TOKEN"), what) }
 	history.Await(t, "two renewals", func() bool { return times("Token renewal for identifier") >= 2 })
 	if n := times("Token cancellation requested"); n != 0 {

@@ -7,7 +7,7 @@
 //
 //  1. the defaults built into the registry,
 //  2. the XML files of a configuration directory: core-site.xml, then hdfs-site.xml and yarn-site.xml, with Hadoop's
-//     semantics (final, ${var}, XInclude, deprecated names),
+//     semantics (final, ${var}, XInclude, deprecated names); of mapred-site.xml the history server's principal,
 //  3. -D key=value,
 //  4. flags.
 //

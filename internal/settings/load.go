@@ -134,6 +134,8 @@ func Load(src Sources) (*Settings, error) {
 			for _, name := range []string{"core-site.xml", "hdfs-site.xml", "yarn-site.xml"} {
 				errs = append(errs, s.readSite(filepath.Join(s.dir, name), ""))
 			}
+			// The rest of it is for jobs.
+			errs = append(errs, s.readSite(filepath.Join(s.dir, "mapred-site.xml"), "mapreduce.jobhistory.principal"))
 			errs = append(errs, s.readSite(filepath.Join(s.dir, "hadoop-policy.xml"), "security."))
 			errs = append(errs, s.readPasswords(filepath.Join(s.dir, "ssl-server.xml"), "ssl.server."))
 			errs = append(errs, s.readPasswords(filepath.Join(s.dir, "ssl-client.xml"), "ssl.client."))

@@ -365,7 +365,7 @@ func Reference(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# Settings\n\n")
 	b.WriteString(
-		"Sources, later wins: the defaults below; `core-site.xml`, `hdfs-site.xml`, `yarn-site.xml` and (the access lists of protocols) `hadoop-policy.xml` of `--conf DIR` (or `HADOOP_CONF_DIR`); `-D key=value`; flags. ",
+		"Sources, later wins: the defaults below; `core-site.xml`, `hdfs-site.xml`, `yarn-site.xml`, (the history server's principal) `mapred-site.xml` and (the access lists of protocols) `hadoop-policy.xml` of `--conf DIR` (or `HADOOP_CONF_DIR`); `-D key=value`; flags. ",
 	)
 	b.WriteString(
 		"`final` values override later files, but not `-D` and flags. `${key}`, `${user.name}`, `${env.X}`, `${env.X-text}` and `${env.X:-text}` are expanded.\n\n",

@@ -705,3 +705,18 @@ func FuzzExpand(t *testing.F) {
 		}
 	})
 }
+
+// Clusters name the history server's principal in MapReduce's file. The rest of it is for jobs, and no setting of creel's.
+func TestHistoryPrincipalIsReadFromMapReduce(t *testing.T) {
+	s := load(t, sources(conf(t, map[string]string{"mapred-site.xml": site(
+		"mapreduce.jobhistory.principal", "jhs/_HOST@REALM",
+		"yarn.acl.enable", "true",
+		"mapreduce.nosuch", "1",
+	)})))
+	if is := s.String("mapreduce.jobhistory.principal"); is != "jhs/_HOST@REALM" {
+		t.Errorf("the principal is %q", is)
+	}
+	if r := s.Check(); s.Bool("yarn.acl.enable") || len(r.Unknown)+len(r.Ignored) > 0 {
+		t.Errorf("the rest is read: %+v", r)
+	}
+}
