@@ -260,8 +260,8 @@ var rules = map[string]rule{
 	// The renewal of applications' tokens of other services.
 	"subcluster/rm/renewal": {
 		imports: []string{
-			".", "internal/hrpc", "internal/network", "internal/token", "internal/yarnpb", "subcluster/failover",
-			"subcluster/remote",
+			".", "internal/hrpc", "internal/network", "internal/token", "internal/yarnpb", "internal/yarnrpc",
+			"subcluster/failover", "subcluster/remote",
 		},
 	},
 	"subcluster/rm/zkstate": {imports: []string{"subcluster/rm/state", "internal/zkclient"}},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/creelrm/creel/e2e/hadoop"
+	"github.com/creelrm/creel/e2e/rm"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/token"
 )
@@ -130,13 +131,8 @@ func TestTokenOfHistoryServerLivesAsLongAsItsJob(t *testing.T) {
 		"mapreduce.jobhistory.keytab":                       k.AddPrincipal(t, "jhs/localhost"),
 		"mapreduce.cluster.delegation.token.renew-interval": "10000",
 	}))
-	calls := hrpc.NewClient(hrpc.ClientConfig{})
-	t.Cleanup(func() { calls.Close() })
 	// Hadoop's client requests a token of the history server for a job that has one of the ResourceManager.
-	file, held := filepath.Join(t.TempDir(), "tokens"), c.fetch(t, c.byTicket(t, calls, c.user, c.userKeytab))
-	if err := os.WriteFile(file, token.Credentials{}.With("rm", held).Append(nil), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := c.tokenFile(t, c.Client)
 	job := c.client(t, c.user, c.userKeytab, names.With(clients)).Start(t, hadoop.SleepJob,
 		"-Dmapreduce.job.credentials.binary="+file, "-m", "1", "-r", "0", "-mt", "25000")
 	times := func(what string) int { return strings.Count(history.Lines("MR_DELEGATION_TOKEN"), what) }
@@ -148,4 +144,41 @@ func TestTokenOfHistoryServerLivesAsLongAsItsJob(t *testing.T) {
 		t.Fatalf("%v\n%s", err, job.Tail(60))
 	}
 	history.Await(t, "the end of the token", func() bool { return times("Token cancellation requested") == 1 })
+}
+
+// tokenFile returns a file of Hadoop's with a delegation token of the user that a ResourceManager issued to be renewed by
+// yarn.
+func (c *cluster) tokenFile(t *testing.T, address string) string {
+	t.Helper()
+	calls := hrpc.NewClient(hrpc.ClientConfig{})
+	defer calls.Close()
+	at := *c
+	at.Creel = &rm.Creel{Addresses: hadoop.Addresses{Client: address}}
+	held := at.fetch(t, at.byTicket(t, calls, c.user, c.userKeytab))
+	file := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(file, token.Credentials{}.With("rm", held).Append(nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// A job holds a token of another cluster, whose ResourceManager is Hadoop's. It is renewed and cancelled there.
+func TestTokenOfOtherClusterLivesAsLongAsItsJob(t *testing.T) {
+	c := startSecure(t, StartKDC(t, Realm{}), "privacy", nil)
+	c.startNode(t)
+	other := hadoop.StartRM(t, hadoop.RM{Name: "other", Conf: c.conf.With(hadoop.Conf{
+		"yarn.resourcemanager.keytab":                          c.Conf["yarn.resourcemanager.keytab"],
+		"yarn.resourcemanager.delegation.token.renew-interval": "10000",
+	})})
+	job := c.client(t, c.user, c.userKeytab, nil).Start(t, hadoop.SleepJob,
+		"-Dmapreduce.job.credentials.binary="+c.tokenFile(t, other.Client), "-m", "1", "-r", "0", "-mt", "25000")
+	times := func(what string) int { return strings.Count(other.Lines("RM_DELEGATION_TOKEN"), what) }
+	other.Await(t, "two renewals", func() bool { return times("Token renewal for identifier") >= 2 })
+	if n := times("Token cancellation requested"); n != 0 {
+		t.Errorf("the token was cancelled %d times while its job ran", n)
+	}
+	if err := job.Exit(); err != nil {
+		t.Fatalf("%v\n%s", err, job.Tail(60))
+	}
+	other.Await(t, "the end of the token", func() bool { return times("Token cancellation requested") == 1 })
 }

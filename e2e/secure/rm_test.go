@@ -212,7 +212,7 @@ func (c *cluster) fetch(t *testing.T, client yarnrpc.ApplicationClientProtocolCl
 		t.Fatal(err)
 	}
 	held := token.FromProto(answer.GetToken())
-	held.Service = "127.0.0.1" + strings.TrimPrefix(c.Client, "localhost")
+	held.Service = strings.Replace(c.Client, "localhost", "127.0.0.1", 1)
 	return held
 }
 

@@ -5,6 +5,7 @@ package role
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/creelrm/creel"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/settings"
 	"github.com/creelrm/creel/internal/token"
@@ -31,8 +33,8 @@ const (
 // proxyPrivileges makes the ResourceManager obtain tokens for users.
 const proxyPrivileges = "yarn.resourcemanager.proxy-user-privileges.enabled"
 
-// renewals sets the servers at which a secure ResourceManager renews applications' tokens of HDFS and of the history
-// server; none without their principals.
+// renewals sets the servers at which a secure ResourceManager renews applications' tokens: of HDFS, of the history
+// server, and of other YARN clusters; none without their principals.
 func renewals(s *settings.Settings, k *secureDaemon, c *server.Config) error {
 	client := hrpc.NewClient(hrpc.ClientConfig{KindOf: yarnrpc.KindOf, ConnectTime: 10 * time.Second})
 	servers := map[string]renewal.Server{}
@@ -44,6 +46,10 @@ func renewals(s *settings.Settings, k *secureDaemon, c *server.Config) error {
 		},
 		historyPrincipal: func(login func(address, user string) hrpc.Login) {
 			servers[renewal.KindHistory] = renewal.History(client, login)
+		},
+		// As in Hadoop, the principals of other clusters have the form of this one's.
+		rmPrincipal: func(login func(address, user string) hrpc.Login) {
+			servers[token.KindDelegation] = renewal.Clusters(client, login)
 		},
 	} {
 		if s.String(principal) == "" {
@@ -88,23 +94,30 @@ func defaultToken(fileSystem string, nameServices map[string][]string) token.Tok
 
 // routerTokens renews the delegation tokens of a federation's routers. A member finds them in the store and needs no
 // call to a router.
-type routerTokens struct{ tokens *tokens.Tokens }
+type routerTokens struct {
+	tokens *tokens.Tokens
+	others renewal.Server // for tokens of other clusters; nil: there is none
+}
 
 // withRouterTokens returns a member's renewals with those of the routers' tokens.
 func withRouterTokens(of map[string]renewal.Server, c server.Config, m *Membership) map[string]renewal.Server {
 	all := map[string]renewal.Server{}
 	maps.Copy(all, of)
-	all[token.KindDelegation] = routerTokens{tokens.New(m.Store, m.Secret, c.Tokens, rand.Reader)}
+	all[token.KindDelegation] = routerTokens{
+		tokens: tokens.New(m.Store, m.Secret, c.Tokens, rand.Reader), others: of[token.KindDelegation],
+	}
 	return all
 }
 
 // Renew is renewal.Server's. As in Hadoop the ResourceManager acts as the renewer that the token names.
-func (r routerTokens) Renew(ctx context.Context, t token.Token) (time.Time, error) {
+func (r routerTokens) Renew(ctx context.Context, t token.Token) (expires time.Time, err error) {
 	id, err := token.ParseDelegation(t.Identifier)
-	if err != nil {
-		return time.Time{}, renewal.Final(err)
+	if err == nil {
+		expires, err = r.tokens.Renew(ctx, t, id.Renewer)
 	}
-	expires, err := r.tokens.Renew(ctx, t, id.Renewer)
+	if errors.Is(err, creel.ErrInvalidToken) && r.others != nil {
+		return r.others.Renew(ctx, t)
+	}
 	return expires, renewal.Final(err)
 }
 
@@ -113,6 +126,9 @@ func (r routerTokens) Cancel(ctx context.Context, t token.Token) error {
 	id, err := token.ParseDelegation(t.Identifier)
 	if err == nil {
 		err = r.tokens.Cancel(ctx, t, id.Renewer)
+	}
+	if errors.Is(err, creel.ErrInvalidToken) && r.others != nil {
+		return r.others.Cancel(ctx, t)
 	}
 	return renewal.Final(err)
 }

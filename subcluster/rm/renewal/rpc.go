@@ -15,6 +15,7 @@ import (
 	"github.com/creelrm/creel/internal/network"
 	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/yarnpb"
+	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/subcluster/failover"
 	"github.com/creelrm/creel/subcluster/remote"
 )
@@ -42,6 +43,15 @@ type RPC struct {
 // History renews tokens at MapReduce's history server.
 func History(client *hrpc.Client, login func(address, user string) hrpc.Login) *RPC {
 	return &RPC{Client: client, Protocol: historyProtocol, Login: login}
+}
+
+// Clusters renews delegation tokens of other YARN clusters at their ResourceManagers or routers. The service of a
+// pair's token has the addresses of both.
+func Clusters(client *hrpc.Client, login func(address, user string) hrpc.Login) *RPC {
+	return &RPC{
+		Client: client, Protocol: yarnrpc.ApplicationClientProtocolName, Login: login,
+		Hosts: func(service string) ([]string, error) { return strings.Split(service, ","), nil },
+	}
 }
 
 // Renew is Server's.

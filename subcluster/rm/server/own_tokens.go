@@ -19,7 +19,7 @@ import (
 // names, without a call by RPC.
 type ownTokens struct {
 	s *Server
-	// others renews the tokens of its federation's routers; nil: there are none.
+	// others renews the tokens of its federation's routers and of other clusters; nil: there are none.
 	others renewal.Server
 }
 
@@ -37,7 +37,7 @@ func renewalServers(s *Server, cfg Config) map[string]renewal.Server {
 // Renew is renewal.Server's.
 func (o *ownTokens) Renew(ctx context.Context, t token.Token) (expires time.Time, err error) {
 	err = o.call(t, func(who Caller) error {
-		expires, err = Do(ctx, o.s, who, o.s.RenewToken(who, t))
+		expires, err = Do(ctx, o.s, who, unaudited(o.s.RenewToken(who, t)))
 		return err
 	}, func() error {
 		expires, err = o.others.Renew(ctx, t)
@@ -49,9 +49,15 @@ func (o *ownTokens) Renew(ctx context.Context, t token.Token) (expires time.Time
 // Cancel is renewal.Server's.
 func (o *ownTokens) Cancel(ctx context.Context, t token.Token) error {
 	return o.call(t, func(who Caller) error {
-		_, err := Do(ctx, o.s, who, o.s.CancelToken(who, t))
+		_, err := Do(ctx, o.s, who, unaudited(o.s.CancelToken(who, t)))
 		return err
 	}, func() error { return o.others.Cancel(ctx, t) })
+}
+
+// unaudited leaves out an audit line: there is no caller, and the token may be another cluster's.
+func unaudited[T any](o Op[T]) Op[T] {
+	o.name = ""
+	return o
 }
 
 // call makes a call of a token's renewer here, and elsewhere for a token that is unknown here.
