@@ -17,6 +17,7 @@ import (
 	"github.com/creelrm/creel/internal/gssapi"
 	"github.com/creelrm/creel/internal/hrpc"
 	"github.com/creelrm/creel/internal/settings"
+	"github.com/creelrm/creel/internal/token"
 	"github.com/creelrm/creel/internal/yarnpb"
 	"github.com/creelrm/creel/internal/yarnrpc"
 	"github.com/creelrm/creel/statestore/memory"
@@ -338,8 +339,9 @@ func TestNameNodesOfNameserviceAreRead(t *testing.T) {
 	if err != nil || c.RM.Renewals[renewal.KindHDFS] == nil {
 		t.Errorf("%v: HDFS's tokens are not renewed", err)
 	}
-	if c, err = RMSettings(kerberized(t), nil); err != nil || c.RM.Renewals != nil {
-		t.Errorf("%v: no NameNode is named", err)
+	if c, err = RMSettings(kerberized(t), nil); err != nil || c.RM.Renewals[renewal.KindHDFS] != nil ||
+		c.RM.Renewals[token.KindDelegation] == nil {
+		t.Errorf("%v: without a NameNode the servers are %v", err, c.RM.Renewals)
 	}
 }
 

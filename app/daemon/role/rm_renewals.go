@@ -62,9 +62,7 @@ func renewals(s *settings.Settings, k *secureDaemon, c *server.Config) error {
 		as := login.Login{User: k.user, Ticket: &login.Ticket{Keytab: k.login, Service: service, Protections: k.offers}}
 		add(as.RPC)
 	}
-	if len(servers) > 0 {
-		c.Renewals = servers
-	}
+	c.Renewals = servers
 	c.DefaultToken = defaultToken(s.String("fs.defaultFS"), of)
 	if c.ObtainTokens = s.Bool(proxyPrivileges); c.ObtainTokens && servers[renewal.KindHDFS] == nil {
 		return fmt.Errorf("%s obtains tokens of HDFS: set %s", proxyPrivileges, nameNodePrincipal)
