@@ -336,12 +336,12 @@ func TestNameNodesOfNameserviceAreRead(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	c, err := RMSettings(s, nil)
-	if err != nil || c.RM.Renewals[renewal.KindHDFS] == nil {
+	if err != nil || c.RM.Renewals.Servers[renewal.KindHDFS] == nil {
 		t.Errorf("%v: HDFS's tokens are not renewed", err)
 	}
-	if c, err = RMSettings(kerberized(t), nil); err != nil || c.RM.Renewals[renewal.KindHDFS] != nil ||
-		c.RM.Renewals[token.KindDelegation] == nil {
-		t.Errorf("%v: without a NameNode the servers are %v", err, c.RM.Renewals)
+	if c, err = RMSettings(kerberized(t), nil); err != nil || c.RM.Renewals.Servers[renewal.KindHDFS] != nil ||
+		c.RM.Renewals.Servers[token.KindDelegation] == nil {
+		t.Errorf("%v: without a NameNode the servers are %v", err, c.RM.Renewals.Servers)
 	}
 }
 
@@ -354,33 +354,33 @@ func TestTokensAreObtainedOfDefaultFileSystem(t *testing.T) {
 		s := kerberized(t, nn, proxyPrivileges+"=true", "dfs.ha.namenodes.prod=nn1", "dfs.namenode.rpc-address.prod.nn1=n1:1",
 			"fs.defaultFS="+fileSystem)
 		c, err := RMSettings(s, nil)
-		if err != nil || !c.RM.ObtainTokens || c.RM.DefaultToken.Service != want {
-			t.Errorf("%s: %+v, %v", fileSystem, c.RM.DefaultToken, err)
+		if err != nil || !c.RM.Renewals.Obtains || c.RM.Renewals.Default.Service != want {
+			t.Errorf("%s: %+v, %v", fileSystem, c.RM.Renewals.Default, err)
 		}
 	}
 	_, err := RMSettings(kerberized(t, proxyPrivileges+"=true"), nil)
 	if err == nil || !strings.Contains(err.Error(), "set dfs.namenode.kerberos.principal") {
 		t.Errorf("without NameNodes: %v", err)
 	}
-	if c, err := RMSettings(kerberized(t, nn, "fs.defaultFS=hdfs://n1.test"), nil); err != nil || c.RM.ObtainTokens {
+	if c, err := RMSettings(kerberized(t, nn, "fs.defaultFS=hdfs://n1.test"), nil); err != nil || c.RM.Renewals.Obtains {
 		t.Errorf("without the setting: %v", err)
 	}
 }
 
 func TestHistoryServersTokensNeedItsPrincipal(t *testing.T) {
 	c, err := RMSettings(kerberized(t, "mapreduce.jobhistory.principal=jhs/_HOST@REALM"), nil)
-	if err != nil || c.RM.Renewals[renewal.KindHistory] == nil || c.RM.Renewals[renewal.KindHDFS] != nil {
-		t.Errorf("%v, %v", c.RM.Renewals, err)
+	if err != nil || c.RM.Renewals.Servers[renewal.KindHistory] == nil || c.RM.Renewals.Servers[renewal.KindHDFS] != nil {
+		t.Errorf("%v, %v", c.RM.Renewals.Servers, err)
 	}
 }
 
 func TestTokensOutliveLogAggregationOnly(t *testing.T) {
 	c, err := RMSettings(kerberized(t), nil)
-	if err != nil || c.RM.KeepTokens != 0 {
-		t.Errorf("without aggregation: %v, %v", c.RM.KeepTokens, err)
+	if err != nil || c.RM.Renewals.Keep != 0 {
+		t.Errorf("without aggregation: %v, %v", c.RM.Renewals.Keep, err)
 	}
 	if c, err = RMSettings(kerberized(t, "yarn.log-aggregation-enable=true"), nil); err != nil ||
-		c.RM.KeepTokens != 30*time.Second {
-		t.Errorf("with aggregation: %v, %v", c.RM.KeepTokens, err)
+		c.RM.Renewals.Keep != 30*time.Second {
+		t.Errorf("with aggregation: %v, %v", c.RM.Renewals.Keep, err)
 	}
 }

@@ -179,7 +179,7 @@ func newRM(c RMConfig) (_ *RM, _ *rmParts, err error) {
 			return m.firstEpoch(named, kept, before, c.Log)
 		}
 		if c.RM.Secure != nil {
-			c.RM.Renewals = withRouterTokens(c.RM.Renewals, c.RM, m)
+			c.RM.Renewals.Servers = withRouterTokens(c.RM.Renewals.Servers, c.RM, m)
 		}
 	}
 	if r.Server, ports, err = rmrpc.Open(c.RM, c.Ports); err != nil {

@@ -62,14 +62,14 @@ func renewals(s *settings.Settings, k *secureDaemon, c *server.Config) error {
 		as := login.Login{User: k.user, Ticket: &login.Ticket{Keytab: k.login, Service: service, Protections: k.offers}}
 		add(as.RPC)
 	}
-	c.Renewals = servers
-	c.DefaultToken = defaultToken(s.String("fs.defaultFS"), of)
-	if c.ObtainTokens = s.Bool(proxyPrivileges); c.ObtainTokens && servers[renewal.KindHDFS] == nil {
+	r := &c.Renewals
+	r.Servers, r.Default = servers, defaultToken(s.String("fs.defaultFS"), of)
+	if r.Obtains = s.Bool(proxyPrivileges); r.Obtains && servers[renewal.KindHDFS] == nil {
 		return fmt.Errorf("%s obtains tokens of HDFS: set %s", proxyPrivileges, nameNodePrincipal)
 	}
-	c.KeepTokens = s.Duration("yarn.resourcemanager.delayed.delegation-token.removal-interval-ms")
+	r.Keep = s.Duration("yarn.resourcemanager.delayed.delegation-token.removal-interval-ms")
 	if !s.Bool("yarn.log-aggregation-enable") { // no node uploads
-		c.KeepTokens = 0
+		r.Keep = 0
 	}
 	return nil
 }

@@ -99,17 +99,9 @@ type Config struct {
 
 	// Secure, if set, means that all callers log in by Kerberos or a token.
 	Secure *Secure
-	// Renewals are the servers that renew applications' tokens, by kind of token. A secure server renews its own
-	// delegation tokens itself; those of that kind that it does not know it leaves to the server here.
-	Renewals map[string]renewal.Server
-	// ObtainTokens replaces applications' tokens that cannot be renewed,
-	// yarn.resourcemanager.proxy-user-privileges.enabled. DefaultToken has the kind and the service of the token that
-	// each application gets; zero: none.
-	ObtainTokens bool
-	DefaultToken token.Token
-	// KeepTokens is how long the tokens of an ended application are valid,
-	// yarn.resourcemanager.delayed.delegation-token.removal-interval-ms; 0 without log aggregation.
-	KeepTokens time.Duration
+	// Renewals configures the renewal of applications' tokens. A secure server renews its own delegation tokens itself;
+	// those of that kind that it does not know it leaves to the server here.
+	Renewals renewal.Config
 
 	Mailbox int // limit of events that wait for the machine; above it callers get "busy"; 65,536
 

@@ -26,11 +26,11 @@ type ownTokens struct {
 // renewalServers returns the servers of a secure ResourceManager's renewals, with itself.
 func renewalServers(s *Server, cfg Config) map[string]renewal.Server {
 	if cfg.Secure == nil {
-		return cfg.Renewals
+		return cfg.Renewals.Servers
 	}
 	all := map[string]renewal.Server{}
-	maps.Copy(all, cfg.Renewals)
-	all[token.KindDelegation] = &ownTokens{s, cfg.Renewals[token.KindDelegation]}
+	maps.Copy(all, cfg.Renewals.Servers)
+	all[token.KindDelegation] = &ownTokens{s, cfg.Renewals.Servers[token.KindDelegation]}
 	return all
 }
 

@@ -86,7 +86,7 @@ func TestOwnTokensLiveAsLongAsTheirApplication(t *testing.T) {
 		}
 		s, err := New(Config{
 			ClusterID: "test", Machine: rm.Defaults(), Tokens: token.Lifetimes{Renew: interval, Max: time.Hour},
-			Secure: &Secure{Names: names}, Renewals: map[string]renewal.Server{token.KindDelegation: routers},
+			Secure: &Secure{Names: names}, Renewals: renewal.Config{Servers: map[string]renewal.Server{token.KindDelegation: routers}},
 			Groups: groups.New(func(user string) []string { return []string{user} }, time.Minute),
 		})
 		if err != nil {

@@ -139,10 +139,9 @@ func New(cfg Config) (*Server, error) {
 		s.nodes.setHosts(hosts)
 	}
 	s.launcher = newLauncher(s)
-	s.Renewer = renewal.New(renewal.Config{
-		Servers: renewalServers(s, cfg), Obtains: cfg.ObtainTokens, Default: cfg.DefaultToken, Keep: cfg.KeepTokens,
-		Log: cfg.Logger,
-	})
+	tokens := cfg.Renewals
+	tokens.Servers, tokens.Log = renewalServers(s, cfg), cfg.Logger
+	s.Renewer = renewal.New(tokens)
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
