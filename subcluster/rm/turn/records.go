@@ -337,10 +337,10 @@ func decodeApp(b []byte) (rm.AppRecord, error) {
 		return rm.AppRecord{}, err
 	}
 	s, err := codec.Submission(c, v.User, v.Groups, codec.NoTagLimits)
-	s.RealUser, s.Caller = v.RealUser, v.Caller
 	if err != nil {
 		return rm.AppRecord{}, err
 	}
+	s.RealUser, s.Caller = v.RealUser, v.Caller
 	s.Priority, s.HasPriority = v.Priority, v.HasPriority
 	r := rm.AppRecord{
 		Submission:  s,
